@@ -1,7 +1,7 @@
-"""Clients of live streams elsewhere: `subscribe` reads the elements of a stream, `publish` sends messages to one,
-`relay` does both, and `register` registers a query that fills one.
+"""Clients of remote live streams: `subscribe` reads the elements of a stream, `publish` sends messages to one, `relay`
+does both, and `register` registers a query whose results fill one.
 
-The first three continue where they stopped, so that nothing is lost. They speak to any server, by the transports of
+The first three continue where they stopped, so that no element is lost. They support any server, by the transports of
 `table.py`. RDF Messages, section 3; Linked Data Notifications. Names are imported when they are first used: the command
 line reads the table without a client.
 """

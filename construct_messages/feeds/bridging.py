@@ -1,8 +1,8 @@
-"""Bridges of a store: a stream that is fed from a transport, or forwarded to one, until it is stopped.
+"""Bridges of a store: feed a stream from a transport, or forward it to one, until they are stopped.
 
-Whatever fails is tried again, after pauses that grow. What a server shows of a bridge is its `BridgeStatus`. The
-position of a source is stored in the transaction of the elements before it, so that each is there once if the source
-can be read again from a position.
+All failures are retried, with increasing pauses. `BridgeStatus` is the state of a bridge that servers show. The
+position of a source is stored in the transaction of the elements before it, so each is stored once if the source can be
+read again from a position.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _MOST_SECONDS: Final = 60.0
 
 @dataclass
 class BridgeStatus:
-    """How a bridge is.
+    """The status of a bridge.
 
     Args:
-        is_connected: whether it reads or writes; otherwise it is tried again.
-        error: why it failed last, if it was not connected since; None: it did not.
-        elements: how many went over it since the start.
-        in_flight: how many are being stored or written.
-        last: when the last one was, on the monotonic clock; None: none was.
-        removed: how many elements retention removed before they were forwarded.
-        behind: returns how many elements wait on this side of the bridge; None: it is not known.
+        is_connected: whether it reads or writes; otherwise it is retried.
+        error: the reason of the last failure, if it was not connected since; None: no failure.
+        elements: the number of transferred elements since the start.
+        in_flight: the number of elements that are being stored or written.
+        last: the time of the last one, on the monotonic clock; None: there was none.
+        removed: the number of elements that retention removed before they were forwarded.
+        behind: returns the number of waiting elements on this side of the bridge; None: unknown.
     """
 
     is_connected: bool = False
@@ -57,30 +57,30 @@ class BridgeStatus:
         return None if self.last is None else time.monotonic() - self.last
 
     def connected(self) -> None:
-        """Called when the other side is reached."""
+        """Records that the other side was reached."""
         self.is_connected, self.error = True, None
 
     def begin(self, count: int) -> None:
-        """Called before a batch is stored or written."""
+        """Records that a batch is about to be stored or written."""
         self.in_flight = count
 
     def remove(self, count: int) -> None:
-        """Called with the number of elements that cannot be forwarded any more."""
+        """Records the number of elements that cannot be forwarded any more."""
         self.removed += count
 
     def end(self) -> None:
-        """Called after it was."""
+        """Records that the batch was stored or written."""
         self.elements += self.in_flight
         self.in_flight, self.last = 0, time.monotonic()
         self.connected()
 
 
 class Bridge:
-    """Work that is done again whenever it fails, until it is stopped.
+    """Work that is repeated after each failure, until it is stopped.
 
     Args:
         work: moves elements until it fails.
-        status: of the bridge, which `work` keeps.
+        status: the status of the bridge, which `work` updates.
         report: called with each failure.
     """
 
@@ -94,11 +94,11 @@ class Bridge:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins, in a task."""
+        """Starts, in a task."""
         self._task = asyncio.create_task(self._keep_working())
 
     async def stop(self) -> None:
-        """Ends after the batch in flight, which is acknowledged."""
+        """Stops after the batch in flight, which is acknowledged."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -118,16 +118,17 @@ class Bridge:
             self._report(reason)
             if self.status.elements > before:
                 pause = _PAUSE_SECONDS
-            await asyncio.sleep(pause * random.uniform(0.5, 1))  # not all at once
+            # so that bridges do not retry at the same time
+            await asyncio.sleep(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, _MOST_SECONDS)
 
 
 class Fed(msgspec.Struct, frozen=True):
-    """How far a stream has been fed.
+    """The progress of feeding a stream.
 
     Args:
-        stream: its number in the store.
-        position: of the source.
+        stream: the number of the stream in the store.
+        position: the position of the source.
     """
 
     stream: int
@@ -146,23 +147,23 @@ async def feed(
     batch: int = BATCH,
     conforming: Callable[[Sequence[Element]], Awaitable[Sequence[Element]]] | None = None,
 ) -> None:
-    """Appends what a source yields to a stream, until that fails.
+    """Appends the elements of a source to a stream, until a failure.
 
     Args:
-        store: opened to write.
+        store: the store, opened for writing.
         stream: the name of the stream, which is created if it does not exist.
-        owner: of the state in the store.
-        url: of the source.
+        owner: the owner of the state in the store.
+        url: the URL of the source.
         opening: opens the transport of the source.
-        start: where to start if nothing was read of it before.
-        status: is kept.
-        batch: how many elements are appended together at most.
-        conforming: returns the elements that the stream takes; None: all of them.
+        start: the position to start at if the source was not read before.
+        status: the status to update.
+        batch: the maximal number of elements that are appended together.
+        conforming: returns the elements that the stream accepts; None: all of them.
 
     Raises:
         DoesNotConform: an element does not conform to the shapes of the stream.
-        SourceError: the source refuses, or cannot be reached.
-        LogError, LimitExceeded: what the source sends is no message, or too large.
+        SourceError: the source rejects the request, or cannot be reached.
+        LogError, LimitExceeded: the source sends something that is not a message, or is too large.
         StoreError: the store cannot be written.
     """
     state = await store.acreate(stream, exist_ok=True)
@@ -179,10 +180,10 @@ async def feed(
         await store.acommit(owner, value, stream=stream, messages=messages)
 
     async with opening as transport, aclosing(transport.read(start, follow=True)) as elements:
-        transport.check_resumable()  # as its position is kept
-        await anext(elements)  # None: it is known where reading starts
+        transport.check_resumable()  # because its position is stored
+        await anext(elements)  # None: the start position is known
         await keep(transport.position)
-        if start.checkpoint is not None:  # it is stored, but the source may not know
+        if start.checkpoint is not None:  # it is stored, but may not be acknowledged to the source
             await transport.acknowledge(start.checkpoint)
         status.behind = lambda: transport.behind
         status.connected()
@@ -194,7 +195,7 @@ async def feed(
                 await transport.acknowledge(position)
             status.end()
 
-        rest = cast(AsyncGenerator[Element], elements)  # None comes first only
+        rest = cast(AsyncGenerator[Element], elements)  # None only comes first
         gathered = batches(rest, lambda: transport.position, size_of, batch)
         async with aclosing(gathered) as waiting:
             async for found in waiting:
@@ -213,14 +214,14 @@ async def forward_on(
     from_first: bool = True,
     batch: int = BATCH,
 ) -> None:
-    """Forwards the elements of a stream as they come, until that fails.
+    """Forwards the elements of a stream, until a failure.
 
     Args:
         store, stream, owner, target, from_first, batch: see `Forwarder`; the stream is created if it does not exist.
-        status: is kept.
+        status: the status to update.
 
     Raises:
-        SourceError: the target refuses, or cannot be reached.
+        SourceError: the target rejects the elements, or cannot be reached.
         StoreError: the store cannot be written.
     """
     await store.acreate(stream, exist_ok=True)

@@ -1,6 +1,6 @@
-"""Reading over one connection to the other side after the other, for all transports that keep one open.
+"""Reads over successive connections to the other side, for all transports that keep one open.
 
-Each connection begins where the one before ended; what it brings is in the room of its transport. WHATWG HTML, section
+Each connection begins where the previous one ended; the folder of its transport reads its content. WHATWG HTML, section
 9.2 (reconnection).
 """
 
@@ -19,11 +19,11 @@ from construct_messages.net.timeouts import Timeouts
 T = TypeVar("T")
 
 _PAUSE_SECONDS: Final = 0.5
-"""How long to wait before the next connection, after one that has brought something."""
+"""The time before the next connection, after one that brought elements."""
 
 
 def attempts_of(settings: Settings) -> Attempts:
-    """Returns the attempts at what may fail in a way that passes; see `net.retries`."""
+    """Returns the attempts at an operation that may fail temporarily; see `net.retries`."""
     return Attempts(settings.retries, Timeouts(None), lambda _: True)
 
 
@@ -34,20 +34,20 @@ async def over_connections(
     follow: bool = False,
     pause: Callable[[], float] = lambda: _PAUSE_SECONDS,
 ) -> AsyncGenerator[T]:
-    """The items of one connection after the other, until one ends by itself.
+    """Yields the items of successive connections, until one ends by itself.
 
-    A connection that fails is made again. It has not failed in a row if it brought an item, or was kept for long, as
-    that of a quiet stream.
+    A failed connection is repeated. Its failure does not count as a repeated one if it brought an item, or was open for
+    long, as that of a quiet stream.
 
     Args:
-        connection: connects, and yields what comes after the last item that was yielded. None is no item: it may be
-            yielded when the other side has answered.
-        settings: how often in a row connecting may fail. A connection was kept for long after `idle_seconds`.
-        follow: whether to connect again also after a connection that ended by itself.
-        pause: returns the seconds until the next connection; called after one that was no failure, and may raise.
+        connection: connects, and yields the items after the last yielded one. None is not an item: it may be yielded
+            when the other side has answered.
+        settings: the maximal number of repeated failures. A connection was open for long after `idle_seconds`.
+        follow: whether to also reconnect after a connection that ended by itself.
+        pause: returns the seconds until the next connection; called after one without failure, and may raise.
 
     Raises:
-        SourceError: a failure that does not pass, or too many in a row.
+        SourceError: a permanent failure, or too many repeated ones.
     """
     clock = asyncio.get_running_loop().time
     while True:

@@ -1,4 +1,4 @@
-"""Creates the readers of documents that a stream brings: of one media type, with the contexts and bounds of `Settings`.
+"""Creates readers for the documents of a stream: of one media type, with the contexts and limits of `Settings`.
 
 No I/O.
 """
@@ -17,13 +17,13 @@ def reader_of(
     """Returns the reader for documents that the other side sends.
 
     Args:
-        content_type: of the documents.
-        settings: which contexts are known, and how large a document may be.
+        content_type: the media type of the documents.
+        settings: the known contexts, and the maximal size of a document.
         base: the IRI that relative IRIs resolve against.
-        context: the IRI of the context that holds for all of them, as a Link header names it; None: there is none.
+        context: the IRI of the context for all of them, from a Link header; None: there is none.
 
     Raises:
-        SourceError: the media type is not known.
+        SourceError: the media type is unknown.
     """
     try:
         format = document_format(content_type)

@@ -1,7 +1,8 @@
-"""Forwards the elements of a store's stream: to a stream elsewhere, to a log file, or to an output; each element once.
+"""Forwards the elements of a store's stream to a remote stream, a log file, or an output; each element once.
 
-Before a batch is sent, the store records which elements it has, its key, and the size of the target. So they are sent
-again under the same key after a kill, and the target recognises them. docs/decisions/049-state-of-continuous-queries.md
+Before a batch is sent, the store records its elements, its key, and the size of the target. After a kill, the elements
+are therefore sent again under the same key, and the target recognises them.
+docs/decisions/049-state-of-continuous-queries.md
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from construct_messages.streams import Element, StreamStore
 
 
 class Forwarded(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a target has of a stream.
+    """The progress of a target with a stream.
 
     Args:
         stream: the number of the stream in the store.
-        key: what the keys of batches begin with.
+        key: the beginning of the keys of batches.
         last: the sequence of the last element that the target acknowledged.
-        in_flight: that of the last element of the batch that was sent after it; 0: none was.
-        size: bytes of the target before this batch; None: it is no file.
+        in_flight: the sequence of the last element of the batch that was sent after it; 0: there is none.
+        size: the size of the target before this batch, in bytes; None: it is not a file.
         after: the sequence before the first element that is sent under the key.
     """
 
@@ -42,19 +43,19 @@ class Forwarder:
     """Forwards a stream to a target.
 
     Args:
-        store: opened to write.
+        store: the store, opened for writing.
         stream: the name of the stream.
-        owner: of the state in the store.
-        target: where to; the caller closes it.
-        trims: whether elements are removed from the stream when the target has them.
-        batch: how many are sent together at most.
-        from_first: whether a target that has nothing of the stream gets the elements that are there.
+        owner: the owner of the state in the store.
+        target: the target; the caller closes it.
+        trims: whether elements are removed from the stream after the target has acknowledged them.
+        batch: the maximal number of elements that are sent together.
+        from_first: whether a new target gets the existing elements.
         on_begin: called with the number of elements of a batch before it is sent.
         on_end: called after the target has acknowledged the batch.
         on_removed: called with the number of elements that retention removed before they were sent.
 
     Attributes:
-        forwarded: what the target has; None: not known yet.
+        forwarded: the progress of the target; None: unknown yet.
     """
 
     def __init__(
@@ -78,18 +79,18 @@ class Forwarder:
 
     @property
     def behind(self) -> int | None:
-        """How many elements the target does not have yet; None: it is not known yet."""
+        """The number of elements that the target does not have yet; None: unknown yet."""
         if self.forwarded is None:
             return None
         return self._store.state(self._stream).last - self.forwarded.last
 
     async def run(self, *, follow: bool) -> int:
-        """Forwards the elements that are there, or with `follow` also those that come, and returns their number.
+        """Forwards the existing elements, with `follow` also new ones, and returns their number.
 
         Raises:
-            SourceError: the target refuses, or cannot be reached for too long; what was not sent waits.
+            SourceError: the target rejects the elements, or cannot be reached for too long; unsent elements wait.
             CannotWrite: the target cannot be written.
-            UsageError: a log is not as it was left.
+            UsageError: a log was changed since it was last written.
         """
         count = 0
         forwarded = await self._begin()
@@ -100,7 +101,7 @@ class Forwarder:
         return count
 
     async def _begin(self) -> Forwarded:
-        """Reads what the target has, as far as it is of this stream, and of elements that are still there."""
+        """Reads the progress of the target, as far as it is valid for this stream and its retained elements."""
         state = self._store.state(self._stream)
         kept = (await self._store.asaved_state(self._owner)).get(self._target.name)
         last = state.first - 1 if self._from_first else state.last
@@ -111,7 +112,7 @@ class Forwarder:
         if known.last < state.first - 1:
             if not self._trims:
                 self._on_removed(state.first - 1 - known.last)
-            # the batch in flight is not what it was: its key is not used again
+            # the batch in flight has changed, so its key is not used again
             known = msgspec.structs.replace(begun, last=state.first - 1, after=state.first - 1)
         self.forwarded = known
         return known
@@ -119,7 +120,7 @@ class Forwarder:
     async def _batches(
         self, forwarded: Forwarded, *, follow: bool
     ) -> AsyncGenerator[list[Element]]:
-        """The batch in flight as it was, and then what there is."""
+        """Yields the batch in flight unchanged, and then the remaining elements."""
         last = forwarded.last
         if forwarded.in_flight:
             held: list[Element] = []
@@ -150,7 +151,7 @@ class Forwarder:
         self._on_end()
         if self._trims:
             await self._store.atrim(self._stream, last)
-        if last >= self._store.state(self._stream).last:  # otherwise the next batch does so
+        if last >= self._store.state(self._stream).last:  # otherwise the next batch removes them
             await self._keep(self.forwarded)
 
     async def _keep(self, forwarded: Forwarded) -> None:
@@ -159,13 +160,13 @@ class Forwarder:
 
 
 async def forward(store: StreamStore, stream: str, owner: str, target: Target) -> int:
-    """Sends the elements that wait in a stream, and removes them.
+    """Sends the waiting elements of a stream, and removes them.
 
     Args:
         store, stream, owner, target: see `Forwarder`.
 
     Returns:
-        How many were sent.
+        The number of sent elements.
 
     Raises:
         SourceError, CannotWrite, UsageError: see `Forwarder.run`.

@@ -1,4 +1,4 @@
-"""Opens the transport for a URL: the one that is asked for, or else the first of the table that fits."""
+"""Opens the transport for a URL: the requested one, or else the first one in the table that supports it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_via(url: str, via: str | None, *, follow: bool) -> None:
     """Checks that a URL can be read.
 
     Raises:
-        UsageError: no URL that requests can be sent to, no transport of that name, or one that cannot be read so.
+        UsageError: requests cannot be sent to the URL, an unknown transport, or one that cannot be read in this way.
     """
     check_url(url)
     kinds = kinds_for(url)
@@ -43,10 +43,10 @@ def check_via(url: str, via: str | None, *, follow: bool) -> None:
 
 
 def check_url(url: str) -> None:
-    """Checks that a transport has URLs such as this one.
+    """Checks that a transport supports a URL.
 
     Raises:
-        UsageError: none has, or it holds credentials.
+        UsageError: no transport supports it, or it contains credentials.
     """
     if all(kind.endpoint is not None for kind in kinds_for(url)):
         check_stream_url(urldefrag(url).url)
@@ -72,7 +72,7 @@ def check_token(url: str) -> None:
 
 
 def check_dead_letters(url: str, place: str) -> None:
-    """Checks that a stream has records, some of which may be no message, and that a place takes them.
+    """Checks that a stream has records, and that a place accepts those that are not messages.
 
     Raises:
         UsageError: only brokers have records.
@@ -102,15 +102,15 @@ async def opened(
     """Opens the transport for a URL, and closes it at the end of the block.
 
     Args:
-        url: of a stream, or of one of its endpoints.
+        url: the URL of a stream, or of one of its endpoints.
         settings: see `Settings`.
-        via: the name of the transport; None: the first that fits.
-        follow: whether it is to follow the stream.
-        write: whether it is to be written to.
+        via: the name of the transport; None: the first suitable one.
+        follow: whether to follow the stream.
+        write: whether to write to it.
 
     Raises:
-        UsageError: no URL of a transport, or a token for one that has none.
-        SourceError: nothing there that this package knows, nothing that fits, or it cannot be reached.
+        UsageError: not the URL of a transport, or a token for a transport without tokens.
+        SourceError: the stream is not supported, has no suitable endpoint, or cannot be reached.
     """
     if settings.token is not None:
         check_token(url)

@@ -1,7 +1,7 @@
 """Publishing: sends messages to a stream in batches, each with an idempotency key until it is acknowledged.
 
-A server that knows the key of a batch appends it once, however often it arrives. So no message is lost or duplicated
-when an answer is lost, nor, with a state file, when the publisher is killed and started again. Idempotency-Key:
+A server that supports keys appends a batch once, even if it arrives repeatedly. Messages are therefore neither lost nor
+duplicated when an answer is lost, or, with a state file, when the publisher is killed and restarted. Idempotency-Key:
 draft-ietf-httpapi-idempotency-key-header.
 """
 
@@ -48,22 +48,21 @@ async def publish(
         messages: the messages, such as those of `read_log`. A blocking iterable blocks the event loop.
         url: the URL of the stream, of its input or of its inbox; or of a topic of a broker.
         key: the beginning of the keys of batches; None: random. Sending the same messages with the same key again is
-            refused, or appends nothing.
-        state: a file for the progress. If it exists, the batch that was in flight, which it holds, is sent again with
-            its key, and the messages that it counts are skipped. Pass the same messages then.
+            rejected, or appends nothing.
+        state: a file for the progress. If it exists, its batch in flight is sent again with the same key, and its
+            acknowledged messages are skipped. Pass the same messages then.
         batch: the maximal number of messages per request.
         create: create the stream if it does not exist.
-        token: a token, sent as `Authorization: Bearer`; or the credentials that tokens are fetched with.
-        retries: how often in a row a request is repeated after temporary failures.
-        idle_seconds: the maximal time that a server may be silent.
-        media_type: of the records that are sent to a broker; None: N-Quads.
+        token: a token, sent as `Authorization: Bearer`; or the credentials for fetching tokens.
+        retries: the number of times that a request is repeated after temporary failures.
+        idle_seconds: the maximal time without data from the server.
+        media_type: the media type of records for a broker; None: N-Quads.
         options: see `subscribe`.
 
     Raises:
-        UsageError: a state file of another stream or of more messages than there are, or an object that is not a
-            message.
+        UsageError: a state file of another stream, or of more messages than passed, or an object that is not a message.
         TermError: a term that is not RDF, or is not allowed in its position; the messages before it were sent.
-        SourceError: the server refuses the request (see `response_status`), or cannot be reached.
+        SourceError: the server rejects the request (see `response_status`), or cannot be reached.
 
     >>> import asyncio
     >>> asyncio.run(publish([Message(), Message()], f"{server}/streams/rooms", create=True))
@@ -98,12 +97,12 @@ async def publish(
 async def _after(
     messages: Iterable[Message] | AsyncIterable[Message], skipped: int, *, as_lines: bool
 ) -> AsyncGenerator[Message]:
-    """The messages after some that were sent before; each is checked.
+    """Yields the messages after those that were sent before; each is checked.
 
     Args:
-        messages: all of them.
-        skipped: how many were sent before.
-        as_lines: make them of their lines, which are then written once, while the batch before is being sent.
+        messages: all messages.
+        skipped: the number of messages that were sent before.
+        as_lines: create them from their lines, which are then written once, while the previous batch is being sent.
     """
     checker = Checker(None)
     count = 0

@@ -1,5 +1,4 @@
-"""Records of brokers: the bytes of one message, with what a broker stores beside them; and where those go that are no
-message. No I/O.
+"""Records of brokers: the bytes of one message, with the broker's metadata; and the interface of dead letters. No I/O.
 
 RDF Messages, section 3: a record of a broker is one message, and a header names its media type.
 """
@@ -17,7 +16,7 @@ from construct_messages.net.wire import Header
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 TYPE_HEADERS: Final = (Header.CONTENT_TYPE.value, "content-type")
-"""The headers that name the media type of a record. Both are written; the first that is there is read, in any case."""
+"""The headers with the media type of a record. Both are written; the first existing one is read, case-insensitively."""
 
 
 class Record(NamedTuple):
@@ -25,12 +24,12 @@ class Record(NamedTuple):
 
     Args:
         value: the bytes of the message; none: a message without statements.
-        content_type: the media type of the value, as a header or a property names it; None: it is not named.
+        content_type: the media type of the value, from a header or a property; None: it has none.
         key: distinguishes the record from others; empty: it has none.
-        sequence: its number, from 1, as the transport counts.
-        microseconds: when the broker stored it, since 1970 in UTC; None: it is not known.
-        headers: others.
-        partition, offset: where the broker has it, if its sequence is not that.
+        sequence: its number, from 1, counted by the transport.
+        microseconds: when the broker stored it, since 1970 in UTC; None: unknown.
+        headers: the other headers.
+        partition, offset: its position at the broker, if that is not its sequence.
     """
 
     value: bytes
@@ -44,7 +43,7 @@ class Record(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where the broker has it, as text; empty: its sequence is that.
+        """Its position at the broker, as text; empty: its sequence is the position.
 
         >>> Record(b"", partition=1, offset=7).place
         '1:7'
@@ -53,7 +52,7 @@ class Record(NamedTuple):
 
     @property
     def named(self) -> dict[str, str]:
-        """The headers, with those that name the media type.
+        """The headers, with those for the media type.
 
         >>> Record(b"", "application/n-quads").named
         {'RDF-Message-Content-Type': 'application/n-quads', 'content-type': 'application/n-quads'}
@@ -67,16 +66,16 @@ make_records = cast(
     "Callable[[Iterable[tuple[object, ...]]], Iterator[Record]]",
     partial(map, tuple.__new__, repeat(Record)),
 )
-"""Makes a record of each row of its eight parts, as `Record._make` does, but without counting them."""
+"""Creates a record from a row of its eight parts, like `Record._make`, but without counting them."""
 
 
 def records_of(values: Sequence[bytes], content_type: str, key: str) -> list[Record]:
     """Returns the records of a batch; the key of each is that of the batch and the number of the record, from 1.
 
     Args:
-        values: of the records.
-        content_type: of all values.
-        key: of the batch.
+        values: the values of the records.
+        content_type: the media type of all values.
+        key: the key of the batch.
 
     >>> records = records_of([b"", b""], "application/n-quads", "a1-1")
     >>> records == [Record(b"", "application/n-quads", f"a1-1-{number}", number) for number in (1, 2)]
@@ -89,7 +88,7 @@ def records_of(values: Sequence[bytes], content_type: str, key: str) -> list[Rec
 
 
 def content_type_in(headers: Mapping[str, str]) -> str | None:
-    """Returns the media type that the headers of a record name, in any case; None: they name none.
+    """Returns the media type in the headers of a record, whose names are case-insensitive; None: they have none.
 
     >>> content_type_in({"Content-Type": "text/turtle"}), content_type_in({})
     ('text/turtle', None)
@@ -99,17 +98,17 @@ def content_type_in(headers: Mapping[str, str]) -> str | None:
 
 
 class DeadLetters(Protocol):
-    """The place of records that are no message."""
+    """The destination of records that are not messages."""
 
     async def put(self, record: Record, source: str, reason: str) -> None:
         """Stores a record durably.
 
         Args:
-            record: as it came.
-            source: the URL that it came from.
-            reason: why it is no message.
+            record: the unchanged record.
+            source: the URL of its source.
+            reason: why it is not a message.
 
         Raises:
-            CannotWrite: the place cannot be written.
-            SourceError: the broker of the place refuses, or cannot be reached.
+            CannotWrite: the destination cannot be written.
+            SourceError: the broker of the destination rejects it, or cannot be reached.
         """

@@ -1,7 +1,7 @@
-"""Writes the elements of a subscription to a log as they come, and keeps in a state file how far it is.
+"""Writes the elements of a subscription to a log, and stores the position in a state file.
 
-The state is written after the log is on disk, and names the size that the log had then. What the log has after it is
-cut off when the log is continued, since the subscription brings it again (`writing/growing.py`).
+The state is written after the log is stored durably, with the size of the log. When the log is continued, content after
+this size is cut off, because the subscription yields it again (`writing/growing.py`).
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from construct_messages.streams.element import Element
 from construct_messages.writing.growing import OpenLog
 
 _SAVE_SECONDS: Final = 1.0
-"""How long a message is in a log before the state includes it."""
+"""The maximal time before the state includes a message of the log."""
 
 _SAVE_ELEMENTS: Final = 500
-"""How many messages are in a log before that, at most: a broker may send no more before they are acknowledged."""
+"""The maximal number of such messages: a broker may send no more before they are acknowledged."""
 
 
 class RecordingState:
     """The state file of one recording.
 
     Args:
-        path: of the file.
-        url: the stream; a state of another one is refused.
-        can_be_cut: whether what the log has after its state can be cut off; if not, the state is written after each
-            message.
+        path: the path of the file.
+        url: the URL of the stream; the state of another one is rejected.
+        can_be_cut: whether content after the state's size can be cut off the log; if not, the state is written after
+            each message.
 
     Attributes:
-        known: what an earlier run left; None: there was none.
+        known: the state of an earlier run; None: there was none.
 
     Raises:
-        UsageError: the file is no such state, or one of another stream.
+        UsageError: the file is not such a state, or that of another stream.
     """
 
     def __init__(self, path: str | os.PathLike[str], url: str, *, can_be_cut: bool) -> None:
@@ -47,7 +47,7 @@ class RecordingState:
         self.known = self._saved = read_state(path, Received, url)
 
     def save(self, log: OpenLog, elements: Subscription) -> None:
-        """Writes how far a log is, after the log itself.
+        """Writes the position of a log, after the log itself.
 
         Raises:
             CannotWrite: the state cannot be written.
@@ -67,18 +67,18 @@ async def record(
     state: RecordingState | None = None,
     step: Callable[[], object] = lambda: None,
 ) -> None:
-    """Writes elements to a log, until there are no more; also if it is cancelled, the state is that of the log.
+    """Writes elements to a log, until there are no more; the state matches the log also after cancellation.
 
     Args:
-        elements: begins after the checkpoint of `state.known`.
-        log: continues where `state.known` ends.
-        state: where to keep how far it is, within a second; None: nowhere. What is kept, and what is written where
-            nothing is kept, is acknowledged to the other side.
+        elements: the elements after the checkpoint of `state.known`.
+        log: the log, which continues at the size of `state.known`.
+        state: the state, written within a second; None: no state. Elements are acknowledged to the other side when the
+            state includes them, or, without a state, when they are written.
         step: called after each element.
 
     Raises:
-        ConstructMessagesError: the subscription failed, or the log or the state cannot be written; or there is a state,
-            and the subscription cannot be continued.
+        ConstructMessagesError: the subscription failed, or the log or the state cannot be written; or the subscription
+            cannot be continued, despite a state.
     """
     async with aclosing(elements):
         await elements.start()
@@ -116,13 +116,13 @@ async def _record(
             saving.remove_done_callback(stop)
             saving.cancel()
             await asyncio.wait([saving])
-        writer.save()  # also before an error: what was written stays
+        writer.save()  # also before an error: written elements stay
     if saving is not None and not saving.cancelled():
-        saving.result()  # its error
+        saving.result()  # raises its error
 
 
 class _StateWriter:
-    """Keeps the state of a log while it is written, and acknowledges what was saved."""
+    """Stores the state of a log while it is written, and acknowledges the saved elements."""
 
     def __init__(self, state: RecordingState | None, log: OpenLog, elements: Subscription) -> None:
         self._state, self._log, self._elements = state, log, elements
@@ -161,7 +161,7 @@ class _StateWriter:
 
     @asynccontextmanager
     async def acknowledging(self) -> AsyncGenerator[None]:
-        """Saves and acknowledges at the end of the block what was written within it, unless the other side failed."""
+        """Saves and acknowledges the elements written within the block at its end, unless the other side failed."""
         try:
             yield
         except ConstructMessagesError:
@@ -176,7 +176,7 @@ class _StateWriter:
         await self.acknowledge()
 
     async def keep_saving(self) -> None:
-        """Saves within a second of what is written, or later where saving itself takes long."""
+        """Saves within a second after a write, or later if saving itself takes long."""
         pause = _SAVE_SECONDS
         while True:
             await self._changed.wait()

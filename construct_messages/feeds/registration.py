@@ -1,4 +1,4 @@
-"""Registers a query at a server of streams: `register` is what users call. LDN for RDF streams."""
+"""Registers a query at a server of streams: `register` is the public function. LDN for RDF streams."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ async def register(
     token: BearerToken | None = None,
     idle_seconds: float = 60.0,
 ) -> str:
-    """Registers a query, and gives the URL of the stream that it fills.
+    """Registers a query, and returns the URL of its output stream.
 
-    It is sent once: where the connection breaks off, see in the list of streams whether the query is there.
+    The request is sent once: if the connection is lost, check the stream list for the query.
 
     Args:
         query: RSP-QL, C-SPARQL or CQELS, or SPARQL.
-        url: of the stream that the query is over; or of the list of streams, where it names them itself or watches.
-        name: of the stream that it fills, where the query does not name it; None: one that the server chooses.
-        parameters: those of the registration, such as `{"from": "first"}`; see docs/reference/continuous/registered.md.
-        token: sent as `Authorization: Bearer`; or the credentials that tokens are fetched with.
-        idle_seconds: how long the server may be silent.
+        url: the URL of the input stream; or of the stream list, if the query names its streams, or watches an endpoint.
+        name: the name of the output stream, if it is not in the query; None: the server chooses it.
+        parameters: the parameters of the registration, such as `{"from": "first"}`; see
+            docs/reference/continuous/registered.md.
+        token: a token, sent as `Authorization: Bearer`; or the credentials for fetching tokens.
+        idle_seconds: the maximal time without data from the server.
 
     Raises:
-        UsageError: no URL that requests can be sent to.
-        SourceError: the server refuses (see `response_status`), or cannot be reached.
+        UsageError: requests cannot be sent to the URL.
+        SourceError: the server rejects the query (see `response_status`), or cannot be reached.
 
     >>> import asyncio
     >>> from construct_messages.feeds import publish
@@ -69,7 +70,7 @@ async def register(
 
 
 async def _endpoint(client: Client, url: str) -> str:
-    """Returns the URL to register queries over a stream at; the URL itself if it is not that of a stream."""
+    """Returns the URL for registering queries over a stream; the URL itself if it is not that of a stream."""
     response = await client.open(
         "GET", url, {"Accept": NDJSON_LD.document_type}, accepted=(_NO_GET,)
     )
@@ -77,8 +78,8 @@ async def _endpoint(client: Client, url: str) -> str:
     if response.status == _NO_GET:
         return url
     try:
-        said = json.loads(body)
+        description = json.loads(body)
     except ValueError as error:
         raise SourceError(f"{without_query(url)} describes no stream") from error
-    query = said.get(Property.QUERY) if isinstance(said, dict) else None
+    query = description.get(Property.QUERY) if isinstance(description, dict) else None
     return target_of(url, query) if isinstance(query, str) else url

@@ -1,7 +1,7 @@
-"""Relays: what a stream or a log brings is written to another one. `relay` is what users call.
+"""Relays: write the messages of a stream or a log to another one. `relay` is the public function.
 
-Each side is opened by its URL, and used as a `Transport` or a `Target`: nothing here knows a broker. What is guaranteed
-for each pair is in `delivery/guarantees.py`.
+Each side is opened by its URL, and used as a `Transport` or a `Target`, independently of the broker.
+`delivery/guarantees.py` has the guarantees for each pair.
 """
 
 from __future__ import annotations
@@ -70,12 +70,13 @@ async def relay(
     transform: Callable[[list[Message]], Iterable[Message]] | None = None,
     on_batch: Callable[[int], object] | None = None,
 ) -> int:
-    """Writes the messages of a stream or a log to another one, in order; returns how many the target acknowledged.
+    """Writes the messages of a stream or a log to another one, in order; returns the number of messages that the target
+    acknowledged.
 
-    The messages that wait are written together, and acknowledged to the source when the target has acknowledged them.
-    No message is lost. With `state`, each is written once if the source can be read again from a position, and the
-    target recognises a batch that is written again; see docs/reference/streams/relay.md for each pair. A label of a
-    blank node means the same node in all messages.
+    Waiting messages are written together, and acknowledged to the source when the target has acknowledged them. No
+    message is lost. With `state`, each is written once if the source can be read again from a position, and the target
+    recognises a batch that is written again; see docs/reference/streams/relay.md for each pair. A label of a blank node
+    means the same node in all messages.
 
     Args:
         source: the URL of a stream, see `subscribe`; a log file; or a log that is being read.
@@ -89,21 +90,21 @@ async def relay(
             the same batch is written again under the same key, and reading continues after it.
         batch: the maximal number of messages that are written together.
         create: create the stream of the target if it does not exist.
-        contexts, origins, dead_letters, message_bytes, poll_seconds: of the source, see `subscribe`.
-        source_token, target_token: a token for each side, or the credentials that tokens are fetched with.
-        source_media_type: the type of messages whose source names none; the format of a log.
-        target_media_type: the type in which messages are written to a broker; the format of a log.
-        source_options, target_options: those of each transport, see `subscribe`.
-        retries, idle_seconds: of both sides.
+        contexts, origins, dead_letters, message_bytes, poll_seconds: options of the source, see `subscribe`.
+        source_token, target_token: a token for each side, or the credentials for fetching tokens.
+        source_media_type: the media type of a source's messages without one; the format of a log.
+        target_media_type: the media type of messages for a broker; the format of a log.
+        source_options, target_options: the options of each transport, see `subscribe`.
+        retries, idle_seconds: for both sides, see `subscribe`.
         transform: returns the messages to write for those of a batch, such as `construct_messages.transform` with a
             query; None: the same.
         on_batch: called after each batch with the number of messages so far.
 
     Raises:
-        UsageError: arguments that do not go together, the state file of another relay, or a state for a source that
-            cannot be continued (MQTT without the option `identifier`).
-        SourceError: a side refuses, or cannot be reached.
-        LogError, LimitExceeded: what the source sends is no message, or too large.
+        UsageError: contradicting arguments, the state file of another relay, or a state for a source that cannot be
+            continued (MQTT without the option `identifier`).
+        SourceError: a side rejects a request, or cannot be reached.
+        LogError, LimitExceeded: the source sends something that is not a message, or is too large.
         CannotWrite: the target or the state cannot be written.
 
     >>> import asyncio, tempfile
@@ -159,13 +160,13 @@ async def relay(
         async with opening as transport, aclosing(transport.read(start, follow=follow)) as elements:
             if state is not None:
                 transport.check_resumable()
-            await anext(elements)  # None: it is known where reading starts
+            await anext(elements)  # None: the start position is known
             await delivery.begin(transport.position)
             if (
                 start.checkpoint is not None
-            ):  # it was acknowledged by the target, but the source may not know
+            ):  # the target acknowledged it, but it may not be acknowledged to the source
                 await transport.acknowledge(start.checkpoint)
-            rest = cast(AsyncGenerator[Element], elements)  # None comes first only
+            rest = cast(AsyncGenerator[Element], elements)  # None only comes first
             gathered = batches(rest, lambda: transport.position, size_of, batch)
             async with aclosing(gathered) as waiting:
                 await delivery.deliver(waiting, messages, transport.acknowledge)
@@ -182,7 +183,7 @@ def _source(
     follow: bool,
     dead_letters: str | os.PathLike[str] | None,
 ) -> tuple[str, AbstractAsyncContextManager[Transport]]:
-    """The name of a source, and what opens it."""
+    """Returns the name of a source, and a function that opens it."""
     if isinstance(source, str) and "://" in source:
         return source, reading(source, settings, via=via, follow=follow, dead_letters=dead_letters)
     name = STANDARD if isinstance(source, LogReader) else str(Path(source).absolute())

@@ -1,4 +1,4 @@
-"""Sequences of elements from servers: whether a text is one, and whether one follows another. No I/O."""
+"""Checks sequences of elements from servers: their form, and their order. No I/O."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Final
 
 from construct_messages.errors import SourceError
 
-_DIGITS: Final = 20  # that no sequence has
+_DIGITS: Final = 20  # more digits than sequences have
 _GONE: Final = 410
 
 
 def is_sequence(text: str) -> bool:
-    """Whether a text is the sequence of an element.
+    """Returns whether a text is the sequence of an element.
 
     >>> is_sequence("12"), is_sequence("1.2"), is_sequence("")
     (True, False, False)
@@ -20,15 +20,15 @@ def is_sequence(text: str) -> bool:
 
 
 def check_next(stream: str, last: int, sequence: int) -> None:
-    """Makes sure that no element is missing between two.
+    """Checks that no element is missing between two.
 
     Args:
-        stream: what they are of.
-        last: the sequence of the element before.
-        sequence: that of the next one.
+        stream: the stream.
+        last: the sequence of the previous element.
+        sequence: the sequence of the next one.
 
     Raises:
-        SourceError: some are missing; the status is 410, as for elements that retention took.
+        SourceError: elements are missing; the status is 410, as for elements that retention removed.
 
     >>> check_next("https://example.org/streams/a", 7, 8)
     >>> check_next("https://example.org/streams/a", 7, 10)
@@ -49,39 +49,39 @@ def check_next(stream: str, last: int, sequence: int) -> None:
         )
 
 
-def same_stream(stream: str, known: str, said: str) -> str:
+def same_stream(stream: str, known: str, answered: str) -> str:
     """Returns the identity of a stream, which an answer may repeat.
 
     Args:
-        stream: what is read.
-        known: the identity that was read before; empty: none was.
-        said: that of the answer; empty: the server does not send it.
+        stream: the stream.
+        known: the identity that was read before; empty: none.
+        answered: the identity in the answer; empty: the server does not send it.
 
     Raises:
-        SourceError: the answer is of another stream, whose sequences say nothing of the position (410).
+        SourceError: the answer is of another stream, so that the position is meaningless (410).
 
     >>> same_stream("https://example.org/streams/a", "", "7"), same_stream("https://example.org/streams/a", "7", "")
     ('7', '7')
     """
-    if known and said and known != said:
+    if known and answered and known != answered:
         raise SourceError(
             f"{stream} is another stream than the one that was read before",
             status=_GONE,
             hint="it was deleted and created again: begin again, without the state",
         )
-    return said or known
+    return answered or known
 
 
 def begin_after(stream: str, sequence: int | None, after: int) -> int:
-    """Returns the sequence that an answer begins after.
+    """Returns the sequence after which an answer begins.
 
     Args:
-        stream: what is read.
-        sequence: the one that was asked for; None: the server chooses it.
-        after: that of the answer.
+        stream: the stream.
+        sequence: the requested sequence; None: the server chooses it.
+        after: the sequence of the answer.
 
     Raises:
-        SourceError: the answer begins elsewhere than was asked for.
+        SourceError: the answer begins at another position than requested.
 
     >>> begin_after("https://example.org/streams/a", None, 7)
     7

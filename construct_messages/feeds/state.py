@@ -1,6 +1,6 @@
-"""State files: how far a publisher or a subscriber is, for when it is started again. Each is whole or not there.
+"""State files: the progress of a publisher or a subscriber, for a restart. Each is written atomically.
 
-Also the keys of batches, which another process that continues has again.
+Also the keys of batches, which another process reuses when it continues.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     Args:
         sequence: the sequence of the last element; or the number of elements, if the source has no sequences.
-        place: what else the transport needs to continue, which only it understands; empty: nothing.
-        identity: what distinguishes the stream from others of its name; empty: the server does not send it.
+        place: additional data of the transport, which only it interprets; empty: none.
+        identity: distinguishes the stream from others with its name; empty: the server does not send it.
     """
 
     sequence: int
@@ -31,10 +31,10 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     identity: str = ""
 
     def check(self, *names: str) -> None:
-        """Checks that the place is one of a transport.
+        """Checks that the place is that of a transport.
 
         Args:
-            names: those of the texts that the transport keeps there.
+            names: the names of the texts that the transport stores there.
 
         Raises:
             UsageError: another transport wrote it.
@@ -61,12 +61,12 @@ class BatchKey(NamedTuple):
 
     @staticmethod
     def new_writer() -> str:
-        """Returns a name that no other writer has; see `is_own`."""
+        """Returns a unique name of a writer; see `is_own`."""
         return f"writer-{uuid4().hex}"
 
     @property
     def is_own(self) -> bool:
-        """Whether no other writer can have the name, so that equal numbers under it are equal messages.
+        """Whether the name is unique, so that equal numbers under it are equal messages.
 
         >>> BatchKey(BatchKey.new_writer(), 1).is_own, BatchKey("rooms", 1).is_own
         (True, False)
@@ -90,13 +90,14 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     """The state of a publisher or a relay.
 
     Args:
-        url: where it sends messages.
-        key: what the keys of its batches begin with.
-        source: where it reads messages; empty: its caller passes them.
-        acknowledged: how many messages were.
-        position: of the source, after the messages that were acknowledged or are in flight; None: not known yet.
+        url: the URL of the target.
+        key: the beginning of the keys of its batches.
+        source: the source of messages; empty: its caller passes them.
+        acknowledged: the number of acknowledged messages.
+        position: the position of the source, after the messages that were acknowledged or are in flight; None: unknown
+            yet.
         in_flight: the messages of the batch that was sent last, as N-Quads, if it may not have been acknowledged.
-        size: bytes of the target before this batch; None: it is no file.
+        size: the size of the target before this batch, in bytes; None: it is not a file.
     """
 
     url: str
@@ -109,7 +110,7 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @classmethod
     def begin(cls, url: str, key: str | None = None, *, source: str = "") -> Self:
-        """Before the first message; a key that is None is random."""
+        """Returns the state before the first message; None: a random key."""
         return cls(url, BatchKey.new_writer() if key is None else key, source)
 
 
@@ -117,9 +118,9 @@ class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The state of a subscriber.
 
     Args:
-        url: where it subscribes.
-        checkpoint: of its subscription.
-        size: bytes of the output with what came before; None: the output cannot be cut.
+        url: the URL of the stream.
+        checkpoint: the checkpoint of the subscription.
+        size: the size of the output at the checkpoint, in bytes; None: the output cannot be cut.
     """
 
     url: str
@@ -136,13 +137,13 @@ def read_state(
     """Reads the state file of a stream; None: there is none.
 
     Args:
-        path: of the file.
-        kind: of the state.
-        url: of the stream.
-        source: of a relay; see `Sent.source`.
+        path: the path of the file.
+        kind: the kind of the state.
+        url: the URL of the stream.
+        source: the source of a relay; see `Sent.source`.
 
     Raises:
-        UsageError: it cannot be read, is no such state, or is one of another stream.
+        UsageError: it cannot be read, is not such a state, or is that of another stream.
     """
     try:
         data = Path(path).read_bytes()
@@ -166,14 +167,14 @@ def read_state(
 
 
 def write_state(path: str | os.PathLike[str], state: Sent | Received) -> None:
-    """Puts a state in the place of the one before.
+    """Replaces the previous state.
 
     Raises:
-        CannotWrite: the place cannot be written.
+        CannotWrite: the file cannot be written.
     """
     with atomic_file(path) as file:
         file.write(msgspec.json.encode(state) + b"\n")
         file.flush()
         os.fsync(
             file.fileno()
-        )  # otherwise the name may be there before the bytes, when the power goes
+        )  # otherwise the name may be stored before the bytes at a power failure

@@ -1,6 +1,6 @@
 """Subscriptions: the elements of a stream, by the transport that its URL and the caller choose.
 
-`table.py` lists the transports; each continues after the last element, so that nothing is lost and nothing comes twice.
+`table.py` lists the transports; each continues after the last element, so that elements are neither lost nor repeated.
 """
 
 from __future__ import annotations
@@ -55,34 +55,33 @@ def subscribe(
     options: Mapping[str, str] | None = None,
     dead_letters: str | os.PathLike[str] | None = None,
 ) -> Subscription:
-    """The elements of a stream, in order, each once.
+    """Returns an iterator over the elements of a stream, in order, each once.
 
     Args:
-        url: the URL of a stream of `construct-messages serve --streams`, or of its events, its socket or its output.
-            Also a Linked Data Event Stream of any server: its IRI, the root of a view, or a page; or an LDN inbox; or a
-            topic of a broker.
+        url: the URL of a stream of `construct-messages serve --streams`, or of its events, its WebSocket or its output.
+            Also the URL of a Linked Data Event Stream of any server: its IRI, the root of a view, or a page; of an LDN
+            inbox; or of a topic of a broker.
         after: start after this sequence; 0: with the first element.
         last: start with this number of newest elements. Without `after`, `last`, `since` and `checkpoint`, a follower
             starts with the next element, and others with the oldest.
         since: start with elements stored at this time or later; a time with a time zone.
         checkpoint: continue after an earlier subscription to the same URL, see `Subscription.checkpoint`.
         follow: wait for more elements; otherwise end after the newest.
-        via: the name of a transport, such as `"sse"`; None: the first in the table of transports that the stream
+        via: the name of a transport, such as `"sse"`; None: the first one in the table of transports that the stream
             offers, and that can end without `follow`.
         contexts: JSON-LD contexts that documents or headers name, by their IRI, as parsed JSON, besides those of Linked
             Data Notifications, Activity Streams, Web Annotation and PROV; contexts are never fetched.
-        token: a token, sent as `Authorization: Bearer` to the origin of `url`; or the credentials that tokens are
-            fetched with.
+        token: a token, sent as `Authorization: Bearer` to the origin of `url`; or the credentials for fetching tokens.
         origins: other origins of pages of an event stream, or of notifications, such as `https://example.org`.
         message_bytes: the maximal size of a message, and of a page.
-        retries: how often in a row a connection is repeated after temporary failures.
-        idle_seconds: the maximal time that a server may be silent before the connection counts as lost.
+        retries: the number of times that a connection is repeated after temporary failures.
+        idle_seconds: the maximal time without data from the server, after which the connection counts as lost.
         poll_seconds: the time between two pulls, and before pages are requested again; an event stream may ask for
             more.
-        media_type: of the records of a broker that name none; None: such a record is an error.
-        options: those of the transport of a broker, by name, as its library calls them. A value that begins with `$` is
-            the name of an environment variable that has the value.
-        dead_letters: where records of a broker go that are no message: a file of JSON lines, or the URL of another
+        media_type: the media type of a broker's records without one; None: such a record is an error.
+        options: the options of a broker's transport, by their names in its library. A value that begins with `$` is the
+            name of an environment variable with the value.
+        dead_letters: the destination of records that are not messages: a file of JSON lines, or the URL of another
             topic; None: such a record is an error.
 
     Returns:
@@ -92,7 +91,7 @@ def subscribe(
 
     Raises:
         UsageError: arguments that do not go together (immediately).
-        SourceError: the server refuses the request (`response_status` 404: there is no such stream or element), or
+        SourceError: the server rejects the request (`response_status` 404: the stream or element does not exist), or
             cannot be reached; `status` 410: the next element was removed by retention, or elements are missing.
         LogError, LimitExceeded: the data are not a message, or too large.
 
@@ -137,7 +136,7 @@ def reading_settings(
     """Returns the settings of a transport that is read, from the arguments of `subscribe`.
 
     Raises:
-        UsageError: an origin is no URL of a server.
+        UsageError: an origin is not the URL of a server.
     """
     for origin in origins:
         check_stream_url(origin)
@@ -158,7 +157,7 @@ def checked_start(start: Start, *, follow: bool) -> Start:
     """Returns where reading starts: a follower that names no position starts with the next element.
 
     Raises:
-        UsageError: several positions, or one that makes no sense.
+        UsageError: several positions, or an invalid one.
     """
     wishes = sum(
         wish is not None for wish in (start.after, start.last, start.since, start.checkpoint)
@@ -171,7 +170,7 @@ def checked_start(start: Start, *, follow: bool) -> Start:
         if number is not None and number < 0:
             raise UsageError(f"{name}={number} is less than 0")
     if start.since is not None:
-        microseconds_of(start.since)  # for its error
+        microseconds_of(start.since)  # raises an error for invalid ones
     return Start(last=0) if follow and not wishes else start
 
 
@@ -183,10 +182,10 @@ def reading(
     follow: bool,
     dead_letters: str | os.PathLike[str] | None,
 ) -> AbstractAsyncContextManager[Transport]:
-    """Returns what opens the transport of a stream to read it; see `subscribe`.
+    """Returns a function that opens the transport of a stream for reading; see `subscribe`.
 
     Raises:
-        UsageError: no URL of a transport, no transport of that name, or dead letters of what has no records.
+        UsageError: not the URL of a transport, an unknown transport, or dead letters for a stream without records.
     """
     check_via(url, via, follow=follow)
     if dead_letters is not None:
@@ -213,7 +212,7 @@ class Subscription(AsyncIterator[Element]):
 
     Args:
         opening: opens the transport.
-        start: where to start.
+        start: the start position.
         follow: whether to wait for more elements.
     """
 
@@ -228,7 +227,7 @@ class Subscription(AsyncIterator[Element]):
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """The position after the element that was returned last; None: it is not known yet."""
+        """The position after the last returned element; None: unknown yet."""
         return None if self._transport is None else self._transport.position
 
     async def start(self) -> None:
@@ -242,10 +241,10 @@ class Subscription(AsyncIterator[Element]):
             await anext(self._elements)
 
     def check_resumable(self) -> None:
-        """Makes sure that another process can continue from a checkpoint. Call it after `start`.
+        """Checks that another process can continue from a checkpoint. Call it after `start`.
 
         Raises:
-            UsageError: the other side keeps nothing for this reader; the hint names the fix.
+            UsageError: the other side does not keep elements for this reader; the hint is the fix.
         """
         if self._transport is not None:
             self._transport.check_resumable()
@@ -253,7 +252,7 @@ class Subscription(AsyncIterator[Element]):
     async def acknowledge(self, checkpoint: Checkpoint) -> None:
         """Acknowledges to the other side that the elements up to a checkpoint were processed durably.
 
-        Does nothing if the other side does not keep how far its readers are: then keep the checkpoint.
+        Does nothing if the other side does not store the positions of its readers; then store the checkpoint.
 
         Raises:
             SourceError: the other side cannot be reached.

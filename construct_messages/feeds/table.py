@@ -1,6 +1,6 @@
-"""The table of transports: names, schemes, what each can do, and where it is. No I/O, and no transport is imported.
+"""The table of transports: names, schemes, capabilities, and modules. No I/O; does not import transports.
 
-A new transport is a record here and a room of this folder. The command line, `via`, `opening.py`, the layers of
+A new transport is a record here and a subfolder. The command line, `via`, `opening.py`, the layers of
 tests/test_layers.py, and the table in docs/reference/streams/clients.md read it. docs/decisions/079-transports.md
 """
 
@@ -15,16 +15,16 @@ from construct_messages.net.wire import Property
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What a transport can do.
+    """The capabilities of a transport.
 
     Args:
         ends: reading can end after the newest element; otherwise it follows.
-        replays: reading can start at an earlier element, as far as the other side keeps them.
+        replays: reading can start at an earlier element, if the other side has it.
         numbered: elements have sequences without gaps, so that positions of one stream can be compared, and a missing
             element is an error.
-        ordered: whether elements come in the order of the stream, of each partition, or in none.
-        acknowledges: the other side keeps how far a reader is, once it acknowledges elements.
-        writes: it takes messages.
+        ordered: whether elements are in the order of the stream, of each partition, or unordered.
+        acknowledges: the other side stores the position of a reader that acknowledges elements.
+        writes: it accepts messages.
         keyed: a batch that is written twice under one key is stored once.
     """
 
@@ -43,15 +43,15 @@ class TransportKind:
 
     Args:
         name: the value of `via`.
-        title: as people call it.
-        schemes: of its URLs.
-        capabilities: what it can do.
-        room: its class, as `module:name` in this folder, imported when it is first used. It takes an `HttpStream` if it
-            has an endpoint, otherwise the URL and `Settings`.
-        endpoint: the property of a stream's description that names its URL; None: it has URLs of its own.
-        extra: the extra of this package that it needs; None: none but `streams`.
-        credentials: of a broker, the options that have credentials, as it has no bearer tokens; None: it is no broker.
-        identity: the options of a reader that no other connection may have, such as that to the topic of its dead
+        title: its common name.
+        schemes: the schemes of its URLs.
+        capabilities: its capabilities.
+        room: its class, as `module:name` in this folder, imported on first use. It is created with an `HttpStream` if
+            it has an endpoint, otherwise with the URL and `Settings`.
+        endpoint: the property of a stream's description with its URL; None: it has separate URLs.
+        extra: the extra of this package that it needs; None: only `streams`.
+        credentials: the options of a broker with credentials, instead of bearer tokens; None: it is not a broker.
+        identity: the options that must be unique to a reader's connection, and not be used by that for its dead
             letters.
     """
 
@@ -153,11 +153,11 @@ TRANSPORTS: Final = (
         extra="grpc",
     ),
 )
-"""All of them, in the order in which one is chosen."""
+"""All transports, in order of preference."""
 
 
 def kinds_for(url: str) -> list[TransportKind]:
-    """Returns the transports that a URL may be one of; of its endpoints, only a request can tell.
+    """Returns the transports that may support a URL; only a request can determine its endpoints.
 
     >>> [kind.name for kind in kinds_for("wss://example.org/streams/a/socket")], kinds_for("ftp://example.org/a")
     (['websocket'], [])

@@ -1,6 +1,6 @@
 """The protocol of transports: elements from a position on, and batches of messages. No I/O, and no transport.
 
-What a transport can do is in `table.py`; `opening.py` opens one for a URL. docs/decisions/079-transports.md
+`table.py` has their capabilities; `opening.py` opens one for a URL. docs/decisions/079-transports.md
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from construct_messages.net.oauth import BearerToken
 from construct_messages.streams import Element
 
 RETRIES: Final = 10
-"""How often in a row a request is sent again, by default: about a minute."""
+"""The default number of retries of a request, for about a minute."""
 
 IDLE_SECONDS: Final = 60.0
-"""How long a server may be silent, by default."""
+"""The default maximal time without data from a server, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is allowed to transports, and how long they wait.
+    """The limits, timeouts and credentials of transports.
 
     Args:
         contexts: JSON-LD contexts by their IRI, as parsed JSON.
         message_bytes: the maximal size of a message, and of a page.
-        poll_seconds: the time before a source is asked again that does not push.
+        poll_seconds: the time between requests to a source that does not push.
         origins: other origins that pages may be at, as `client.origin_of` returns them.
-        token: for the authorization of requests, or the credentials that tokens are fetched with; None: there is none.
-        retries: how often in a row a request is repeated.
-        idle_seconds: the maximal time that the other side may be silent.
-        create: whether to create a stream that does not exist, before it is written to.
-        repeatable: whether batches may be written again by another process, under the keys that they had in this one.
-        media_type: of messages whose type the other side does not name, and of those that are written; None: there is
-            none, and messages are written as N-Quads.
-        options: the transport's own, by name, as its library calls them. A value that begins with `$` is the name of an
-            environment variable that has the value. See `option_values`.
-        dead_letters: the place of what is no message; None: it ends reading with an error.
+        token: a token for the authorization of requests, or the credentials for fetching tokens; None: no token.
+        retries: the number of retries of a request.
+        idle_seconds: the maximal time without data from the other side.
+        create: whether to create a stream that does not exist, before writing to it.
+        repeatable: whether another process may write batches again, under the same keys.
+        media_type: the media type of messages without one, and of written messages; None: no default, and messages are
+            written as N-Quads.
+        options: the transport's own options, by their names in its library. A value that begins with `$` is the name of
+            an environment variable with the value. See `option_values`.
+        dead_letters: the destination of records that are not messages; None: they end reading with an error.
     """
 
     contexts: KnownContexts = field(default_factory=lambda: CONTEXTS)
@@ -67,11 +67,11 @@ def option_values(settings: Settings, names: Container[str] | None = None) -> di
     """Returns the options of a transport, with the values of environment variables.
 
     Args:
-        settings: with the options.
-        names: those that the transport has; None: its library checks them.
+        settings: the settings with the options.
+        names: the names of the transport's options; None: its library checks them.
 
     Raises:
-        UsageError: another option, or a variable that is not set. The value is not shown.
+        UsageError: an unknown option, or a variable that is not set. The error does not show the value.
 
     >>> from construct_messages.documents.contexts import CONTEXTS
     >>> settings = Settings(contexts=CONTEXTS, message_bytes=1, retries=0, idle_seconds=1, options={"user": "$NOBODY"})
@@ -101,13 +101,13 @@ def option_values(settings: Settings, names: Container[str] | None = None) -> di
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """Where reading starts; without arguments, with the oldest element. At most one argument is not None.
+    """The start position of reading; without arguments, the oldest element. At most one argument is not None.
 
     Args:
-        after: after this sequence; 0: with the first element.
-        last: with this number of newest elements.
-        since: with elements stored at this time or later; a time with a time zone.
-        checkpoint: after the position of an earlier reader.
+        after: start after this sequence; 0: with the first element.
+        last: start with this number of newest elements.
+        since: start with elements stored at this time or later; a time with a time zone.
+        checkpoint: start after the position of an earlier reader.
     """
 
     after: int | None = None
@@ -117,49 +117,49 @@ class Start:
 
 
 class Transport(ABC):
-    """A stream elsewhere, by one transport, which `table.TRANSPORTS` describes."""
+    """A remote stream, by one transport, which `table.TRANSPORTS` describes."""
 
     @property
     @abstractmethod
     def position(self) -> Checkpoint | None:
-        """The position after the last element that `read` yielded, to start from again; None: not known yet.
+        """The position after the last element that `read` yielded, for continuing later; None: unknown yet.
 
-        It moves with an element, and neither while the next one is awaited nor when `read` ends with an error.
+        It advances with an element, and neither while the next one is awaited nor when `read` ends with an error.
 
-        Only the transport knows what it means. Positions of one stream can be compared by their `sequence` if the
-        transport is `numbered`, and cannot be compared otherwise.
+        Only the transport interprets it. Positions of one stream can be compared by their `sequence` if the transport
+        is `numbered`, and cannot be compared otherwise.
         """
 
     @property
     def writes_lines(self) -> bool:
-        """Whether `write` sends the lines of messages as they are, so that messages made of lines take less time."""
+        """Whether `write` sends the lines of messages unchanged, so that messages created from lines are faster."""
         return False
 
     @property
     def behind(self) -> int | None:
-        """How many elements are known to come after `position`; None: it is not known."""
+        """The number of elements after `position`; None: unknown."""
         return None
 
     @abstractmethod
     def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """The elements from a position on, each once, over as many connections as it takes.
+        """Yields the elements from a position on, each once, over as many connections as necessary.
 
-        Yields None first, once it is known where to start: what comes after that is not missed.
+        Yields None first, once the start position is known: later elements are not missed.
 
         Args:
             start: the position.
             follow: wait for more elements; otherwise end after the newest.
 
         Raises:
-            SourceError: the other side refuses, cannot be reached, or has removed the next element (410).
-            LogError, LimitExceeded: an element is no message, or too large.
+            SourceError: the other side rejects the request, cannot be reached, or has removed the next element (410).
+            LogError, LimitExceeded: an element is not a message, or is too large.
         """
 
     def check_resumable(self) -> None:  # noqa: B027 - complete for all others
-        """Makes sure that another process can start from a position of this one, before the first is stored.
+        """Checks that another process can start from a position of this one, before the first is stored.
 
         Raises:
-            UsageError: nothing keeps what comes after it.
+            UsageError: the other side does not keep the elements after it.
         """
 
     async def acknowledge(self, position: Checkpoint) -> None:  # noqa: B027 - complete for those that keep nothing
@@ -169,19 +169,19 @@ class Transport(ABC):
         """
 
     async def aclose(self) -> None:  # noqa: B027 - an HTTP client is closed by its owner
-        """Closes the connections that it opened by itself."""
+        """Closes the connections that it opened itself."""
 
     async def write(self, batch: Sequence[Message], key: str) -> None:
         """Sends messages until they are acknowledged.
 
         Args:
-            batch: at least one. A label of a blank node means the same node in all batches.
+            batch: the messages, at least one. A label of a blank node means the same node in all batches.
             key: the same each time that the batch is written: a name, `-`, and a number that grows. The name is the
                 same for all batches of one writer.
 
         Raises:
-            UsageError: it takes no messages.
-            SourceError: the other side refuses, or cannot be reached.
+            UsageError: the transport cannot write.
+            SourceError: the other side rejects the batch, or cannot be reached.
         """
         raise UsageError(
             f"{type(self).__name__} takes no messages: batch {key} has {len(batch)}",

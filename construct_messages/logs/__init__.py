@@ -1,7 +1,7 @@
-"""Message logs: messages in, bytes out, and back. No I/O, and nothing about sources.
+"""Message logs: encoders write messages as bytes, decoders read them. No I/O, no sources.
 
-The common protocols of encoders, decoders and options of all formats; the record of a format in `formats` names its
-own. They are imported when they are first asked for: few programs need more than one or two.
+The common protocols of encoders, decoders and options of all formats. The record of a format in `formats` names its
+encoder and decoder, which are imported on first use: few programs need more than one or two.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from construct_messages.terms import Lenience
 from construct_messages.values import Value
 
 MESSAGE_BYTES: Final = 1 << 28
-"""How large a message in a log may be by default: 256 MiB."""
+"""The default maximal size of a message in a log: 256 MiB."""
 
 
 class FormatOptions(Protocol):
-    """Options that one format has and no other, such as `JellyOptions`: of a log that is read, or of one to write."""
+    """Options of one format, such as `JellyOptions`, of a log that is read or written."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Options by their names, as users write them: words as texts, in either case and with `-` for `_`.
+        """Creates options from names and values as users write them: words in either case, with `-` or `_`.
 
         Raises:
-            UsageError: an option that does not exist, or a value that is none of its.
+            UsageError: an unknown option, or an invalid value.
         """
         ...
 
     def as_dict(self) -> dict[str, Any]:
-        """The options by their names, as JSON has them."""
+        """Returns the options by name, for JSON."""
         ...
 
     def in_words(self) -> str:
-        """The options in one line, for people."""
+        """Returns a line that describes the options to people."""
         ...
 
     def for_writing(
@@ -55,16 +55,16 @@ class FormatOptions(Protocol):
         triple_terms: bool = False,
         generalized: bool = True,
     ) -> Self:
-        """The options that a log is written with: these, and for what they leave open what is known of its messages.
+        """Returns the options for writing a log: open ones are chosen according to the properties of its messages.
 
         Args:
-            source: the options of the log whose messages they are, if that is in the same format.
+            source: the options of the log that is converted, if it has the same format.
             graphs: whether messages may have named graphs.
             triple_terms: whether messages are known to have triple terms.
-            generalized: whether messages may be generalized where those of the source may.
+            generalized: whether messages may be generalized if those of the source may.
 
         Raises:
-            UsageError: options that cannot be written so.
+            UsageError: the options cannot be used for these messages.
         """
         ...
 
@@ -80,21 +80,22 @@ class FormatOptions(Protocol):
 
     @property
     def is_flat(self) -> bool:
-        """Whether the log is one dataset, and a blank node label one node in all of it."""
+        """Whether the log is one dataset, in which a blank node label is one node."""
         ...
 
 
 class EncoderOptions(Value):
-    """The options of an encoder; each encoder uses those that its format has.
+    """The options of an encoder; each encoder uses those of its format.
 
     Args:
         prefixes: namespace IRIs by prefix.
         graphs: whether a message may have named graphs.
         triple_terms: whether messages are known to have triple terms.
-        own: the format's own options; None: as is best for what else is known.
-        template: the template that makes the messages; None: it is not known.
-        group_by: the variables that have the same terms in all solutions of a message; None: a message is a solution.
-        origin: where the messages come from, as `query` and `source`, for formats that record it.
+        own: the format's own options; None: chosen by the other options.
+        template: the template of the messages; None: unknown.
+        group_by: the variables that have the same terms in all solutions of a message; None: each solution is a
+            message.
+        origin: the origin of the messages, as `query` and `source`, for formats that record it.
     """
 
     prefixes: Mapping[str, str] | None = None
@@ -107,19 +108,19 @@ class EncoderOptions(Value):
 
 
 class DecoderOptions(Value):
-    """The options of a decoder; each decoder uses those that its format has.
+    """The options of a decoder; each decoder uses those of its format.
 
     Args:
         base: the IRI that relative IRIs resolve against, until the log declares another.
         contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or its value).
         context: the IRI of a JSON-LD context that is active before each document's own, unless the log sets one; None:
-            none is (`expandContext` of JSON-LD 1.1 API, section 9.3).
-        message_bytes: how large a message may be in the log, and in characters as N-Quads.
-        labels: of the log; None: with a prefix that no other has.
+            no context (`expandContext` of JSON-LD 1.1 API, section 9.3).
+        message_bytes: the maximal size of a message in the log, and of its N-Quads in characters.
+        labels: creates the labels of the log; None: with a unique prefix.
         generalized, shared_labels: see `read_log`.
-        comments: whether comments delimit messages in a log that announces no syntax; not where its media type does
-            not announce one, so that it is a plain document.
-        lenience: what passes and counts malformed IRIs and language tags; None: they are errors.
+        comments: whether comments delimit messages in a log without a declared syntax; False if its media type declares
+            a plain document.
+        lenience: passes and counts malformed IRIs and language tags; None: they are errors.
     """
 
     base: str | None = None
@@ -137,7 +138,7 @@ class TemplateEncoder(Protocol):
     """An encoder specialised for a template. It writes the same bytes as its encoder."""
 
     def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
-        """Encodes the messages of a batch of solutions, one message a solution.
+        """Encodes the messages of a batch of solutions, one message per solution.
 
         `bytes(…)` of the result is their part of the log; iterating over it yields the messages one by one.
 
@@ -152,11 +153,11 @@ class TemplateEncoder(Protocol):
 
 
 class Encoder(Protocol):
-    """Writes one log, or documents that hold one message each.
+    """Writes one log, or documents with one message each.
 
-    `start()`, then `encode(message)` for each message, then `finish()`, joined, are a log. What `encode` returns may
-    depend on the preceding log: on prefixes, a JSON-LD context, the lookup tables of Jelly. `encode_document` depends
-    on its message alone, and changes nothing in the log.
+    A log is the concatenation of `start()`, `encode(message)` for each message, and `finish()`. The result of `encode`
+    may depend on the preceding log: on prefixes, a JSON-LD context, the lookup tables of Jelly. `encode_document`
+    depends on its message alone, and changes nothing in the log.
     """
 
     def start(self) -> bytes:
@@ -164,18 +165,18 @@ class Encoder(Protocol):
         ...
 
     def encode(self, message: Message) -> bytes:
-        """One message with its delimiter.
+        """Encodes one message with its delimiter.
 
         Raises:
-            UnsupportedByFormat: a quad that the format or the version has no syntax for.
+            UnsupportedByFormat: the format or the version has no syntax for a quad.
         """
         ...
 
     def encode_document(self, message: Message) -> bytes:
-        """Encodes one message as a document of its own, which any parser of the format reads by itself.
+        """Encodes one message as a separate document, which any parser of the format can read.
 
-        It has no delimiter and no version label, and declares those prefixes that it uses; its blank node labels mean
-        nothing outside it. A Jelly document is one frame, without its length, with options and lookup tables of its
+        It has no delimiter and no version label, and declares the prefixes that it uses; its blank node labels have no
+        meaning outside of it. A Jelly document is one frame, without its length, with options and lookup tables of its
         own: the value of a record in a broker, or a frame of a gRPC stream whose frames have the same options. A
         document of NDJSON-LD is JSON-LD on one line. A message without quads may be no bytes at all.
 
@@ -189,21 +190,21 @@ class Encoder(Protocol):
         ...
 
     def for_template(self, template: Template) -> TemplateEncoder:
-        """This encoder, for batches of a template's solutions; the two may be called in turn."""
+        """Returns this encoder for batches of a template's solutions; calls of the two may alternate."""
         ...
 
 
 class Decoder(Protocol):
-    """Reads one log: `feed(data)` for each chunk, then `close()`; each returns the messages that it completes.
+    """Reads one log: `feed(data)` for each chunk, then `close()`; each returns the completed messages.
 
     Chunks may be split anywhere. Exhaust the result of `feed` before the next call; messages before an error are
-    returned before it is raised. Blank nodes get labels that are unique (see `Labels`), other ones for each message,
-    except where a label means one node in a whole log: under `rdfm`.
+    returned before it is raised. Blank nodes get unique labels (see `Labels`), different ones for each message, unless
+    a label is one node in the whole log: under `rdfm`.
     """
 
     @property
     def syntax(self) -> Syntax | None:
-        """The syntax of the log as far as it is known; None: no delimiter so far."""
+        """The syntax of the log, as detected so far; None: no delimiter yet."""
         ...
 
     @property
@@ -213,34 +214,34 @@ class Decoder(Protocol):
 
     @property
     def options(self) -> FormatOptions | None:
-        """The format's own options, once they have been read; None: not yet, or the format has none."""
+        """The format's own options; None: not read yet, or the format has none."""
         ...
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that are complete now.
+        """Returns the messages that are complete now.
 
         Raises:
-            LogError: malformed bytes, with position and number of the message.
-            LimitExceeded: a message that is too large.
+            LogError: malformed bytes; the error has the position and the number of the message.
+            LimitExceeded: a message is too large.
         """
         ...
 
     def close(self) -> Iterator[Message]:
-        """The messages that only the end completes.
+        """Returns the messages that the end of the log completes.
 
         Raises:
-            LogError: the log ends within a message, or a statement of it.
+            LogError: the log ends within a message or a statement.
         """
         ...
 
 
 def encoder_for(format: Format, syntax: Syntax, options: EncoderOptions | None = None) -> Encoder:
-    """An encoder for a new log.
+    """Creates an encoder for a new log.
 
     Args:
         format: the RDF serialization.
-        syntax: how messages are delimited.
-        options: what else is known of the log.
+        syntax: the syntax of delimiters.
+        options: see `EncoderOptions`.
 
     Raises:
         UsageError: options that cannot be written, or that are not for the format.
@@ -254,16 +255,16 @@ def encoder_for(format: Format, syntax: Syntax, options: EncoderOptions | None =
 def decoder_for(
     format: Format, syntax: Syntax | None = None, options: DecoderOptions | None = None
 ) -> Decoder:
-    """A decoder for a log.
+    """Creates a decoder for a log.
 
     Args:
         format: the RDF serialization.
-        syntax: what the media type announces; None: nothing, or there is none, so the log itself shows it. A document
-            that shows nothing is one message, or none where it is empty.
-        options: what else is known of the log.
+        syntax: the syntax of the media type; None: the log itself declares it. A document without a declaration is one
+            message, or none if it is empty.
+        options: see `DecoderOptions`.
 
     Raises:
-        UsageError: a base that is no absolute IRI.
+        UsageError: the base is not an absolute IRI.
     """
     options = options or DecoderOptions()
     if options.base is not None:
@@ -281,10 +282,10 @@ def decoder_for(
 
 
 def read_document(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    """The messages of a document, which is one message, unless it delimits several by itself.
+    """Returns the messages of a document: one, unless the document itself delimits several.
 
     Args:
-        format: of the document.
+        format: the format of the document.
         document: the bytes.
         options: see `DecoderOptions`.
 
@@ -303,15 +304,15 @@ def read_document(format: Format, document: bytes, options: DecoderOptions) -> I
 def document_lines(
     format: Format, documents: Sequence[bytes], options: DecoderOptions
 ) -> Sequence[bytes] | None:
-    """Canonical N-Quads lines for each of several documents, which `read_document` returns messages of.
+    """Returns the canonical N-Quads lines of several documents, which are read together; see `read_document`.
 
     Args:
         format, options: as for `read_document`.
         documents: at least one.
 
     Returns:
-        The lines of each, which end with LF; None: the documents have to be read one by one, for example because one of
-            them is malformed.
+        The lines of each document, with a final LF; None: the documents must be read one by one, for example because
+            one of them is malformed.
     """
     if format.document_lines is None:
         return None
@@ -327,7 +328,7 @@ def _decoded(decoder: Decoder, document: bytes) -> Iterator[Message]:
 
 
 def sniffer_of(format: Format) -> Callable[[bytes], bool | None] | None:
-    """The function that knows the format's first bytes; None: a regular expression does, or nothing."""
+    """Returns the function that detects the format by its first bytes; None: it has a regular expression, or none."""
     sniffer: Callable[[bytes], bool | None] | None = (
         None if format.sniffer is None else _resolve(format.sniffer)
     )
@@ -335,16 +336,16 @@ def sniffer_of(format: Format) -> Callable[[bytes], bool | None] | None:
 
 
 def options_class(format: Format) -> type[FormatOptions] | None:
-    """The class of the format's own options; None: it has none."""
+    """Returns the class of the format's own options; None: it has none."""
     found: type[FormatOptions] | None = None if format.options is None else _resolve(format.options)
     return found
 
 
 def check_options(format: Format, options: FormatOptions | None) -> None:
-    """Refuses options that are another format's.
+    """Rejects options of another format.
 
     Raises:
-        UsageError: naming the formats.
+        UsageError: the options are of another format; the error names both.
     """
     if options is None or ((own := options_class(format)) is not None and isinstance(options, own)):
         return
@@ -371,12 +372,12 @@ def options_for_writing(
     triple_terms: bool = False,
     generalized: bool = True,
 ) -> FormatOptions | None:
-    """The format's own options that a log is written with; None: it has none.
+    """Returns the format's own options for writing a log; None: it has none.
 
     Args:
-        format: of the log.
-        options: those of the caller.
-        source: those of the log whose messages they are, which may be in any format.
+        format: the format of the log.
+        options: the options of the caller.
+        source: the options of the log that is converted, in any format.
         graphs, triple_terms, generalized: see `FormatOptions.for_writing`.
 
     Raises:

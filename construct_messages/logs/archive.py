@@ -1,10 +1,10 @@
-"""A tar archive of one RDF document a message, as RiverBench distributes streams; reading only.
+"""Reads tar archives with one RDF document per message, the format of streams from RiverBench.
 
-Each file is one message, in the order of the archive, also where it holds no statement. Folders hold none; links,
-devices and the like are refused. The end marker is due: an archive that was cut must not pass for a whole one.
-POSIX.1-2017, "pax Interchange Format", and GNU's long names; what the fields of a header mean is tarfile's business.
-Its stream mode reads from a file, where a decoder is fed; it bounds no extended header, and takes an archive without an
-end marker for whole.
+Each file is one message, in the order of the archive, even without statements. Folders are not messages; links, devices
+and other special files are rejected. The end marker is required, so that a truncated archive is not read as a complete
+one. POSIX.1-2017, "pax Interchange Format", and GNU's long names. tarfile parses the fields of a header. Its stream
+mode is not used: it reads from a file, while a decoder is fed; it does not limit extended headers, and accepts an
+archive without an end marker.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from construct_messages.message import Message
 _BLOCK: Final = 512
 _MOST_EXTENSION: Final = 1 << 16
 _RECORD: Final = re.compile(rb"([1-9][0-9]{0,5}) ([^=\n]++)=")
-# headers before a header for values that do not fit: of pax for one file and for all, of GNU
+# headers before a header with values that do not fit: of pax for one file and for all, of GNU
 _PAX, _PAX_GLOBAL, _GNU_NAME, _GNU_LINK = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -49,11 +49,11 @@ class ArchiveDecoder:
     """Reads the files of an archive as messages: a `Decoder` whose `syntax` is always None.
 
     Args:
-        format: of all files; None: that of each extension.
+        format: the format of all files; None: determined by each extension.
         decoding: see `DecoderOptions`; a file is a message.
 
     Attributes:
-        format: of the last file, or that of the argument.
+        format: the format of the last file, or that of the argument.
 
     >>> header = tarfile.TarInfo("0000000000.ttl")
     >>> header.size = 23
@@ -69,23 +69,22 @@ class ArchiveDecoder:
         self.format = self._format = format
         self._decoding = decoding = decoding or DecoderOptions()
         self._labels = decoding.labels or Labels()
-        self._buffer, self._place = bytearray(), 0  # what is not used yet, and where it begins
-        self._header: tarfile.TarInfo | None = (
-            None  # at the buffer's start, where its content is not whole yet
-        )
-        self._extended: dict[str, str] = {}  # what the next header has no room for
+        self._buffer, self._place = bytearray(), 0  # the unused bytes, and their position
+        # the header at the buffer's start, while its content is incomplete
+        self._header: tarfile.TarInfo | None = None
+        self._extended: dict[str, str] = {}  # values that do not fit into the next header
         self._ended = False
         self._messages = 0
         self._prefixes: dict[str, str] = {}
 
     @property
     def syntax(self) -> Syntax | None:
-        """None: files have no delimiters."""
+        """Always None: files have no delimiters."""
         return None
 
     @property
     def options(self) -> None:
-        """None: each file has its own."""
+        """Always None: each file has its own."""
         return None
 
     @property
@@ -94,11 +93,11 @@ class ArchiveDecoder:
         return self._prefixes
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that are complete now; see `Decoder.feed`.
+        """Returns the messages that are complete now; see `Decoder.feed`.
 
         Raises:
-            LogError: what is no archive, or a file that is no RDF document.
-            LimitExceeded: a file that is too large.
+            LogError: not an archive, or a file that is not an RDF document.
+            LimitExceeded: a file is too large.
         """
         self._buffer += data
         while len(self._buffer) >= _BLOCK and not self._ended:
@@ -129,10 +128,10 @@ class ArchiveDecoder:
             self._buffer.clear()
 
     def close(self) -> Iterator[Message]:
-        """Nothing: the end completes no file.
+        """Returns nothing: the end does not complete a file.
 
         Raises:
-            LogError: the archive has no end.
+            LogError: the archive has no end marker.
         """
         if not self._ended:
             raise self._error("the archive ends early", "get it again")
@@ -142,7 +141,7 @@ class ArchiveDecoder:
         return LogError(f"byte {self._place}: {message}", number=self._messages + 1, hint=hint)
 
     def _read_header(self, block: bytearray) -> tarfile.TarInfo | None:
-        """A header with its preceding extension headers; None: the end marker."""
+        """Parses a header with its preceding extension headers; None: the end marker."""
         if not any(block):
             return None
         try:
@@ -177,7 +176,7 @@ class ArchiveDecoder:
         return header
 
     def _read_records(self, content: bytes) -> dict[str, str]:
-        """The records of a pax header, `length key=value` each, where the length is that of the whole line."""
+        """Returns the records of a pax header, each `length key=value` with the length of the whole record."""
         records, place = {}, 0
         while place < len(content):
             record = _RECORD.match(content, place)
@@ -191,7 +190,7 @@ class ArchiveDecoder:
         return records
 
     def _message(self, name: str, document: bytes) -> Message:
-        """A file's document as one message."""
+        """Returns a file's document as one message."""
         number = self._messages + 1
         self.format = format = self._format or format_of_file(name)
         if format is None:
@@ -231,14 +230,14 @@ class ArchiveDecoder:
         return message
 
     def _decode(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
-        """The one message of a document in a format that delimits messages by itself."""
-        # they get labels of the message below
+        """Returns the message of a document in a format that itself delimits messages."""
+        # their labels are replaced by those of the message below
         decoder = decoder_for(format, options=self._decoding.replace(labels=None))
         try:
             messages = [*decoder.feed(document), *decoder.close()]
         except LogError as error:
             raise self._in_file(name, error) from error
-        # those of a flat log are parts of one dataset
+        # messages of a flat log are parts of one dataset
         if len(messages) > 1 and not (decoder.options and decoder.options.is_flat):
             raise self._error(
                 f"{name!r} holds {len(messages)} messages, where each file is one",

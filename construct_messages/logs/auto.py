@@ -1,6 +1,7 @@
-"""A decoder for a log of which not all is known beforehand: whether it is packed, or an archive, and its format.
+"""A decoder that detects the properties of a log: its compression, whether it is an archive, and its format.
 
-KnownProperties properties are not detected; the others are detected from the first bytes (`sniff.py`). No files here.
+Properties in `KnownProperties` are not detected; the others are detected from the first bytes (`sniff.py`). No files
+here.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ class KnownProperties:
     """The properties of a log that are known before its first byte is read.
 
     Args:
-        packing: the extension of files packed like it; empty: it is not packed; None: detected from its bytes.
+        packing: the extension of files with its compression; empty: it is not compressed; None: detected from its
+            bytes.
         archive: whether it is a tar archive; None: detected from its bytes.
-        format: of the log, or of an archive's files; None: detected from its bytes.
-        syntax: what is announced for the format.
-        label: that of a syntax that is announced, where the format is not known.
+        format: the format of the log, or of an archive's files; None: detected from its bytes.
+        syntax: the syntax that is declared for the format.
+        label: the version label of a declared syntax, if the format is unknown.
     """
 
     packing: str | None = None
@@ -38,18 +40,18 @@ class KnownProperties:
 
 
 class DetectingDecoder:
-    """Reads a log, packed or not, or an archive: a `Decoder`.
+    """Reads a log, compressed or not, or an archive: a `Decoder`.
 
     Args:
         known: the properties that need not be detected.
         decoding: see `DecoderOptions`.
 
     Attributes:
-        format: of the log, or of the archive's last file; None: not detected yet.
-        packing: the extension of files packed like this one; empty: it is not packed; None: not detected yet.
-        archive: whether it is an archive, as far as is known.
-        bytes_read: how many bytes came so far, packed as they are.
-        messages: how many messages came so far.
+        format: the format of the log, or of the archive's last file; None: not detected yet.
+        packing: the extension of files with its compression; empty: it is not compressed; None: not detected yet.
+        archive: whether it is an archive; None: not detected yet.
+        bytes_read: the number of bytes so far, before decompression.
+        messages: the number of messages so far.
 
     >>> import gzip
     >>> decoder = DetectingDecoder()
@@ -68,13 +70,13 @@ class DetectingDecoder:
         self.bytes_read = self.message_count = 0
         self._unpacker = Unpacker(self.packing) if self.packing else None
         self._decoder: Decoder | ArchiveDecoder | None = None
-        self._head = b""  # bytes that were not enough
-        self._tried = 0  # how much of it did not
+        self._head = b""  # bytes that were not sufficient for detection
+        self._tried = 0  # the size of the examined part
         self._sniffed = False
 
     @property
     def syntax(self) -> Syntax | None:
-        """The syntax of the log as far as it is known; None: no delimiter so far."""
+        """The syntax of the log, as detected so far; None: no delimiter yet."""
         return self._decoder.syntax if self._decoder else self._known.syntax
 
     @property
@@ -84,16 +86,16 @@ class DetectingDecoder:
 
     @property
     def options(self) -> FormatOptions | None:
-        """The format's own options, once they have been read; None: not yet, or the format has none."""
+        """The format's own options; None: not read yet, or the format has none."""
         return self._decoder.options if self._decoder else None
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that are complete now; see `Decoder.feed`.
+        """Returns the messages that are complete now; see `Decoder.feed`.
 
         Raises:
-            LogError: malformed bytes, also of the packing; a chunk with damage of the packing yields no messages.
-            LimitExceeded: a message that is too large.
-            UsageError: what is announced does not go with what the log is.
+            LogError: malformed bytes, also of the compression; a chunk with damaged compression yields no messages.
+            LimitExceeded: a message is too large.
+            UsageError: the declared properties contradict the log.
         """
         self.bytes_read += len(data)
         if self.packing is None:
@@ -116,7 +118,7 @@ class DetectingDecoder:
             yield from self._decode(piece)
 
     def close(self) -> Iterator[Message]:
-        """The messages that only the end completes; see `Decoder.close`.
+        """Returns the messages that the end of the log completes; see `Decoder.close`.
 
         Raises:
             LogError: the log ends early.
@@ -128,7 +130,7 @@ class DetectingDecoder:
                 yield from self._decode(b"", whole=True)
                 raise self._cannot_unpack("end early") from error
         yield from self._decode(b"", whole=True)
-        assert self._decoder is not None  # all is known at the end
+        assert self._decoder is not None  # at the end, all bytes are available
         yield from self._count(self._decoder.close())
 
     def _cannot_unpack(self, what: str) -> LogError:
@@ -160,7 +162,7 @@ class DetectingDecoder:
                 self.format = self._decoder.format
 
     def _open(self, head: bytes, whole: bool) -> Decoder | ArchiveDecoder | None:
-        """The decoder for a log that begins with `head`; None: more bytes are needed."""
+        """Returns the decoder for a log that begins with `head`; None: more bytes are needed."""
         if not self.archive and not self._tell(head, whole):
             return None
         if self.archive:
@@ -174,7 +176,7 @@ class DetectingDecoder:
         return decoder_for(self.format, self._syntax(self.format), self.decoding)
 
     def _tell(self, head: bytes, whole: bool) -> bool:
-        """Whether `head` determines the kind of log."""
+        """Returns whether `head` determines the kind of log."""
         archive = is_archive(head)
         if archive is None and not whole:
             return False
@@ -182,7 +184,7 @@ class DetectingDecoder:
             self.archive = True
         if self.archive or self.format is not None:
             return True
-        # looking at a long beginning again for each byte would take time that grows with its square
+        # examining a long beginning again for each byte would take quadratic time
         if not whole and SNIFF_BYTES < len(head) < 2 * self._tried:
             return False
         self._tried = len(head)

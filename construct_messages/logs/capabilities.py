@@ -1,8 +1,8 @@
-"""Checks what a format and a version of RDF can express, before a message is written.
+"""Checks that a format and a version of RDF can express a message, before it is written.
 
-N-Triples, Turtle and RDF/XML have no named graphs; triple terms and base directions came with RDF 1.2. Encoders refuse
-what is missing, instead of dropping it; decoders refuse what the announced version does not have. No syntax is written
-here.
+N-Triples, Turtle and RDF/XML have no named graphs; triple terms and base directions came with RDF 1.2. Encoders reject
+unsupported features instead of dropping them; decoders reject features that the declared version does not have. No
+syntax here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from construct_messages.terms import Term
 
 
 def missing_feature(syntax: Syntax, term: Term) -> str | None:
-    """Names the feature of a term that a syntax's version of RDF does not have; None: it has all.
+    """Names the feature of a term that a syntax's version of RDF does not support; None: all are supported.
 
     >>> from construct_messages.formats.lookup import find_syntax
     >>> missing_feature(find_syntax("1.1-messages"), Term('"x"@ar--rtl'))
@@ -24,7 +24,7 @@ def missing_feature(syntax: Syntax, term: Term) -> str | None:
     """
     if not syntax.triple_terms and term.startswith("<<("):
         return "triple terms"
-    # outside a triple term only a language tag can end a literal so
+    # outside of triple terms, only a language tag ends a literal like this
     if not syntax.directions and term.startswith('"') and term.endswith(("--ltr", "--rtl")):
         return "base directions"
     return None
@@ -48,14 +48,15 @@ class CapabilityCheck:
         self._messages += messages
 
     def refused(self, error: UnsupportedByFormat) -> UnsupportedByFormat:
-        """Adds the number of the message that was counted last to an error."""
+        """Adds the number of the last counted message to an error."""
         return UnsupportedByFormat(f"message {self._messages}: {error.message}", hint=error.hint)
 
     def check(self, message: Message) -> None:
-        """Counts a message, and refuses it if a quad cannot be written.
+        """Counts a message, and checks that its quads can be written.
 
         Raises:
-            UnsupportedByFormat: naming the message (from 1), the quad and a format that can.
+            UnsupportedByFormat: a quad cannot be written; the error has the message (from 1), the quad and a suitable
+                format.
         """
         self._messages += 1
         if self._has_all:
@@ -67,7 +68,7 @@ class CapabilityCheck:
                     hint="write N-Quads or TriG",
                 )
             for term in quad:
-                # most terms are IRIs, for which asking takes longer than the rest
+                # most terms are IRIs, for which a call takes longer than the rest
                 if term is None or not term.startswith(("<<(", '"')):
                     continue
                 if feature := missing_feature(self._syntax, term):
@@ -78,7 +79,7 @@ class CapabilityCheck:
                     )
 
     def support_template(self, template: Template) -> bool:
-        """Whether the constants of a template can be written, for any values of its variables."""
+        """Returns whether the constants of a template can be written, for any values of its variables."""
         return all(
             (pattern.graph is None or self._format.graphs)
             and not any(self._lacks(slot) for slot in pattern if slot is not None)
@@ -91,7 +92,9 @@ class CapabilityCheck:
         return isinstance(slot, Constant) and missing_feature(self._syntax, slot.term) is not None
 
     def support_columns(self, solutions: Solutions) -> bool:
-        """Whether all terms of a batch can be written. False may be wrong: a literal may read like a triple term."""
+        """Returns whether all terms of a batch can be written. False may be wrong: a literal may look like a triple
+        term.
+        """
         if self._syntax.triple_terms and self._syntax.directions:
             return True
         joined = b"\n".join(b"\n".join(column) for column in solutions.utf8)

@@ -1,8 +1,8 @@
 """Encoded batches: messages as the bytes of a log, together or one by one.
 
-A file or an HTTP response takes a batch as one block; a transport that frames messages itself, and a limit on their
-size, take them one by one. Joined, they are the block. A template encoder returns the one of these that makes the block
-fastest. No syntax is known here.
+A file or an HTTP response uses a batch as one block; a transport that frames messages itself, and a limit on their
+size, use them one by one. The block is their concatenation. A template encoder returns the class that creates the block
+fastest. No syntax here.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from typing import Protocol
 
 
 class EncodedBatch(Protocol):
-    """The messages of a batch as in a log, in order, each with its delimiter."""
+    """The messages of a batch, in order, each with its delimiter in the log."""
 
     def __bytes__(self) -> bytes:
-        """All messages, joined. This is the fast path: it should not make a `bytes` object for each message."""
+        """Returns all messages, joined. This is the fast path: it should not create a `bytes` object for each
+        message.
+        """
         ...
 
     def __iter__(self) -> Iterator[bytes]:
-        """The messages one by one; may be called again, and after `bytes()`."""
+        """Yields the messages one by one; may be called repeatedly, and after `bytes()`."""
         ...
 
 
@@ -42,7 +44,7 @@ class EncodedMessages:
 
 
 class EncodedTexts:
-    """A batch of messages as text, which becomes UTF-8 when it is asked for.
+    """A batch of messages as text, which is encoded in UTF-8 on demand.
 
     >>> batch = EncodedTexts(["{}\\n", '{"@id": "urn:é"}\\n'])
     >>> len(bytes(batch)), [len(message) for message in batch]

@@ -1,6 +1,5 @@
-"""Messages from pyoxigraph's quads: labels for blank nodes, and positions for syntax errors.
-
-No bytes are read here.
+"""Converts pyoxigraph's quads to messages, with labels for blank nodes and positions for syntax errors. No parsing
+here.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from construct_messages.message import Message, Quad
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, has_blank, map_blanks
 
 DEEPEST: Final = 100
-"""How many triple terms may be nested: parsers and readers of terms use recursion."""
+"""The maximal nesting of triple terms: parsers and readers of terms use recursion."""
 
 _LEAST: Final = 1 << 20
 _TIMES: Final = 1 << 8
@@ -28,11 +27,11 @@ Rename: TypeAlias = Callable[[Term], Term]
 def most_characters(size: int, message_bytes: int) -> int:
     """Returns the maximal number of characters that a message may have as N-Quads, for its size in the log.
 
-    They are bounded by the message's size too, so that what a log costs grows with its length, and not with its square.
+    The limit also depends on the message's size, so that the cost of a log is linear in its length, not quadratic.
 
     Args:
-        size: what it takes in the log, in bytes.
-        message_bytes: how large a message may be.
+        size: its size in the log, in bytes.
+        message_bytes: the maximal size of a message.
 
     >>> most_characters(100, 1 << 28), most_characters(1 << 16, 1 << 28), most_characters(1 << 20, 1 << 28)
     (1048576, 16777216, 268435456)
@@ -41,7 +40,7 @@ def most_characters(size: int, message_bytes: int) -> int:
 
 
 def too_much(number: int, characters: int) -> LimitExceeded:
-    """The error of a message that has too many characters as N-Quads; see `most_characters`.
+    """Returns the error for a message that has too many characters as N-Quads; see `most_characters`.
 
     >>> print(too_much(3, 100))
     message 3 has more than 100 characters as N-Quads
@@ -64,18 +63,18 @@ def to_message(
     number: int = 1,
     most: float = inf,
 ) -> Message:
-    """Parsed quads as a message.
+    """Converts parsed quads to a message.
 
     Args:
-        quads: of pyoxigraph.
+        quads: pyoxigraph's quads.
         rename: returns the label of each blank node, such as `labels.in_log`; None: labels are kept.
-        lenience: where the quads were parsed leniently, what passes and counts malformed terms; see `from_pyoxigraph`.
-        number: of the message, from 1.
-        most: how many characters its terms may have as N-Quads.
+        lenience: passes and counts malformed terms, if the quads were parsed leniently; see `from_pyoxigraph`.
+        number: the number of the message, from 1.
+        most: the maximal number of characters of its terms as N-Quads.
 
     Raises:
-        LimitExceeded: they have more.
-        TermError: with `lenience`, what cannot be passed.
+        LimitExceeded: the terms have more characters.
+        TermError: with `lenience`, a term that cannot be passed.
 
     >>> from construct_messages.labels import Labels
     >>> quad = ox.Quad(ox.BlankNode("b"), ox.NamedNode("urn:p"), ox.Literal("o"))
@@ -83,12 +82,12 @@ def to_message(
     <Message of 1 quad: _:x_m1b0 <urn:p> "o" .>
     """
 
-    # JSON-LD takes any text for a label; in a scope each has one that N-Triples can write
+    # JSON-LD accepts any text as a label; a scope maps each to a label that N-Triples can write
     scope = "" if rename is None else "x"
 
     def term(parsed: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
         if lenience is None and isinstance(parsed, _GROUND):
-            return Term(str(parsed))  # as `from_pyoxigraph` does, for the terms that nearly all are
+            return Term(str(parsed))  # same as `from_pyoxigraph`, for the most common terms
         read = from_pyoxigraph(parsed, scope, lenience)
         return map_blanks(read, rename) if rename is not None and has_blank(read) else read
 
@@ -105,20 +104,20 @@ def to_message(
     return Message(read())
 
 
-# pyoxigraph's errors about IRIs and language tags
+# the beginnings of pyoxigraph's errors about IRIs and language tags
 _MALFORMED: Final = re.compile(r"Invalid IRI (?:percent|code point)|Invalid character '|\bsubtag\b")
-# the beginning of pyoxigraph's error messages; the position is given in the log's lines instead
+# the beginning of pyoxigraph's error messages; our errors have the position in the log instead
 _PLACE: Final = re.compile(r"Parser error (?:at|between) line [^:]*+: ")
 
 
 def log_error(error: SyntaxError, number: int, line: int = 1, hint: str | None = None) -> LogError:
-    """A parser's syntax error as one of the log.
+    """Returns the error of the log for a parser's syntax error.
 
     Args:
-        error: of pyoxigraph; its line and column count within the text that was parsed.
-        number: of the message, from 1.
-        line: where in the log that text begins, from 1.
-        hint: how to mend it.
+        error: pyoxigraph's error; its line and column are relative to the parsed text.
+        number: the number of the message, from 1.
+        line: the line of the log at which that text begins, from 1.
+        hint: the fix.
 
     >>> try:
     ...     list(ox.parse("_:a\\n <urn:p> _:b", format=ox.RdfFormat.TURTLE))

@@ -1,12 +1,12 @@
 """Layouts: the text of a template's message with places for the terms of each solution.
 
 The plain encoder of a format lays out a message once for all solutions with messages of the same shape. For each
-solution, only the terms are filled in. No syntax is known here, and no rule of SPARQL: `Template.instantiate` applies
-those to marks in place of terms.
+solution, only the terms are filled in. No syntax and no rules of SPARQL here: `Template.instantiate` applies those to
+marks in place of terms.
 
-A shape decides the positions of terms: which are unbound, or of a kind that the template's triples may not have there;
-which are equal; and conditions of the format (see `Layouts`). Templates with triple terms that hold variables have no
-layouts. tests/test_fast_path.py compares the result with the plain encoder.
+A shape determines the positions of terms: unbound ones, those of a kind that is not allowed in their position, equal
+ones, and conditions of the format (see `Layouts`). Templates with triple terms that contain variables have no layouts.
+tests/test_fast_path.py compares the result with the plain encoder.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ from construct_messages.terms import RDF, Term
 
 _MOST_PATTERNS: Final = 100
 _MOST_LAYOUTS: Final = 256
-# texts to remember, and the length of the terms worth it
+# the number of cached texts, and the maximal length of their terms
 _MOST_TEXTS: Final = 1 << 15
 _LONGEST: Final = 256
 
-# Marks are between NUL characters, which no text has otherwise: the formats escape them, or cannot hold them
+# Marks are between NUL characters, which texts do not contain otherwise: the formats escape or forbid them
 _MARK: Final = re.compile("\0([0-9]+)\0")
 NIL: Final = Term(f"<{RDF}nil>")
 _NUMBER: Final = 7_301_842_965_501_893_274
-"""Replaces the number of a solution in the labels of the template's blank nodes, and is found again in their texts."""
+"""A placeholder for the number of a solution in the labels of the template's blank nodes, found again in their
+texts.
+"""
 
 Shape: TypeAlias = tuple[Any, ...]
-"""The conditions that decide the positions of terms in a message, a bit for each that is true; then terms that decide
-it.
-"""
+"""The conditions that decide the positions of terms in a message, as bits, and then terms that decide them."""
 Columns: TypeAlias = Sequence[Sequence[Term]]
 WriteTerm: TypeAlias = Callable[[Term], str]
 
 
 class NoLayout(Exception):
-    """Raised by the texts of a term whose message is written in another way; it does not leave the encoders."""
+    """Raised for a term whose message has no layout; encoders catch it."""
 
 
 class Texts(dict[Term, str]):
-    """The texts of terms in one kind of place, remembered for the terms met lately.
+    """The texts of terms in one kind of place, cached for recent terms.
 
     Args:
-        write: makes the text of a term; it may raise `UnsupportedByFormat` or `NoLayout`.
+        write: returns the text of a term; it may raise `UnsupportedByFormat` or `NoLayout`.
 
     >>> names = Texts(lambda term: term[1:-1])
     >>> names[Term("<urn:a>")], len(names)
@@ -83,24 +83,26 @@ class Texts(dict[Term, str]):
 TextsByKind: TypeAlias = Mapping[Any, Texts]
 """The texts for each kind of position of terms: for example subjects and predicates, or indentation."""
 Place: TypeAlias = Callable[[Hashable], WriteTerm]
-"""What writes the terms in a kind of place."""
+"""Returns the writer of terms in a kind of place."""
 Write: TypeAlias = Callable[[Message, Place], str]
-"""Writes a message. It may look at terms as the arguments of `Layouts` allow, and writes them by `Place` alone."""
+"""Writes a message. It may inspect terms as far as the arguments of `Layouts` allow, and only writes them by
+`Place`.
+"""
 
 
 def plain(texts: TextsByKind) -> Place:
-    """The place of the terms themselves, for an encoder that writes a message without a layout."""
+    """Returns the writer of the terms themselves, for an encoder that writes a message without a layout."""
     return lambda kind: texts[kind].__getitem__
 
 
 def is_laid_out(template: Template) -> bool:
-    """Whether layouts are for a template: not for one with triple terms that hold variables, nor for a very large one.
+    """Returns whether a template has layouts; not if it has triple terms with variables, or is very large.
 
     >>> is_laid_out(Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Variable(0)),)))
     True
     """
     live = template.live
-    # patterns are compared with each other: of very many, message by message is faster
+    # patterns are compared with each other: for very many, encoding each message separately is faster
     return len(live) <= _MOST_PATTERNS and not any(
         isinstance(slot, Nested) for pattern in live for slot in pattern
     )
@@ -112,11 +114,11 @@ class Layouts:
     Args:
         template: see `is_laid_out`.
         write: writes a message in the format.
-        texts: what it writes for terms.
-        literals: whether it matters to the format if an object is a literal.
-        predicates: those that the format writes in another way than the rest; None: each may be written differently.
-        nodes: whether it matters to the format where else a node occurs, and what language and datatype literals have.
-        deciding: the predicates whose objects matter to the format as they are.
+        texts: the texts that it writes for terms.
+        literals: whether the layout depends on which objects are literals.
+        predicates: the predicates that the format writes differently; None: each may be written differently.
+        nodes: whether the layout depends on other occurrences of a node, and on languages and datatypes of literals.
+        deciding: the predicates on whose objects the layout depends.
 
     >>> def write(message, place):
     ...     return "".join(f"{place(None)(subject)} {place(None)(object)};" for subject, _, object, _ in message)
@@ -164,7 +166,7 @@ class Layouts:
         if nodes:
             pairs += _pairs_of_nodes(patterns)
         self._pairs = {pair: next(bits) for pair in dict.fromkeys(pairs)}
-        # variables that belong to the shape with their terms
+        # variables whose terms are part of the shape
         whole = variables if predicates is None else set()
         decide = {Constant(term) for term in deciding}
         if decide:
@@ -175,7 +177,7 @@ class Layouts:
                 and (isinstance(pattern.predicate, Variable) or pattern.predicate in decide)
             }
         self._whole = sorted(slot.index for slot in whole)
-        # and variables that belong to it with what follows the text of a literal
+        # and variables of which the text after a literal's lexical form is part of it
         objects = {pattern.object for pattern in patterns if isinstance(pattern.object, Variable)}
         self._suffixed = sorted(slot.index for slot in objects - whole) if nodes else []
         self._blanks: set[Blank] = {
@@ -183,14 +185,14 @@ class Layouts:
         }
 
     def texts(self, solutions: Solutions, first: int) -> list[str]:
-        """Writes the messages of a batch, one a solution.
+        """Writes the messages of a batch, one per solution.
 
         Args:
             solutions: their columns are the template's variables.
             first: the number of the first solution in the stream, for fresh blank nodes.
 
         Raises:
-            NoLayout: a message is to be written in another way.
+            NoLayout: a message has no layout.
             UnsupportedByFormat: as `write` or `texts`, for any of the messages.
         """
         columns, size = solutions.text, len(solutions)
@@ -213,7 +215,7 @@ class Layouts:
         return written
 
     def _shapes(self, columns: Columns, size: int) -> Iterable[tuple[Shape, Sequence[int]]]:
-        """The shapes of the messages, each with the places of the solutions that have it."""
+        """Returns the shapes of the messages, each with the places of its solutions."""
         all_bits, bits = 0, list[int]()
         for bit, places in self._differences(columns, size):
             if len(places) == size:
@@ -233,10 +235,10 @@ class Layouts:
         return shapes.items()
 
     def _differences(self, columns: Columns, size: int) -> Iterator[tuple[int, Sequence[int]]]:
-        """The bits that are set anywhere, each with its places."""
+        """Returns the bits that are set anywhere, each with its places."""
         for index, starts in self._starts.items():
             column = columns[index]
-            # no term contains a line break: so one search counts how many begin in some way
+            # terms do not contain line breaks, so one search counts those with some beginning
             joined = "\n" + "\n".join(column) if len(starts) > 1 else ""
             for start, bit in starts.items():
                 count = joined.count(f"\n{start}") if start else column.count(Term(""))
@@ -260,7 +262,9 @@ class Layouts:
                 )
 
     def _layout(self, shape: Shape, sample: Sequence[Term], count: int) -> _Layout | None:
-        """The layout of a shape; None where it does not pay yet: for the first message, if that comes alone."""
+        """Returns the layout of a shape; None if it is not worthwhile yet: for the first message, if it is a single
+        one.
+        """
         layout = self._layouts.get(shape)
         if layout is None:
             if shape not in self._layouts and len(self._layouts) >= _MOST_LAYOUTS:
@@ -271,7 +275,7 @@ class Layouts:
         return layout
 
     def _lay_out(self, shape: Shape, sample: Sequence[Term]) -> _Layout:
-        """Writes a message of marks, one for each term that the shape leaves open.
+        """Writes a message of marks, one for each term that the shape does not determine.
 
         Args:
             shape: its first part is the bits.
@@ -280,7 +284,7 @@ class Layouts:
         terms, slots = list(sample), dict[Term, Variable | Blank]()
         for index in self._starts.keys() - set(self._whole):
             if term := sample[index]:
-                # begins as the term does, so that the rules for terms of its kind apply
+                # begins like the term, so that the rules for terms of its kind apply
                 mark = Term(f"{next(filter(term.startswith, _KINDS))}\0{index}")
                 if (
                     self._suffixed
@@ -320,15 +324,15 @@ _KINDS: Final = ("<<(", "<", '"', "_:")
 
 
 class _Layout:
-    """The text of a message, and what fills its places.
+    """The text of a message, and the sources of its places.
 
     Args:
-        text: with a mark for each place.
-        fields: what fills the places: the texts and the slot of each.
-        labels: those of the template.
+        text: the text, with a mark for each place.
+        fields: the texts and the slot for each place.
+        labels: the labels of the template.
 
     Attributes:
-        variables: those whose terms it takes.
+        variables: the variables whose terms it contains.
     """
 
     def __init__(
@@ -353,11 +357,11 @@ class _Layout:
     def fill(
         self, columns: Columns | Mapping[int, Sequence[Term]], numbers: Sequence[int]
     ) -> Iterable[str]:
-        """The texts of the messages of solutions.
+        """Returns the texts of the messages of solutions.
 
         Args:
             columns: the terms of the variables by index.
-            numbers: those of the solutions in the stream.
+            numbers: the numbers of the solutions in the stream.
         """
         if not self._columns:
             return repeat(self._form % (), len(numbers))
@@ -373,14 +377,14 @@ def _begins(term: Term, start: str) -> bool:
 
 
 def _suffix(term: Term) -> str:
-    """What follows the text of a literal: its quote, datatype and language."""
+    """Returns the text after a literal's lexical form: its quote, datatype and language."""
     return term[term.rindex('"') :] if term[:1] == '"' else ""
 
 
 def _pairs_of_nodes(
     patterns: Sequence[Pattern],
 ) -> Iterator[tuple[Variable, Variable | Constant]]:
-    """The slots that may be the same node."""
+    """Returns the slots that may be the same node."""
     slots = dict.fromkeys(
         slot for pattern in patterns for slot in (pattern.subject, pattern.object)
     )
@@ -393,7 +397,9 @@ def _pairs_of_nodes(
 
 
 def _compared(a: Pattern, b: Pattern) -> Iterator[tuple[Variable, Variable | Constant]]:
-    """The slots of two patterns that are written side by side if they differ, and once if they are equal."""
+    """Returns the slots of two patterns that are written next to each other if they differ, and once if they are
+    equal.
+    """
     one: Slot | None
     other: Slot | None
     for one, other in (

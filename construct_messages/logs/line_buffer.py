@@ -12,12 +12,12 @@ from construct_messages.errors import LimitExceeded, LogError, Position
 
 
 def too_long(number: int, message_bytes: int, position: Position | None = None) -> LimitExceeded:
-    """The error of a message that passes its bound.
+    """Returns the error for a message that is too long.
 
     Args:
-        number: of the message, from 1.
-        message_bytes: how long it may be.
-        position: where it is, if that is known.
+        number: the number of the message, from 1.
+        message_bytes: the maximal size.
+        position: its position, if that is known.
 
     >>> print(too_long(3, 100))
     message 3 is longer than 100 bytes
@@ -31,12 +31,12 @@ def too_long(number: int, message_bytes: int, position: Position | None = None) 
 
 
 def decode_utf8(document: bytes | bytearray, number: int, line: int) -> str:
-    """The text of a document.
+    """Decodes the text of a document.
 
     Args:
         document: the bytes.
-        number: of the message that it is, from 1.
-        line: where it begins.
+        number: the number of its message, from 1.
+        line: the line at which it begins.
 
     Raises:
         LogError: it is not UTF-8.
@@ -57,11 +57,11 @@ class WholeLines:
     """The lines of one log.
 
     Args:
-        message_bytes: how long a line may be.
+        message_bytes: the maximal size of a line.
 
     Attributes:
-        line: the number of the line that is read, or not whole yet, from 1.
-        number: of the message that it may be, from 1; the decoder increments it.
+        line: the number of the current or incomplete line, from 1.
+        number: the number of its message, from 1; the decoder increments it.
 
     >>> lines = WholeLines(100)
     >>> list(lines.feed(b"a\\nb\\nc")), list(lines.close())
@@ -74,10 +74,10 @@ class WholeLines:
         self.line = self.number = 1
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The lines that are whole now, without their ends.
+        """Returns the lines that are complete now, without their ends.
 
         Raises:
-            LimitExceeded: one that is too long.
+            LimitExceeded: a line is too long.
         """
         start = 0
         while (end := data.find(b"\n", start)) >= 0:
@@ -87,7 +87,7 @@ class WholeLines:
         self._hold(data[start:])
 
     def close(self) -> Iterator[bytes]:
-        """The last line, if it has no end."""
+        """Returns the last line, if it has no end."""
         if self._pending and not (self.line == 1 and self._pending == BOM_UTF8):
             yield from self._take()
 

@@ -19,7 +19,7 @@ class PlainTemplateEncoder:
 
     Args:
         encode: encodes one message of the log.
-        template: makes a message of each solution.
+        template: creates a message from each solution.
 
     >>> from construct_messages.template import Constant, Pattern, Variable
     >>> from construct_messages.terms import Term

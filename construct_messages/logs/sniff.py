@@ -1,8 +1,8 @@
-"""The format of a log by its first bytes, if neither a name nor a media type determines it.
+"""Detects the format of a log by its first bytes, if neither a name nor a media type determines it.
 
-What a format begins with is in its record; whether the log is well-formed is for its decoder. The answer does not
-depend on the sizes of chunks: it is None until it is certain, and then stays the same for every longer beginning. Where
-several formats begin so, the one that reads them all is taken: N-Quads for N-Triples, TriG for Turtle.
+The record of a format has its beginning; its decoder checks whether the log is well-formed. The result does not depend
+on the sizes of chunks: it is None until it is certain, and then stays the same for every longer beginning. If several
+formats match, the most general one is chosen: N-Quads for N-Triples, TriG for Turtle.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ from construct_messages.formats import FORMATS, N_QUADS, READ, TRIG, Format
 from construct_messages.logs import sniffer_of
 
 SNIFF_BYTES: Final = 1 << 12
-"""How much is looked at if the first statement is not enough."""
-_MOST_BYTES: Final = 1 << 20  # of lines without a statement, and of the first with one
+"""The number of bytes to examine if the first statement is not sufficient."""
+# the maximal size of lines without a statement, and of the first one with one
+_MOST_BYTES: Final = 1 << 20
 
-# What may come first: a byte order mark, white space and, in text, comments.
+# the possible beginning: a byte order mark, white space and, in text, comments
 _FRONT: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s++|#[^\r\n]*+[\r\n])*+")
 _BEGINNINGS: Final = tuple(
     (format, re.compile(format.beginning)) for format in READ if format.beginning is not None
 )
 _MEMBER_NAME: Final = re.compile(rb"[^\0-\x20<>\"{}|^`]++(?:\0.*+)?", re.DOTALL)
 _STATEMENT: Final = re.compile(rb"[ \t\r]*+[^\s#]")
-# a line that is not N-Quads, but may be between its statements
+# a line that is not a statement, but may be between statements of N-Quads
 _DELIMITER: Final = re.compile(
     rb"[ \t]*+(?:MESSAGE|VERSION[ \t]*+[\"'][^\"'\r\n]*+[\"'])[ \t]*+(?:#.*+)?\r?\n?\Z"
 )
 
 
 def sniff(head: bytes, *, whole: bool = False) -> Format | None:
-    """The format of a log that begins with `head`; None: more bytes are needed.
+    """Returns the format of a log that begins with `head`; None: more bytes are needed.
 
     Args:
-        head: unpacked.
-        whole: whether nothing follows.
+        head: the decompressed beginning.
+        whole: whether `head` is the complete log.
 
     >>> [sniff(head).name for head in (b'{"@id": "urn:a"}', b"--- {}", b"<rdf:RDF xmlns=", b"PREFIX : <urn:>")]
     ['NDJSON-LD', 'YAML-LD', 'RDF/XML', 'TriG']
@@ -45,14 +46,14 @@ def sniff(head: bytes, *, whole: bool = False) -> Format | None:
     >>> sniff(line), sniff(line, whole=True).name, sniff(b"", whole=True).name
     (None, 'N-Quads', 'TriG')
     """
-    told = [(format, is_it(head)) for format in FORMATS if (is_it := sniffer_of(format))]
-    for format, begins in told:
+    results = [(format, is_it(head)) for format in FORMATS if (is_it := sniffer_of(format))]
+    for format, begins in results:
         if begins:
             return format
-    if not whole and any(begins is None for _, begins in told):
+    if not whole and any(begins is None for _, begins in results):
         return None
     front = _FRONT.match(head)
-    assert front is not None  # it matches nothing as well
+    assert front is not None  # it also matches the empty text
     for format, beginning in _BEGINNINGS:
         if beginning.match(head, front.end()):
             return format
@@ -66,7 +67,9 @@ def sniff(head: bytes, *, whole: bool = False) -> Format | None:
 
 
 def _statements(head: bytes, whole: bool) -> bytes | None:
-    """The lines that begin among the first `SNIFF_BYTES` and hold a statement, at least one; None: they go on."""
+    """Returns the lines with statements that begin in the first `SNIFF_BYTES`, at least one; None: more bytes are
+    needed.
+    """
     found: list[bytes] = []
     place = 0
     while place < (SNIFF_BYTES if found else _MOST_BYTES):
@@ -85,12 +88,12 @@ def _statements(head: bytes, whole: bool) -> bytes | None:
 
 
 def is_archive(head: bytes) -> bool | None:
-    """Whether `head` begins a tar archive (POSIX ustar, which GNU's and pax's are); None: more bytes are needed.
+    """Returns whether `head` begins a tar archive (POSIX ustar, including GNU and pax); None: more bytes are needed.
 
     >>> is_archive(b"0000000000.ttl" + bytes(243) + b"ustar"), is_archive(b"<urn:s>"), is_archive(b"0000000000.t")
     (True, False, None)
     """
-    # a member's name with zeros or the next field after it; a log has a blank or a bracket in its first statement
+    # a member's name with zeros or the next field after it; the first statement of a log has a space or a bracket
     if head and not _MEMBER_NAME.fullmatch(head[:512]):
         return False
     return head[257:262] == b"ustar" if len(head) >= 262 else None

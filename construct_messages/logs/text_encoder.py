@@ -1,7 +1,7 @@
-"""The base of the encoders of Turtle, TriG, NDJSON-LD, YAML-LD and RDF/XML: messages as text.
+"""The base of the text encoders: Turtle, TriG, NDJSON-LD, YAML-LD and RDF/XML.
 
-Each of them defines how a message is written, and the texts of its terms. Here, what the format cannot carry is
-refused, errors get the number of the message, and batches of a template's solutions are written by `layout.py`.
+Each of them defines the text of a message and of its terms. This module rejects features that the format does not have,
+adds the number of the message to errors, and writes batches of a template's solutions by `layout.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class TextEncoder(ABC):
 
     Args:
         format: the log's format.
-        syntax: how messages are delimited, and which RDF version the log keeps to.
+        syntax: the delimiters of messages, and the RDF version of the log.
         texts: the texts of terms.
 
     Attributes:
@@ -50,41 +50,41 @@ class TextEncoder(ABC):
         self.capabilities = CapabilityCheck(self.format, self.syntax)
 
     def start(self) -> bytes:
-        """Returns the bytes before the first message: none, unless a format has some."""
+        """Returns the bytes before the first message: none by default."""
         return b""
 
     @abstractmethod
     def write(self, message: Message, place: Place) -> str:
-        """One message with its delimiter, without what a log declares once.
+        """Writes one message with its delimiter, without declarations of the log.
 
         Raises:
             UnsupportedByFormat: the format has no syntax for a term in its position.
-            NoLayout: `write_alone` writes it in another way.
+            NoLayout: only `write_alone` can write the message.
         """
 
     def write_alone(self, message: Message) -> str:
-        """One message, written as `write` does, or in another way."""
+        """Writes one message like `write`, or without a layout."""
         return self.write(message, self._place)
 
     @abstractmethod
     def write_document(self, message: Message) -> str:
-        """One message as a document of its own; see `Encoder.encode_document`."""
+        """Writes one message as a separate document; see `Encoder.encode_document`."""
 
     def declare(self, texts: list[str]) -> None:  # noqa: B027 - most formats declare nothing here
-        """Puts what the log declares once into the first of these messages, if it is still to come."""
+        """Inserts the declarations of the log into the first of these messages, if they were not written yet."""
 
     def encode(self, message: Message) -> bytes:
-        """One message with its delimiter.
+        """Encodes one message with its delimiter.
 
         Raises:
-            UnsupportedByFormat: a quad or a term that the format or the version has no syntax for.
+            UnsupportedByFormat: the format or the version has no syntax for a quad or a term.
         """
         texts = [self._checked(message, self.write_alone)]
         self.declare(texts)
         return texts[0].encode()
 
     def encode_document(self, message: Message) -> bytes:
-        """One message as a document of its own; see `Encoder.encode_document`.
+        """Encodes one message as a document; see `Encoder.encode_document`.
 
         Raises:
             UnsupportedByFormat: as `encode`.
@@ -103,7 +103,7 @@ class TextEncoder(ABC):
         return b""
 
     def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateTexts:
-        """The encoder for batches of a template's solutions."""
+        """Returns the encoder for batches of a template's solutions."""
         if not (self.capabilities.support_template(template) and is_laid_out(template)):
             return PlainTemplateEncoder(self.encode, template)
         return TemplateTexts(self, template)
@@ -113,7 +113,7 @@ class TemplateTexts:
     """Encodes batches of a template's solutions; byte for byte the same as `encode(Message(instantiate(…)))`.
 
     Args:
-        encoder: the log's.
+        encoder: the encoder of the log.
         template: see `is_laid_out`.
     """
 

@@ -22,19 +22,19 @@ _ADDRESS: Final = re.compile(
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Size = Annotated[int, msgspec.Meta(ge=0)]
-# up to three years: more, such as infinity, is a mistake
+# three years; a larger value, such as infinity, is a mistake
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 Duration = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Rate = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 
 UNNAMED: Final = "endpoint"
-"""What the file and the environment call the endpoint at `/sparql`, whose name is empty."""
+"""The name in the file and the environment of the endpoint at `/sparql`, whose own name is empty."""
 
 Key = tuple[str, ...]
-"""A setting: the names of the fields and of the endpoint that lead to it."""
+"""The path of a setting: the names of its endpoint and fields."""
 
-# settings of an endpoint that say something of one kind of source only
+# settings of an endpoint that apply to one kind of source only
 OF_URLS: Final = (
     *("profile", "results", "method", "page_size", "strict", "contact"),
     *("user_variable", "password_variable", "token_variable"),
@@ -50,13 +50,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The limits of one request; reaching one is an error, never a shorter log. None: no limit.
 
     Args:
-        request_bytes: of a request body.
-        query_characters: of a query's text.
-        seconds: for the whole answer of the source.
-        solutions: of one log.
-        messages: of one log.
-        message_bytes: of one message, as it is written.
-        idle_seconds: how long a client may take none of the bytes that wait for it, or may take to send a body.
+        request_bytes: the maximal size of a request body.
+        query_characters: the maximal length of a query's text.
+        seconds: the maximal time for the whole answer of the source.
+        solutions: the maximal number of solutions of one log.
+        messages: the maximal number of messages of one log.
+        message_bytes: the maximal size of one serialized message.
+        idle_seconds: the maximal time without progress of a client that reads an answer, and for sending a body.
     """
 
     request_bytes: Count = 2 << 20
@@ -73,9 +73,9 @@ class ExampleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     Args:
         name: a few words.
-        query: of any form.
-        sentence: what it shows, or what it is for.
-        group_by: variables whose solutions with the same values make one message; `group-by` of a request.
+        query: a query of any form.
+        sentence: its subject or purpose.
+        group_by: the variables whose values group solutions into messages; `group-by` of a request.
     """
 
     name: Text
@@ -89,43 +89,44 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
     Args:
         source: an endpoint's URL, or RDF files, or one store directory.
-        profile: what kind of endpoint the URL is; see `sources/http/profiles.py`.
-        prefixes: IRI by prefix that templates may use without declaring them.
-        frames: files with JSON-LD frames and contexts, by the names or IRIs that clients give.
-        examples: queries that the page offers; the first one is what it begins with. See `ExampleSettings`.
-        results: the results format to ask a URL for.
-        method: how queries are sent to a URL.
+        profile: the kind of endpoint at the URL; see `sources/http/profiles.py`.
+        prefixes: the prefixes, with their IRIs, that templates may use without declaring them.
+        frames: files with JSON-LD frames and contexts, by the names or IRIs that clients send.
+        examples: queries that the page offers; it shows the first one initially. See `ExampleSettings`.
+        results: the results format to request from a URL.
+        method: the HTTP method for queries to a URL.
         page_size: solutions per request to a URL.
-        strict: whether blank nodes that pages tear apart are an error, instead of a warning in the log.
+        strict: whether blank nodes that are split across pages are an error, instead of a warning in the log.
         contact: an address for the User-Agent, so that the operator of a URL can reach you.
         user_variable, password_variable, token_variable: the names of environment variables with the credentials.
-        token_url: where access tokens are to be had with the credentials of a client (RFC 6749, section 4.4).
-        client_id: of this client.
-        client_secret_variable, client_secret_file: an environment variable, or a file, that holds its secret.
-        scope: what the tokens are asked for; None: what the server gives.
-        forward_headers: client headers that are sent on beside the usual ones, such as `Authorization`.
+        token_url: the token endpoint for the client credentials grant (RFC 6749, section 4.4).
+        client_id: the identifier of this client.
+        client_secret_variable, client_secret_file: the environment variable, or the file, with its secret.
+        scope: the scope of the requested tokens; None: the default of the token endpoint.
+        forward_headers: client headers, such as `Authorization`, that are forwarded in addition to the usual ones.
         allow_private: whether the URL's host name may lead to a private address.
-        service: what SERVICE may reach: `"deny"`, `"allow"`, or a list of IRIs. None: denied for files, the
-            endpoint's own business for a URL.
-        update: whether updates are sent on to a URL.
-        update_source: the URL that updates are sent on to, where it is not the one of queries.
-        row_cap: how many rows or triples a URL sends at most in one answer. A CONSTRUCT of its own with as many may be
-            a part, which is logged. None: nothing is counted.
-        refuse_capped: whether that, or an answer that declares itself a part, is an error instead.
-        sponge: whether parameters that make a Virtuoso fetch from the web are sent on.
-        retries: how often a request that failed for the moment is sent again.
-        connect_seconds, read_seconds: how long to wait for a URL's connection, and between two of its bytes.
-        lenient: whether malformed IRIs and language tags are passed in logs, and loaded from files.
-        concurrency: requests that are answered at once.
-        queue_seconds: how long a request may wait for its turn; then 503.
-        queue_length: requests that may wait; one more gets 503 at once.
-        rate: requests a second to a URL, on average; None: no bound.
-        union_default_graph: whether the default graph of files is all their graphs merged, where a request names none.
-        evaluators: processes that evaluate over files, one query each.
-        evaluator_bytes: memory that each of them may take for itself; a query that needs more fails. `"auto"`: a share
-            of the machine's, see `memory.py`. None: no bound.
-        buffer_bytes: logs up to this size are sent whole, with their length.
-        heartbeat_seconds: how long an answer of events may be silent.
+        service: the endpoints that SERVICE may reach: `"deny"`, `"allow"`, or a list of IRIs. None: denied for files;
+            left to the endpoint for a URL.
+        update: whether updates are forwarded to a URL.
+        update_source: the URL for updates, if it differs from that of queries.
+        row_cap: the maximal number of rows or triples in one answer of a URL. The answer to a CONSTRUCT with this many
+            triples may be truncated, which is logged. None: answers are not counted.
+        refuse_capped: whether such an answer, or one that declares itself truncated, is an error instead.
+        sponge: whether to forward parameters that make Virtuoso fetch from the web.
+        retries: the number of retries after a transient failure.
+        connect_seconds, read_seconds: the timeouts for connecting to a URL, and for the next bytes of its answer.
+        lenient: whether malformed IRIs and language tags are passed on in logs, and loaded from files.
+        concurrency: the maximal number of concurrent requests.
+        queue_seconds: the maximal time that a request waits for its turn; then 503.
+        queue_length: the maximal number of waiting requests; further ones get 503 at once.
+        rate: the maximal average rate of requests to a URL, per second; None: no limit.
+        union_default_graph: whether the default graph of files is the merge of all their graphs, if a request names
+            none.
+        evaluators: the number of processes that evaluate over files, one query each.
+        evaluator_bytes: the memory limit of each of them; a query that needs more fails. `"auto"`: a share of the
+            machine's memory, see `memory.py`. None: no limit.
+        buffer_bytes: logs up to this size are sent as a whole, with their length.
+        heartbeat_seconds: the maximal time between two events of an answer; then a comment is sent.
         limits: see `Limits`.
     """
 
@@ -177,36 +178,36 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
     @property
     def service_policy(self) -> Literal["deny", "allow"] | frozenset[str]:
-        """What SERVICE may reach; if `service` is None, it depends on the source."""
+        """The endpoints that SERVICE may reach; if `service` is None, it depends on the source."""
         if self.service is None:
             return "allow" if self.is_remote else "deny"
         return self.service if isinstance(self.service, str) else frozenset(self.service)
 
 
 class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one stream is fed from or forwarded to, and what its messages conform to: `[streams.NAME]`.
+    """The bridges of one stream to other systems, and the shapes of its messages: `[streams.NAME]`.
 
     Args:
-        source: the URL that the stream is fed from; `from` in the file. None: it is not.
-        target: the URL that it is forwarded to; `to` in the file. None: it is not.
-        start: where reading and forwarding start at first: with the first element that is there, or the next one.
-        via: the transport of `from`; None: the first that fits.
+        source: the URL whose elements are appended to the stream; `from` in the file. None: no URL.
+        target: the URL that the stream is forwarded to; `to` in the file. None: no URL.
+        start: the initial position of reading and forwarding: the first available element, or the next one.
+        via: the transport of `from`; None: the first one that supports the URL.
         from_token_variable, to_token_variable: the names of environment variables with a token for each side.
         from_token_url, to_token_url, from_client_id, to_client_id, from_client_secret_variable,
-            to_client_secret_variable, from_client_secret_file, to_client_secret_file, from_scope, to_scope: the
-            credentials of a client that tokens are fetched with, as those of an endpoint; see `EndpointSettings`.
-        from_options, to_options: options of the transports, as their libraries call them. A value that begins with `$`
-            is the name of an environment variable.
-        from_media_type: of the records of a broker that name none.
-        to_media_type: of the records that a broker gets; None: N-Quads.
-        dead_letters: a file or topic for records that are no message; None: such a record stops the bridge.
+            to_client_secret_variable, from_client_secret_file, to_client_secret_file, from_scope, to_scope: the client
+            credentials for tokens, as for an endpoint; see `EndpointSettings`.
+        from_options, to_options: options of the transports, with the names that their libraries use. A value that
+            begins with `$` is the name of an environment variable.
+        from_media_type: the media type of a broker's records without one.
+        to_media_type: the media type of the records that are written to a broker; None: N-Quads.
+        dead_letters: a file or topic for records that are not a message; None: such a record stops the bridge.
         create: whether the stream of `to` is created if it does not exist.
-        batch: how many elements are written together at most.
+        batch: the maximal number of elements per write.
         shapes: files with SHACL shapes, against which each message is validated before it is stored.
-        shapes_data: files with data that messages are validated with, such as a class hierarchy.
+        shapes_data: files with data for the validation of messages, such as a class hierarchy.
         allow_warnings: whether messages conform despite results of severity `sh:Warning` or `sh:Info`.
-        invalid_to: the stream that gets messages which do not conform, each with its report; it is created if it does
-            not exist. None: they are refused.
+        invalid_to: the stream for messages that do not conform, each with its report; it is created if it does not
+            exist. None: they are rejected.
     """
 
     source: str | None = msgspec.field(default=None, name="from")
@@ -239,42 +240,44 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The live streams that are served, at `/streams`.
+    """The live streams of a server, at `/streams`.
 
     Args:
-        file: the store; made where there is none.
-        read: who may read; None: everybody.
-        publish: who may publish, and make and delete streams: `"deny"`, `"allow"`, `"jwt"`, or the name of an
-            environment variable that holds a token. None: allowed where the server listens on loopback only, else
-            denied.
-        register: who may register queries, pause and remove them; as `publish`.
-        tokens: further environment variables with tokens, which the description of a stream may name for its
+        file: the store; created if it does not exist.
+        read: the policy for reading; None: all clients may read.
+        publish: the policy for publishing, and for creating and deleting streams: `"deny"`, `"allow"`, `"jwt"`, or the
+            name of an environment variable that holds a token. None: allowed if the server listens on loopback only,
+            else denied.
+        register: the policy for registering, pausing and removing queries; as `publish`.
+        tokens: additional environment variables with tokens; the description of a stream may name them for its
             publishers.
-        reserve_bytes: of the disk, beside the store: let go when the disk is full, so that a smaller retention, or
-            deleting a stream, can make room.
-        streams: how many there may be.
-        message_bytes: of one message, as it is sent.
-        body_bytes: of one request.
-        bodies_bytes: of the bodies of all requests that are held at once; more get 503.
-        batch_messages: in one request.
-        concurrency: requests that are answered at once, beside followers; as many may publish meanwhile.
-        queue_seconds: how long a request may wait for its turn; then 503.
-        queue_length: requests that may wait; one more gets 503 at once.
-        followers: that get elements pushed at once.
-        heartbeat_seconds: how long a pushed answer may be silent.
-        idle_seconds: how long a client may take none of the bytes that wait for it.
-        ldes_page: how many elements a page of a Linked Data Event Stream has.
-        ldes_version_of_path: the property in messages that names what a member is a version of; None: there is none.
-        queries: how many may be registered, those that are paused included; each has a process.
-        query_characters: of the text of one.
-        query_seconds: how long one evaluation of a registered query may take; then it is paused.
-        query_bytes: memory that the process of one may take for itself; a query that needs more is paused.
-        query_output_bytes: of the messages of one evaluation; without windows, of those of up to 1,000 elements.
-        grpc: host and port of Jelly's gRPC service; port 0 takes a free one. None: there is no such service.
-        grpc_certificate, grpc_key: files in PEM with the certificate of that service (followed by those of the
-            authorities between it and a known one) and its key. None: connections are not encrypted.
-        grpc_url: how clients reach it, where a proxy stands before it, as `grpcs://data.example.org`.
-        bridges: what streams are fed from, forwarded to and validated against, by their names.
+        reserve_bytes: the disk space to reserve next to the store: released when the disk is full, so that a smaller
+            retention, or deleting a stream, can free space.
+        streams: the maximal number of streams.
+        message_bytes: the maximal size of one message in a request body.
+        body_bytes: the maximal size of one request body.
+        bodies_bytes: the maximal size of all request bodies in memory; requests beyond it get 503.
+        batch_messages: the maximal number of messages in one request.
+        concurrency: the maximal number of concurrent requests without those of followers; as many again may publish.
+        queue_seconds: the maximal time that a request waits for its turn; then 503.
+        queue_length: the maximal number of waiting requests; further ones get 503 at once.
+        followers: the maximal number of concurrent followers, to which elements are pushed.
+        heartbeat_seconds: the maximal time between two parts of a pushed answer.
+        idle_seconds: the maximal time without progress of a client that reads an answer.
+        ldes_page: the number of elements per page of a Linked Data Event Stream.
+        ldes_version_of_path: the property in messages whose object is the versioned resource of a member; None: there
+            is none.
+        queries: the maximal number of registered queries, including paused ones; each has a process.
+        query_characters: the maximal length of a query's text.
+        query_seconds: the maximal time for one evaluation of a registered query; then it is paused.
+        query_bytes: the memory limit of its process; a query that needs more is paused.
+        query_output_bytes: the maximal size of the messages of one evaluation; without windows, of those for up to
+            1,000 elements.
+        grpc: the host and port of Jelly's gRPC service; port 0 takes a free one. None: the service is not started.
+        grpc_certificate, grpc_key: PEM files with the certificate of that service (followed by its intermediate
+            certificates) and its key. None: connections are not encrypted.
+        grpc_url: its public URL, if it is reached through a proxy, such as `grpcs://data.example.org`.
+        bridges: the settings of individual streams, by their names.
     """
 
     file: str
@@ -318,15 +321,15 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 class JwtSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The JSON Web Tokens that the policy `"jwt"` asks for (RFC 7519, RFC 9068).
+    """The JSON Web Tokens that the policy `"jwt"` requires (RFC 7519, RFC 9068).
 
     Args:
         issuer: the value of `iss`.
         audience: the value of `aud`, or one of its values.
         keys: the issuer's public keys (RFC 7517): an https URL, or a file, which is read once.
-        algorithms: those that are allowed; only ones whose keys are public.
-        leeway_seconds: how far the clocks of the issuer and this machine may differ.
-        read_scope, publish_scope, register_scope: what `scope` must have for each right.
+        algorithms: the allowed algorithms; only those with public keys.
+        leeway_seconds: the maximal difference between the clocks of the issuer and this machine.
+        read_scope, publish_scope, register_scope: the scope that each right requires.
     """
 
     issuer: str
@@ -343,19 +346,20 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The settings of one server.
 
     Args:
-        endpoints: by name: `dbpedia` is served at `/dbpedia/sparql`; the name "" at `/sparql`.
-        bind: host and port; port 0 takes a free one.
-        streams: live streams, if any are served.
-        jwt: the JSON Web Tokens that streams ask for, if any do.
-        workers: server processes.
-        public_url: how clients reach the server, where a proxy stands before it.
-        cors: other origins whose scripts may read answers; `*` for all.
-        trust_forwarded: whether `X-Forwarded-For` of the peer is believed in logs.
-        log_format: of the server's own log.
-        log_level: the least level that is logged.
+        endpoints: the SPARQL endpoints by name: `dbpedia` is served at `/dbpedia/sparql`; the name "" at `/sparql`.
+        bind: the host and port to listen at; port 0 takes a free one.
+        streams: the live streams; None: none are served.
+        jwt: the JSON Web Tokens that streams require; None: none.
+        workers: the number of server processes.
+        public_url: the public URL of the server, if it is reached through a proxy.
+        cors: additional origins whose scripts may read answers; `*` for all.
+        trust_forwarded: whether logs use the peer's `X-Forwarded-For`.
+        log_format: the format of the server's own log.
+        log_level: the lowest level to log.
         log_queries: whether query texts are logged.
-        shutdown_seconds: how long answers under way may take when the server stops.
-        page: whether browsers get the page, at `/`, `/NAME/` and at SPARQL endpoints, and HTML of streams and errors.
+        shutdown_seconds: the maximal time for running answers when the server stops.
+        page: whether browsers get HTML: the page at `/`, `/NAME/` and SPARQL endpoints, and pages for streams and
+            errors.
     """
 
     endpoints: dict[str, EndpointSettings]
@@ -374,7 +378,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def trusted_origins(self) -> tuple[str, ...]:
-        """`cors`, and the origin of `public_url`, whose pages are this server's own.
+        """The origins of `cors` and of `public_url`, whose pages are this server's own.
 
         >>> Config(endpoints={}, public_url="https://example.org/data/").trusted_origins
         ('https://example.org',)
@@ -412,7 +416,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 def dotted_name(key: Key) -> str:
-    """The name of a setting in the file.
+    """Returns the name of a setting in the file.
 
     >>> dotted_name(("endpoints", "", "page_size")), dotted_name(("endpoints", "my data", "limits", "seconds"))
     ('endpoint.page_size', 'endpoints."my data".limits.seconds')

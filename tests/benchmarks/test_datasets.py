@@ -16,6 +16,8 @@ import pytest
 from benchmarks.suite import real
 from benchmarks.suite.datasets import dbpedia_shaped, write_dbpedia_shaped
 
+pytestmark = pytest.mark.slow
+
 _LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from benchmarks.harness import alternate, check_log, completed, kill_tree, run, tree
 
+pytestmark = pytest.mark.slow
+
 
 def test_time_counts_what_processes_start() -> None:
     burn = "import time\nwhile time.process_time() < 0.3: pass"
@@ -55,7 +57,6 @@ def test_memory_does_not_count_a_process_that_has_not_begun_its_program() -> Non
     assert 200_000_000 < held < 390_000_000
 
 
-@pytest.mark.slow
 def test_what_works_beside_counts_meanwhile_and_lives_on() -> None:
     program = (
         "import sys, time\nx = b'x' * 200_000_000\n"

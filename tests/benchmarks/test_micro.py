@@ -20,6 +20,8 @@ from benchmarks.micro import (
 )
 from construct_messages import construct_messages
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_data_are_the_same_for_a_seed() -> None:
     # blank nodes have labels of their own
@@ -58,7 +60,6 @@ def test_the_benchmark_of_layouts_runs() -> None:
     assert all(figure.seconds > 0 for figure in figures)
 
 
-@pytest.mark.slow
 @pytest.mark.engine
 def test_the_benchmark_of_short_runs_runs(tmp_path: Path) -> None:
     figures = start.measure(tmp_path, rounds=1)
@@ -89,7 +90,6 @@ def test_the_soak_of_windows_runs() -> None:
     assert all(line.memory > 0 and line.p99 is not None for line in lines)
 
 
-@pytest.mark.slow
 async def test_the_soak_of_a_registered_query_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

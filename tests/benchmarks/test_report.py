@@ -28,6 +28,8 @@ from benchmarks.suite.report.text import escape, share
 from tests.support.benchmarks import groups, many, results, row
 from tests.support.places import absent
 
+pytestmark = pytest.mark.slow
+
 FIGURES = st.none() | st.floats(0.001, 1e4)
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 ROWS = st.builds(
@@ -364,7 +366,6 @@ def test_the_sortable_table_holds_every_row_and_loads_nothing() -> None:
     assert "<oh no>" not in text
 
 
-@pytest.mark.slow
 def test_a_report_is_written_with_its_results_and_without_plots_of_earlier_ones(
     tmp_path: Path,
 ) -> None:

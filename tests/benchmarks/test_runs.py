@@ -25,6 +25,8 @@ from benchmarks.suite.records import Competitor, Job, Results, Row, Service
 from benchmarks.suite.runs import PROFILES, Profile, Session, commit, machine, opened
 from benchmarks.suite.workload import Query
 
+pytestmark = pytest.mark.slow
+
 TEXT = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s <urn:p> ?o }"
 PROFILE = Profile(sizes=(), runs=1, limit=300, capped=())
 PRINT = "import sys; [print(line + ' .\\n# group') for line in open(sys.argv[1]).read().split(' .\\n') if line]"
@@ -319,7 +321,6 @@ def test_profiles_grow() -> None:
     assert not million.few, "it has all queries at all sizes"
 
 
-@pytest.mark.slow
 @pytest.mark.engine
 def test_the_command_runs_the_suite_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

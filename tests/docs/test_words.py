@@ -60,18 +60,18 @@ IN_DECISIONS = {
 }
 IN_THE_PACKAGE = {
     "behind": 0.5,
-    "say": 2.5,
-    "tell": 1.5,
-    "give": 4.5,
-    "whatever": 1.5,
-    "stand": 1.0,
+    "say": 0.5,
+    "tell": 0.5,
+    "give": 2.0,
+    "whatever": 0.5,
+    "stand": 0.5,
     "hear": 0.5,
     "nobody": 0.5,
-    "beside": 1.5,
+    "beside": 0.5,
     "but for": 0.5,
     "so many": 0.5,
     "anew": 0.5,
-    "what": 43.0,
+    "what": 5.0,
 }
 
 _NAMES = {form: name for name, forms in FORMS.items() for form in forms.split("|")}

@@ -281,6 +281,7 @@ def kind_of(extension: str) -> Kind:
     return Kind(format, syntax)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("split", [whole, in_pieces, in_odd_pieces, single_bytes])
 @by_log
 def test_nothing_is_lost(

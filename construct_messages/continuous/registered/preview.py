@@ -63,13 +63,13 @@ async def preview(
     deadline = time.monotonic() + seconds
     given: list[Publication] = []
     taken = 0
-    process, stands = await QueryProcess.start(
+    process, started = await QueryProcess.start(
         str(store.path), replace(registration, after=after), {}, limits, static
     )
     try:
-        more = stands.more or after != last
+        more = started.more or after != last
         while more and len(given) < messages and time.monotonic() < deadline:
-            now = await store.anow() if stands.timed else None
+            now = await store.anow() if started.timed else None
             stepped = await process.step(TakeElements(last, now))
             given += stepped.messages
             taken += stepped.taken

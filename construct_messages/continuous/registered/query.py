@@ -127,16 +127,16 @@ class RegisteredQuery:
             if self.registration.static is None
             else str(self._directory(self.registration.static))
         )
-        self._process, stands = await QueryProcess.start(
+        self._process, started = await QueryProcess.start(
             str(self._store.path), self.registration, saved, self._limits, static
         )
         self.positions, self.dropped, self.memory_bytes = (
-            stands.positions,
-            stands.dropped,
-            stands.memory_bytes,
+            started.positions,
+            started.dropped,
+            started.memory_bytes,
         )
-        self._timed, self._more, self._due = stands.timed, stands.more, stands.due
-        self.plan = stands.plan
+        self._timed, self._more, self._due = started.timed, started.more, started.due
+        self.plan = started.plan
 
     async def _check_inputs(self, known: bytes | None) -> None:
         """Checks that the inputs are those at its registration; records them the first time.

@@ -1,1 +1,1 @@
-"""What event streams and inboxes have in common: pages of members in RDF, and which members are known. No I/O."""
+"""Shared by event streams and inboxes: pages of members in RDF, and the known members. No I/O."""

@@ -1,7 +1,7 @@
 """Reads a page of a Linked Data Event Stream: its stream, its relations to other pages, its members.
 
-TREE (https://w3id.org/tree/specification) with its profile specification; LDES 1.0.0-alpha. No I/O, and nothing about
-which page is read next.
+TREE (https://w3id.org/tree/specification) with its profile specification; LDES 1.0.0-alpha. No I/O, and no choice of
+the next page.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from construct_messages.streams.vocabulary import CM, LDES, TREE
 from construct_messages.terms import RDF, Term, iri, is_blank, is_literal, literal_parts, map_blanks
 
 Path: TypeAlias = tuple[Term, ...]
-"""Properties that lead from a member to a value, one after the other."""
+"""A sequence of properties from a member to a value."""
 
 _MEMBER, _VIEW = iri(f"{TREE}member"), iri(f"{TREE}view")
 _RELATION, _NODE, _PATH, _VALUE = (
@@ -40,10 +40,10 @@ class EventStream(NamedTuple):
     """The description of a stream by its root.
 
     Args:
-        iri: of the stream.
-        timestamp_path: leads to the time that members are in the order of; None: they are in no order.
-        sequence_path: leads to what orders members of one time, or all of them where they have no time.
-        polling_seconds: how long a client is to wait before it asks again; None: the page does not contain it.
+        iri: the IRI of the stream.
+        timestamp_path: the path to the time by which members are ordered; None: they are not ordered.
+        sequence_path: the path to the value that orders members with the same time, or all members without times.
+        polling_seconds: the time between requests of a client, in seconds; None: the page does not contain it.
     """
 
     iri: Term
@@ -53,12 +53,12 @@ class EventStream(NamedTuple):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The paths to what members are in the order of."""
+        """The paths to the values by which members are ordered."""
         return tuple(path for path in (self.timestamp_path, self.sequence_path) if path is not None)
 
     @property
     def has_elements(self) -> bool:
-        """Whether members are elements of a server of this package: the graph of a member's name is its message."""
+        """Whether members are elements of a server of this package: the graph with a member's name is its message."""
         return self.sequence_path == _ELEMENTS
 
 
@@ -67,7 +67,7 @@ class Relation(NamedTuple):
 
     Args:
         page: the IRI of the other page.
-        lower, upper: bounds, both inclusive, of the first value that its members are in the order of; None: any.
+        lower, upper: inclusive bounds of the first value by which its members are ordered; None: no bound.
     """
 
     page: str
@@ -96,7 +96,7 @@ class Member(NamedTuple):
         return set()
 
     def element(self) -> Message:
-        """The message that a member is which is an element of a server of this package."""
+        """Returns the message of a member that is an element of a server of this package."""
         graphs = (quad for quad in self.quads if quad.graph is not None)
         return Message(
             quad._replace(graph=None) if quad.graph == self.iri else quad for quad in graphs
@@ -108,7 +108,8 @@ class Hypermedia:
 
     Args:
         quads: its quads, in order.
-        in_profile: whether it keeps to the TREE profile: first hypermedia, then each member from its `tree:member` on.
+        in_profile: whether it conforms to the TREE profile: first hypermedia, then each member from its `tree:member`
+            on.
     """
 
     def __init__(self, quads: Sequence[Quad], *, in_profile: bool = False) -> None:
@@ -134,7 +135,7 @@ class Hypermedia:
         ]
 
     def pairs(self, predicate: Term) -> list[tuple[Term, Term]]:
-        """The subjects and objects of a property in the default graph."""
+        """Returns the subjects and objects of a property in the default graph."""
         return [
             (s, quad.object)
             for s, quads in self._default.items()
@@ -143,10 +144,10 @@ class Hypermedia:
         ]
 
     def view(self, asked: str, places: Iterable[str]) -> tuple[Term, str] | None:
-        """The stream, and the URL of the root of its view; None: there is none.
+        """Returns the stream, and the URL of the root of its view; None: there is none.
 
         Args:
-            asked: the IRI that was asked for, which may be the stream's.
+            asked: the requested IRI, which may be that of the stream.
             places: the URLs of this page: before and after redirects.
 
         Raises:
@@ -173,20 +174,20 @@ class Hypermedia:
         """Returns the description of a stream.
 
         Raises:
-            SourceError: it is in the order of a path that is not read here.
+            SourceError: it is ordered by an unsupported path.
         """
         timestamp, sequence = (
             self._only_path(stream, name) for name in (_TIMESTAMP_PATH, _SEQUENCE_PATH)
         )
         polling = [
             seconds
-            for said in self.objects(stream, _POLLING)
-            if (seconds := seconds_of(said)) is not None
+            for value in self.objects(stream, _POLLING)
+            if (seconds := seconds_of(value)) is not None
         ]
         return EventStream(stream, timestamp, sequence, max(polling, default=None))
 
     def _only_path(self, stream: Term, predicate: Term) -> Path | None:
-        paths = {self._path(said) for said in self.objects(stream, predicate)}
+        paths = {self._path(value) for value in self.objects(stream, predicate)}
         if not paths:
             return None
         if len(paths) > 1 or None in paths:
@@ -196,32 +197,32 @@ class Hypermedia:
             )
         return paths.pop()
 
-    def _path(self, said: Term) -> Path | None:
-        """A path: a property, or a list of them; None: another one."""
-        if said.startswith("<") and said != _NIL:
-            return (said,)
+    def _path(self, node: Term) -> Path | None:
+        """Returns a path: a property, or a list of them; None: an unsupported one."""
+        if node.startswith("<") and node != _NIL:
+            return (node,)
         steps: list[Term] = []
-        while said != _NIL:
-            first, rest = self.objects(said, _FIRST), self.objects(said, _REST)
+        while node != _NIL:
+            first, rest = self.objects(node, _FIRST), self.objects(node, _REST)
             if len(first) != 1 or len(rest) != 1 or not first[0].startswith("<") or len(steps) > 99:
                 return None
             steps.append(first[0])
-            said = rest[0]
+            node = rest[0]
         return tuple(steps) or None
 
     def immutable(self, places: Iterable[str]) -> bool:
-        """Whether the page is immutable."""
-        said = (
+        """Returns whether the page is immutable."""
+        values = (
             object for place in places for object in self.objects(Term(f"<{place}>"), _IMMUTABLE)
         )
-        return any(is_literal(each) and literal_parts(each)[0] in ("true", "1") for each in said)
+        return any(is_literal(each) and literal_parts(each)[0] in ("true", "1") for each in values)
 
     def relations(self, places: Iterable[str], ordered_by: Path | None) -> list[Relation]:
-        """Returns the relations of the page; several relations to one page hold together.
+        """Returns the relations of the page; several relations to one page are combined.
 
         Args:
             places: the URLs of this page.
-            ordered_by: the path whose bounds are wanted.
+            ordered_by: the path of the bounds.
         """
         found: dict[str, Relation] = {}
         for place in dict.fromkeys(places):
@@ -243,17 +244,17 @@ class Hypermedia:
         if ordered_by is None or paths != [ordered_by] or len(values) != 1:
             return None, None
         value = value_of(values[0])
-        if value[0] == OTHER:  # it bounds no times and no numbers
+        if value[0] == OTHER:  # the value is neither a time nor a number
             return None, None
         return value if kinds & _LOWER else None, value if kinds & _UPPER else None
 
     @property
     def has_members(self) -> bool:
-        """Whether there is a member on it."""
+        """Whether the page has members."""
         return bool(self._starts)
 
     def members(self) -> Iterator[Member]:
-        """The members, in the order of the page."""
+        """Yields the members, in the order of the page."""
         if self._in_profile:
             for start, end in pairwise([*self._starts, len(self._quads)]):
                 yield Member(self._quads[start].object, self._quads[start + 1 : end])
@@ -262,7 +263,9 @@ class Hypermedia:
                 yield Member(member, self._described(member))
 
     def _described(self, member: Term) -> list[Quad]:
-        """The statements with the member as subject, and those in its graph; likewise of the blank nodes in them."""
+        """Returns the statements with the member as subject, and those in its graph; likewise for the blank nodes in
+        them.
+        """
         found: dict[Quad, None] = {}
         nodes = {member: None}
         waiting = [member]
@@ -295,7 +298,7 @@ def check_member(term: Term) -> None:
     """Checks that a member can be distinguished from those of other pages.
 
     Raises:
-        SourceError: it is no IRI.
+        SourceError: it is not an IRI.
     """
     if is_blank(term) or not term.startswith("<"):
         raise SourceError(f"the member {term} is no IRI, so it cannot be distinguished from others")

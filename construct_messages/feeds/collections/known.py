@@ -1,6 +1,6 @@
-"""The members that a reader has returned: the least state by which each is returned once, also after a restart.
+"""The members that a reader has returned: the minimal state for returning each once, also after a restart.
 
-Where members are in an order, that is the last one, and those with the same values; otherwise all of them. No I/O.
+For ordered members, the state is the last one, and those with the same values; otherwise all of them. No I/O.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class Known:
     """The members that were returned.
 
     Args:
-        checkpoint: what an earlier reader gave; None: nothing.
+        checkpoint: the checkpoint of an earlier reader; None: there is none.
 
     Attributes:
-        sequence: of the last that was given, or how many were.
+        sequence: the sequence of the last returned member, or the number of returned members.
 
     >>> known = Known(None)
     >>> known.give("urn:a", (), 1)
@@ -42,7 +42,7 @@ class Known:
 
     @classmethod
     def at(cls, start: Start) -> Self:
-        """Returns what is known before anything was read, and without a request."""
+        """Returns the state before the first member, without a request."""
         known = cls(start.checkpoint)
         if start.checkpoint is None:
             known.sequence = start.after or 0
@@ -58,25 +58,25 @@ class Known:
         return Checkpoint(self.sequence, {name: texts for name, texts in place.items() if texts})
 
     def has(self, name: str, values: tuple[Value, ...]) -> bool:
-        """Whether a member was given. One that is earlier than the last counts as given.
+        """Returns whether a member was returned. One that is earlier than the last counts as returned.
 
         Args:
-            name: its IRI.
-            values: what it is in the order of.
+            name: the IRI of the member.
+            values: the values by which it is ordered.
         """
         return values < self._last or (values == self._last and _digest(name) in self._known)
 
     def is_past(self, bound: Value) -> bool:
-        """Whether all members up to a bound were given."""
+        """Returns whether all members up to a bound were returned."""
         return bool(self._last) and bound[0] == self._last[0][0] and bound < self._last[0]
 
     def give(self, name: str, terms: tuple[Term, ...], sequence: int) -> None:
-        """Takes a member for given.
+        """Records that a member was returned.
 
         Args:
-            name: its IRI.
-            terms: what it is in the order of.
-            sequence: of its element.
+            name: the IRI of the member.
+            terms: the terms by which it is ordered.
+            sequence: the sequence of its element.
         """
         if terms != self._terms:
             self._terms, self._last = terms, tuple(map(value_of, terms))

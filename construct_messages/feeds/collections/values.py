@@ -1,4 +1,4 @@
-"""Values that members of event streams are in the order of, to be compared. No I/O.
+"""Compares the values by which members of event streams are ordered. No I/O.
 
 XML Schema Definition Language 1.1, part 2: sections 3.3.7 (dateTime), 3.3.6 (duration), 3.3.3 (decimal).
 """
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from construct_messages.terms import XSD, Term, is_literal, literal_parts
 
 Value: TypeAlias = tuple[int, Decimal | str]
-"""A literal or IRI, to be compared with others: times, then numbers, then what is neither (`OTHER`)."""
+"""The sort key of a literal or IRI: times, then numbers, then others (`OTHER`)."""
 
 OTHER: Final = 2
 
@@ -29,9 +29,9 @@ _DURATION: Final = re.compile(
 
 
 def value_of(term: Term) -> Value:
-    """A literal or IRI, to be compared with others of its kind. A time without a zone is taken for one in UTC.
+    """Returns the sort key of a literal or IRI among others of its kind. A time without a zone is interpreted as UTC.
 
-    A string that is written as a time is one: many pages have bounds without a datatype.
+    A string in the form of a time is one: many pages have bounds without a datatype.
 
     >>> from construct_messages.terms import literal
     >>> earlier = literal("2026-11-22T13:00:00.0001+02:00", datatype=f"{XSD}dateTime")
@@ -49,7 +49,7 @@ def value_of(term: Term) -> Value:
         try:
             read = datetime.fromisoformat(f"{date}T{time or '00:00:00'}{zone or 'Z'}")
             whole = (read - _EPOCH).total_seconds()
-        except (ValueError, OverflowError):  # the 30th of February
+        except (ValueError, OverflowError):  # such as the 30th of February
             return OTHER, text
         return 0, Decimal(int(whole)) + Decimal(fraction or 0)
     if datatype is not None and _NUMBER.fullmatch(text.strip()):
@@ -58,7 +58,7 @@ def value_of(term: Term) -> Value:
 
 
 def seconds_of(term: Term) -> float | None:
-    """A duration in seconds, written as one or as a number of seconds; None: neither.
+    """Returns a duration in seconds, from a duration or a number of seconds; None: neither.
 
     >>> from construct_messages.terms import literal
     >>> seconds_of(literal("PT1M30S", datatype=f"{XSD}duration")), seconds_of(literal("soon"))

@@ -1,6 +1,6 @@
-"""Batches of what a source yields: all that waits when the batch before was delivered. No I/O.
+"""Groups the items of a source into batches: all that wait when the previous batch was delivered. No I/O.
 
-So a slow source is not delayed until a batch is full, and a fast one is read on while a batch is delivered.
+A slow source is therefore not delayed until a batch is full, and a fast one is read while a batch is delivered.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from construct_messages.streams.element import Element
 from construct_messages.terms import Term
 
 BATCH: Final = 1000
-"""How many messages a batch has at most, by default."""
+"""The default maximal number of messages in a batch."""
 
 _BATCH_BYTES: Final = 4 << 20
 
 _STOP_SECONDS: Final = 10.0
-"""How long a batch in flight may take when its delivery is cancelled."""
+"""The maximal time for a batch in flight when its delivery is cancelled."""
 
 T = TypeVar("T")
 
 Position: TypeAlias = Checkpoint | None
-"""That of a source; None: it has none."""
+"""The position of a source; None: it has none."""
 
 
 class SourceBatch(NamedTuple, Generic[T]):
     """Items that are delivered together.
 
     Args:
-        items: at least one.
-        position: that of the source after the last of them.
+        items: the items, at least one.
+        position: the position of the source after the last of them.
     """
 
     items: list[T]
@@ -59,15 +59,15 @@ async def batches(
     size: Callable[[T], int],
     most: int = BATCH,
 ) -> AsyncGenerator[SourceBatch[T] | None]:
-    """Collects items while the consumer works; raises the errors of the items, after those before them.
+    """Collects items while the consumer works; raises their errors after yielding the items before.
 
-    Yields None each time that nothing waits.
+    Yields None whenever no item waits.
 
     Args:
-        items: read in a task of its own, which closes them.
-        position: returns that of the source after the item that came last; called for each batch, as it may take long.
-        size: returns that of an item in bytes.
-        most: how many items a batch has.
+        items: the items, read in a separate task, which closes them.
+        position: returns the position of the source after the last item; called once per batch, as it may take long.
+        size: returns the size of an item in bytes.
+        most: the maximal number of items in a batch.
     """
     gathering = _Gathering(position, size, most)
     reading = asyncio.ensure_future(gathering.read(items))
@@ -80,7 +80,7 @@ async def batches(
             if batch := gathering.take(ended=reading.done()):
                 yield batch
             elif reading.done():
-                reading.result()  # its error
+                reading.result()  # raises its error
                 return
     finally:
         reading.cancel()
@@ -107,7 +107,7 @@ class _Gathering(Generic[T]):
                     await self._room.wait()
 
     def take(self, *, ended: bool) -> SourceBatch[T] | None:
-        """Takes what waits; None: nothing does."""
+        """Takes the waiting items; None: there are none."""
         held, self._held, self._bytes = self._held, [], 0
         if not ended:
             self.arrived.clear()
@@ -116,10 +116,10 @@ class _Gathering(Generic[T]):
 
 
 def labelled(elements: Sequence[Element], labels: Callable[[Term], Term]) -> list[Message]:
-    """Returns the messages of elements, with other labels for their blank nodes; those that are unique stay.
+    """Returns the messages of elements, with new labels for their blank nodes; unique labels are unchanged.
 
     Args:
-        elements: of one stream, as a transport yields them: in canonical form.
+        elements: the elements of one stream, as a transport yields them: in canonical form.
         labels: returns the label of a node, by its label in the stream; see `Labels.in_log`.
     """
     return [
@@ -131,12 +131,12 @@ def labelled(elements: Sequence[Element], labels: Callable[[Term], Term]) -> lis
 
 
 def size_of(element: Element) -> int:
-    """The size of an element, for `batches`."""
+    """Returns the size of an element, for `batches`."""
     return len(element.nquads)
 
 
 async def uncut(work: Coroutine[object, object, None]) -> None:
-    """Delivers a batch; if that is cancelled, the batch is waited for, so that it need not be sent again."""
+    """Delivers a batch; if cancelled, waits for the batch, so that it need not be sent again."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

@@ -1,4 +1,4 @@
-"""What a relay guarantees for each pair of a source and a target, as their capabilities have it. No I/O.
+"""The guarantees of a relay for each pair of a source and a target, by their capabilities. No I/O.
 
 docs/reference/streams/relay.md has the table, which a test compares with these.
 """
@@ -11,21 +11,21 @@ from typing import Final
 from construct_messages.feeds.table import TRANSPORTS, Capabilities
 
 LOG: Final = Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True)
-"""Those of a log file: the size that it had before a batch is what the key is elsewhere."""
+"""The capabilities of a log file: its size before a batch has the role of the key."""
 
 OUTPUT: Final = Capabilities(ends=True, replays=True, numbered=True, writes=True)
-"""Those of standard input, if the same log is passed again, and of standard output."""
+"""The capabilities of standard input, if the same log is passed again, and of standard output."""
 
 ENDS: Final = {
     **{kind.title: kind.capabilities for kind in TRANSPORTS},
     "log file": LOG,
     "standard input or output": OUTPUT,
 }
-"""What can be relayed from and to, by its name in the documentation."""
+"""The sources and targets of relays, by their names in the documentation."""
 
 
 class Guarantee(StrEnum):
-    """How often each message of a source is in a target, after the process was killed and started again."""
+    """How often each message of a source is in a target, after the process was killed and restarted."""
 
     EXACTLY_ONCE = "exactly once"
     AT_LEAST_ONCE = "at least once"
@@ -33,9 +33,9 @@ class Guarantee(StrEnum):
 
 
 def guarantee(source: Capabilities, target: Capabilities) -> Guarantee:
-    """Returns what a relay with a state guarantees; without one, no process continues where another one was.
+    """Returns the guarantee of a relay with a state; without one, a process cannot continue where another one stopped.
 
-    Exactly once takes a source that can be read again from a position, and a target that recognises a batch.
+    Exactly once requires a source that can be read again from a position, and a target that recognises a batch.
 
     >>> guarantee(LOG, OUTPUT).value, guarantee(LOG, LOG).value
     ('at least once', 'exactly once')

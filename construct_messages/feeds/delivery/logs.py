@@ -1,4 +1,4 @@
-"""A log that is read as a stream: a file, or what another program writes. Its messages are counted from 1."""
+"""A log that is read as a stream: a file, or the output of another program. Its messages are counted from 1."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from construct_messages.streams.publication import received
 
 
 class ReadableLog(Transport):
-    """A log; see `Transport`. A position is the number of messages, which are skipped when the log is read again.
+    """A log; see `Transport`. A position is a number of messages, which are skipped when the log is read again.
 
     Args:
-        log: read once.
-        name: of the log.
+        log: the log, read once.
+        name: the name of the log.
     """
 
     def __init__(self, log: LogReader, name: str) -> None:
@@ -30,7 +30,7 @@ class ReadableLog(Transport):
         return self._position
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """See `Transport.read`; it ends with the log.
+        """Yields the elements until the end of the log; see `Transport.read`.
 
         Raises:
             UsageError: a position that logs do not have, or fewer messages than were read before.

@@ -1,7 +1,7 @@
-"""Delivers batches to a target, and keeps in a state file what is acknowledged and what is in flight.
+"""Delivers batches to a target, and stores the acknowledged position and the batch in flight in a state file.
 
-The state is written before each batch, and has the batch, its key, and the position of its source after it. So after a
-kill the same messages are sent under the same key, and the source is read on after them.
+The state is written before each batch, with the batch, its key, and the position of its source after it. After a kill,
+the same messages are therefore sent under the same key, and reading continues after them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Delivery:
 
     Args:
         target: the target; opened and closed by the caller.
-        sent: what an earlier run left, or the beginning.
-        state: the file of the state; None: it is not kept.
+        sent: the state of an earlier run, or the initial state.
+        state: the state file; None: the state is not stored.
         on_batch: called with the number of acknowledged messages after each batch.
 
     Attributes:
-        sent: what is acknowledged, and what is in flight.
+        sent: the acknowledged position, and the batch in flight.
         labels: returns the label of a blank node, by its label in the source.
     """
 
@@ -44,17 +44,17 @@ class Delivery:
         on_batch: Callable[[int], object] | None = None,
     ) -> None:
         self._target, self.sent, self._state, self._on_batch = target, sent, state, on_batch
-        # labels that no other source has: the target keeps them, so that a node is one over all batches
+        # labels that are unique to the source: the target keeps them, so that a node is the same in all batches
         self.labels = Labels.at(sent.key).in_log
         self._saved: Sent | None = None
 
     async def finish(self) -> None:
-        """Sends the batch that was in flight when an earlier run ended."""
+        """Sends the batch that was in flight at the end of an earlier run."""
         if self.sent.in_flight:
             await self._send(to_messages(self.sent.in_flight))
 
     async def begin(self, position: Position) -> None:
-        """Keeps the position where the source starts."""
+        """Stores the start position of the source."""
         self.sent = msgspec.structs.replace(self.sent, position=position)
         self._save()
 
@@ -64,9 +64,10 @@ class Delivery:
         messages: Callable[[list[T]], list[Message]],
         acknowledge: Callable[[Checkpoint], Awaitable[None]] | None = None,
     ) -> None:
-        """Delivers batches, until there are no more; at its end, whatever it is, the state is what is acknowledged.
+        """Delivers batches, until there are no more; at the end, also after an error, the state has the acknowledged
+        position.
 
-        A batch that is in flight when this is cancelled is waited for, so that it is not sent again.
+        If cancelled, waits for the batch in flight, so that it is not sent again.
 
         Args:
             batches: see `batches.batches`.
@@ -74,7 +75,7 @@ class Delivery:
             acknowledge: called with the position after each batch that the target has acknowledged.
 
         Raises:
-            SourceError, CannotWrite, UsageError: see `Target.send`; what was in flight stays in the state.
+            SourceError, CannotWrite, UsageError: see `Target.send`; the batch in flight stays in the state.
             CannotWrite: the state cannot be written.
         """
         try:

@@ -1,7 +1,7 @@
-"""Targets of batches: a stream elsewhere, a log file that grows, or an output.
+"""Targets of batches: a remote stream, a growing log file, or an output.
 
-A batch that is sent twice under one key is stored once where the target can know that: in a stream by the capability
-`keyed` of its transport, in a file by the size that it had before.
+A batch that is sent twice under one key is stored once if the target can detect this: a stream by the capability
+`keyed` of its transport, a file by its size before the batch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from construct_messages.targets import format_of_target
 from construct_messages.writing.growing import GrowingLog
 
 STANDARD: Final = "-"
-"""The name of an output."""
+"""The name of outputs."""
 
 
 class Target(Protocol):
@@ -30,7 +30,7 @@ class Target(Protocol):
 
     Attributes:
         name: distinguishes it from other targets.
-        size: bytes of the log so far; None: it is no file.
+        size: the size of the log so far, in bytes; None: it is not a file.
     """
 
     @property
@@ -40,24 +40,24 @@ class Target(Protocol):
     def size(self) -> int | None: ...
 
     async def open(self) -> None:
-        """Connects, for an early error; `send` does it by itself.
+        """Connects, for an early error; `send` also connects by itself.
 
         Raises:
-            SourceError: the target refuses, or cannot be reached.
+            SourceError: the target rejects the connection, or cannot be reached.
         """
 
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:
-        """Sends a batch; one that was sent under the same key is not stored again where that can be known.
+        """Sends a batch; one that was sent under the same key is not stored again if the target can detect this.
 
         Args:
-            messages: at least one.
-            key: of the batch.
+            messages: the messages, at least one.
+            key: the key of the batch.
             at: the size of the target before the batch was sent for the first time.
 
         Raises:
-            SourceError: the target refuses, or cannot be reached.
+            SourceError: the target rejects the batch, or cannot be reached.
             CannotWrite: the target cannot be written.
-            UsageError: a log is not as it was left.
+            UsageError: a log was changed since it was last written.
         """
 
     async def aclose(self) -> None:
@@ -68,11 +68,11 @@ class StreamTarget:
     """A stream of a server or a broker, over a connection that is kept until it fails.
 
     Args:
-        url: of the stream, or of its input.
+        url: the URL of the stream, or of its input.
         settings: see `Settings`.
 
     Raises:
-        UsageError: no URL of a transport.
+        UsageError: not the URL of a transport.
     """
 
     size = None
@@ -85,15 +85,15 @@ class StreamTarget:
 
     @property
     def writes_lines(self) -> bool:
-        """See `Transport.writes_lines`; known once it is open."""
+        """See `Transport.writes_lines`; available while the connection is open."""
         return self._transport is not None and self._transport.writes_lines
 
     async def open(self) -> None:
-        """See `Target.open`."""
+        """Opens the target; see `Target.open`."""
         await self._connected()
 
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """See `Target.send`."""
+        """Sends a batch; see `Target.send`."""
         transport = await self._connected()
         try:
             await transport.write(messages, key)
@@ -102,7 +102,7 @@ class StreamTarget:
             raise
 
     async def aclose(self) -> None:
-        """See `Target.aclose`."""
+        """Closes the target; see `Target.aclose`."""
         self._transport = None
         await self._connection.aclose()
 
@@ -114,12 +114,12 @@ class StreamTarget:
 
 
 class OutputTarget:
-    """A binary file that is written as it comes, such as standard output.
+    """A binary file that is written immediately, such as standard output.
 
     Args:
-        file: flushed after each message; it stays open.
-        type: of the log.
-        options: those that only its format has.
+        file: the file, flushed after each message; it stays open.
+        type: the type of the log.
+        options: the options of its format.
     """
 
     name, size = STANDARD, None
@@ -132,15 +132,15 @@ class OutputTarget:
         self._start = self._encoder.start()
 
     async def open(self) -> None:
-        """See `Target.open`."""
+        """Opens the target; see `Target.open`."""
 
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """See `Target.send`: it is unknown which messages were sent."""
+        """Writes the messages; which ones were written before is unknown. See `Target.send`."""
         for message in messages:
             self._write(self._encoder.encode(message))
 
     def finish(self) -> None:
-        """Writes what the format has after the last message."""
+        """Writes the bytes after the last message."""
         self._write(self._encoder.finish())
 
     def _write(self, data: bytes) -> None:
@@ -149,14 +149,14 @@ class OutputTarget:
         self._start = b""
 
     async def aclose(self) -> None:
-        """See `Target.aclose`."""
+        """Closes the target; see `Target.aclose`."""
 
 
 class FileTarget:
-    """A log file that grows, each message once. After a kill, it may end within a message until it is continued.
+    """A growing log file with each message once. After a kill, it may end within a message until it is continued.
 
     Args:
-        log: of a text format.
+        log: a log in a text format.
 
     Raises:
         UsageError: a log that cannot be continued.
@@ -173,14 +173,14 @@ class FileTarget:
         return self._log.size
 
     async def open(self) -> None:
-        """See `Target.open`."""
+        """Opens the target; see `Target.open`."""
 
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """See `Target.send`: the file shows which of them are there."""
+        """Appends the messages that the file does not have yet; see `Target.send`."""
         self._log.append(messages, at=at or 0)
 
     async def aclose(self) -> None:
-        """See `Target.aclose`."""
+        """Closes the target; see `Target.aclose`."""
 
 
 def target_of(
@@ -190,15 +190,15 @@ def target_of(
     syntax: str | None = None,
     own: FormatOptions | None = None,
 ) -> StreamTarget | OutputTarget | FileTarget:
-    """Returns the target that a place is.
+    """Returns the target for a place.
 
     Args:
         place: the URL of a stream, the path of a log, or a binary file.
-        settings: of the transport; for a log, `media_type` is its format, and nothing else has a meaning.
-        syntax, own: of a log, see `write_log`.
+        settings: the settings of the transport; for a log, `media_type` is its format, and the others are not allowed.
+        syntax, own: the options of a log, see `write_log`.
 
     Raises:
-        UsageError: settings of the other kind, no URL of a transport, or a log that cannot grow.
+        UsageError: settings of the other kind, not the URL of a transport, or a log that cannot grow.
     """
     if isinstance(place, str) and "://" in place:
         if syntax is not None or own is not None:
@@ -218,14 +218,14 @@ def target_of(
 
 
 def refuse_stream_options(name: str, **options: object) -> None:
-    """Refuses options that a log does not have.
+    """Rejects options that a log does not have.
 
     Args:
-        name: of the log.
-        options: those that only streams have.
+        name: the name of the log.
+        options: the options that only streams have.
 
     Raises:
-        UsageError: one of them is given.
+        UsageError: one of them is set.
     """
     for option, value in options.items():
         if value:

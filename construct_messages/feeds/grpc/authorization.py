@@ -1,4 +1,6 @@
-"""The token of calls, as it is given or fetched: OAuth 2 client credentials are exchanged when the token is refused."""
+"""The token of calls, from the caller or fetched: OAuth 2 client credentials are exchanged when the token is
+rejected.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ _UNAUTHENTICATED = 401
 
 
 class CallAuthorization:
-    """The token that calls to one server are made with.
+    """The token of calls to one server.
 
     Args:
-        token: the token, or the credentials that tokens are fetched with; None: calls have no token.
+        token: the token, or the credentials for fetching tokens; None: calls have no token.
     """
 
     def __init__(self, token: BearerToken | None) -> None:
@@ -27,7 +29,7 @@ class CallAuthorization:
         """Returns the metadata of a call.
 
         Raises:
-            SourceError: there is no token for the credentials.
+            SourceError: the token endpoint returns no token.
         """
         token = self._token
         if token is None:
@@ -37,7 +39,7 @@ class CallAuthorization:
         return {CallMetadata.AUTHORIZATION: f"Bearer {token}"}
 
     def renews(self, error: SourceError) -> bool:
-        """Returns whether a call that failed is to be made again with a new token: once, until a call succeeds."""
+        """Returns whether a failed call should be repeated with a new token: once, until a call succeeds."""
         if (
             error.response_status != _UNAUTHENTICATED
             or self._sent is None
@@ -48,5 +50,5 @@ class CallAuthorization:
         return True
 
     def accepted(self) -> None:
-        """Called when a call was not refused."""
+        """Records that a call was not rejected."""
         self._refused = None

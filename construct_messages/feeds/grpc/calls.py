@@ -1,7 +1,7 @@
-"""Calls of gRPC as a client has them: metadata, messages, and the error that a status means. Knows no service.
+"""The client side of gRPC calls: metadata, messages, and the errors for statuses. No service here.
 
-HTTP/2 is grpclib's, and messages are ours, as at the server: docs/decisions/087-grpc.md. gRPC over HTTP/2,
-https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
+grpclib implements HTTP/2, and this package implements messages, as in the server: docs/decisions/087-grpc.md. gRPC over
+HTTP/2, https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from construct_messages.net.grpc.status import PASSING, GrpcStatus, http_status_
 from construct_messages.net.timeouts import CONNECT_SECONDS
 from construct_messages.net.wire import CallMetadata
 
-_PING_SECONDS: Final = 20.0  # that a server may take to answer one
-_SMALLEST_FRAME: Final = 1 << 14  # that can be asked for (RFC 9113, section 6.5.2)
+_PING_SECONDS: Final = 20.0  # the maximal time for the answer to a ping
+_SMALLEST_FRAME: Final = 1 << 14  # the minimum of RFC 9113, section 6.5.2
 _GONE: Final = 410
 _LONGEST_PAUSE: Final = 60.0
 
@@ -50,8 +50,8 @@ class Address(NamedTuple):
     Args:
         host: its name, or an IP address without brackets.
         port: its port.
-        tls: how the connection is encrypted; None: it is not.
-        shown: names the topic in errors.
+        tls: the encryption of the connection; None: it is not encrypted.
+        shown: the name of the topic in errors.
     """
 
     host: str
@@ -61,16 +61,16 @@ class Address(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """The host and the port as requests name them."""
+        """The host and the port, in the form of requests."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class GrpcConnection:
-    """A connection to a server, which is made for the first call, and again after it is lost.
+    """A connection to a server, which is opened for the first call, and again after it is lost.
 
     Args:
-        address: of the server.
-        idle_seconds: how often the server is pinged. One that does not answer has lost the connection.
+        address: the address of the server.
+        idle_seconds: the interval between pings. The connection is lost if the server does not answer.
     """
 
     def __init__(self, address: Address, idle_seconds: float) -> None:
@@ -85,10 +85,10 @@ class GrpcConnection:
         """Begins a call.
 
         Args:
-            path: of the method, as `/package.Service/Method`.
-            metadata: of the request.
-            coding: of its compressed messages.
-            most: how many bytes a message of the answer may have.
+            path: the path of the method, as `/package.Service/Method`.
+            metadata: the metadata of the request.
+            coding: the coding of its compressed messages.
+            most: the maximal size of a message of the answer, in bytes.
 
         Raises:
             SourceError: the server cannot be reached.
@@ -117,7 +117,9 @@ class GrpcConnection:
             self._protocol = None
 
     def _shrink(self) -> None:
-        """Asks for smaller frames of HTTP/2 from the next connection on, as none was whole when this one broke off."""
+        """Requests smaller HTTP/2 frames from the next connection on, because no frame was complete when this one
+        was lost.
+        """
         self._frame_bytes = _SMALLEST_FRAME
 
     async def _connected(self) -> _Protocol:
@@ -151,15 +153,15 @@ class GrpcConnection:
 
 
 class ClientCall:
-    """A call that was begun, as an async context manager, which resets it where it has not ended.
+    """A running call, as an async context manager, which resets it if it has not ended.
 
     Args:
-        shown: names the topic in errors.
-        most: how many bytes a message of the answer may have.
-        unread: called if it breaks off before anything of the answer but its headers could be read.
+        shown: the name of the topic in errors.
+        most: the maximal size of a message of the answer, in bytes.
+        unread: called if the call is aborted before more than the headers of the answer could be read.
 
     Attributes:
-        trailers: those that ended it, once it has ended.
+        trailers: the trailers, once the call has ended.
     """
 
     def __init__(self, shown: str, most: int, unread: Callable[[], None]) -> None:
@@ -179,7 +181,7 @@ class ClientCall:
             self._stream.buffer = inbox  # type: ignore[assignment] # it has the methods that are used
 
     async def send(self, data: bytes, *, end: bool) -> None:
-        """Sends messages after their prefixes, see `framed`; with `end` nothing follows."""
+        """Sends messages with their prefixes, see `framed`; `end`: these are the last ones."""
         with self._reported():
             await self._stream.send_data(data, end_stream=end)
 
@@ -187,42 +189,44 @@ class ClientCall:
         """Returns the headers of the answer.
 
         Raises:
-            SourceError: the server refuses the call, or the connection is lost.
+            SourceError: the server rejects the call, or the connection is lost.
         """
         if self._stream.headers is None:
             with self._reported():
                 await self._stream.recv_headers()
-        said = CIMultiDict(self._stream.headers or ())
-        if said.get(":status") != "200":
-            status = said.get(":status", "")
+        headers = CIMultiDict(self._stream.headers or ())
+        if headers.get(":status") != "200":
+            status = headers.get(":status", "")
             raise SourceError(
                 f"{self._shown} answered with status {shown(status)} of HTTP, and not as gRPC",
                 hint="check that a gRPC server is at the port",
                 response_status=int(status) if status.isdigit() else None,
                 transient=status in ("429", "502", "503", "504"),
             )
-        if "grpc-status" in said:
-            self.trailers = said
-            self._check_status(said)
-        elif not said.get("content-type", "").startswith(GRPC):
-            raise SourceError(f"{self._shown} answers with {shown(said.get('content-type', ''))}")
-        coding = said.get("grpc-encoding", IDENTITY)
+        if "grpc-status" in headers:
+            self.trailers = headers
+            self._check_status(headers)
+        elif not headers.get("content-type", "").startswith(GRPC):
+            raise SourceError(
+                f"{self._shown} answers with {shown(headers.get('content-type', ''))}"
+            )
+        coding = headers.get("grpc-encoding", IDENTITY)
         self._messages = MessageReader(self._inbox.take, coding, self._most, self._shown)
-        return said
+        return headers
 
     async def read(self) -> bytes | None:
         """Returns the next message of the answer; None: it has ended, and the status is OK.
 
         Raises:
             SourceError: the call failed, or the connection is lost.
-            LimitExceeded: a message that is too large.
+            LimitExceeded: a message is too large.
         """
         if self._messages is None:
             await self.headers()
-        assert self._messages is not None  # it is set with the headers
+        assert self._messages is not None  # set together with the headers
         if self._messages.ready:
             return self._messages.ready.popleft()
-        try:  # not as what is awaited elsewhere: messages that came before the end are read first
+        try:  # unlike other operations: messages that arrived before the end are read first
             message = await self._messages.read()
         except (StreamTerminatedError, H2Error) as error:
             raise self._broken(error) from error
@@ -251,7 +255,7 @@ class ClientCall:
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
-        """Turns the end of the stream or of the connection into an error, or into the status that came before."""
+        """Converts the end of the stream or of the connection to an error, or to the status that arrived before."""
         try:
             with self._waiting:
                 yield
@@ -259,11 +263,11 @@ class ClientCall:
             raise self._broken(error) from error
 
     def _broken(self, error: Exception) -> SourceError:
-        """Returns the error for a call that has broken off; that of its status is raised, if one came before."""
+        """Returns the error for an aborted call; raises that of its status, if one arrived before."""
         for headers in (self._stream.trailers, self._stream.headers):
-            if headers is not None and "grpc-status" in (said := CIMultiDict(headers)):
-                self.trailers = said
-                self._check_status(said)
+            if headers is not None and "grpc-status" in (fields := CIMultiDict(headers)):
+                self.trailers = fields
+                self._check_status(fields)
         if self._stream.headers is not None and not self._stream.data_received:
             self._unread()
         return SourceError(
@@ -271,17 +275,17 @@ class ClientCall:
             transient=True,
         )
 
-    def _check_status(self, said: CIMultiDict[str]) -> None:
-        given = said.get("grpc-status", "")
+    def _check_status(self, fields: CIMultiDict[str]) -> None:
+        given = fields.get("grpc-status", "")
         try:
             status = GrpcStatus(int(given))
         except ValueError:
             status = GrpcStatus.UNKNOWN
         if status is GrpcStatus.OK:
             return
-        detail = shown(decode_grpc_message(said.get("grpc-message", "")))
-        hint = said.get(CallMetadata.HINT)
-        pause = said.get(CallMetadata.RETRY_AFTER, "")
+        detail = shown(decode_grpc_message(fields.get("grpc-message", "")))
+        hint = fields.get(CallMetadata.HINT)
+        pause = fields.get(CallMetadata.RETRY_AFTER, "")
         http_status = http_status_of(status)
         raise SourceError(
             f"{self._shown} answered with {status.name}" + (f": {detail}" if detail else ""),
@@ -303,32 +307,32 @@ class _Protocol(GrpcProtocol):
 
 
 class _Waiting(Wrapper):
-    """Ends what waits for a call that breaks off, and its messages after those that have come.
+    """Wakes the waiters of an aborted call, and ends its messages after those that have arrived.
 
     Attributes:
-        inbox: of the call, once it has begun.
+        inbox: the received data of the call, once it has begun.
     """
 
     inbox: ReceiveBuffer | None = None
 
     def cancel(self, error: Exception) -> None:
-        """Called when the call breaks off."""
+        """Handles the abort of the call."""
         super().cancel(error)
         if self.inbox is not None:
             self.inbox.fail(error)
 
 
 class _Calls(AbstractHandler):
-    """What becomes of the calls of a connection."""
+    """Handles events of the calls of a connection."""
 
     lost = False
 
     def accept(self, stream: Any, headers: Any, release_stream: Callable[[], None]) -> None:
-        """Is not called: servers begin no calls."""
+        """Does nothing: servers do not begin calls."""
 
     def cancel(self, stream: Stream) -> None:
-        """Does nothing: who waits for the stream gets the error."""
+        """Does nothing: waiters of the stream get the error."""
 
     def close(self) -> None:
-        """Remembers that the connection is lost."""
+        """Records that the connection is lost."""
         self.lost = True

@@ -1,7 +1,7 @@
 """Streams of Jelly's gRPC service: frames are elements, and a batch is a call that publishes.
 
-Jelly 1.1, gRPC streaming protocol; RDF Messages, section 3. Sequences come with the frames of servers of this package
-(`net/wire.py`); elsewhere frames are counted.
+Jelly 1.1, gRPC streaming protocol; RDF Messages, section 3. Servers of this package send sequences with frames
+(`net/wire.py`); frames of other servers are counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ T = TypeVar("T")
 _PORTS: Final = {"grpc": 50051, "grpcs": 443}
 _OPTIONS: Final = frozenset((*TLS_OPTIONS, "compression", "frame_bytes", "replays"))
 _INVALID: Final = 400
-_DIGITS: Final = 20  # that no sequence and no time has
+_DIGITS: Final = 20  # more digits than sequences and times have
 
 _ALL: Final = "9" * 18
 """The number of newest elements that means all of them."""
@@ -56,12 +56,12 @@ _ALL: Final = "9" * 18
 
 @dataclass
 class _State:
-    """How far the calls are.
+    """The position of the calls.
 
     Args:
-        sequence: of the last element that is known; None: the server has not sent it yet.
-        metadata: of the request, while `sequence` is unknown.
-        identity: of the stream; empty: it is not known.
+        sequence: the sequence of the last known element; None: the server has not sent it yet.
+        metadata: the metadata of the request, while `sequence` is unknown.
+        identity: the identity of the stream; empty: unknown.
     """
 
     sequence: int | None
@@ -80,7 +80,7 @@ class _State:
         return cls(None, {CallMetadata.LAST: _ALL if start.last is None else str(start.last)})
 
     def asked(self) -> dict[str, str]:
-        """The metadata that ask for what comes after the last element."""
+        """Returns the metadata that request the elements after the last one."""
         return (
             dict(self.metadata)
             if self.sequence is None
@@ -91,16 +91,16 @@ class _State:
 class GrpcTransport(Transport):
     """A topic of Jelly's gRPC service; see `Transport`.
 
-    Its options are those of `tls_context` for `grpcs:`, `compression` (`gzip` or `none`), `frame_bytes` (how large a
-    frame may be that is written), and `replays` (`true`: a server without sequences begins each answer with the first
+    Its options are those of `tls_context` for `grpcs:`, `compression` (`gzip` or `none`), `frame_bytes` (the maximal
+    size of a written frame), and `replays` (`true`: a server without sequences begins each answer with the first
     element of the stream).
 
     Args:
-        url: as `grpc://host:port/topic`.
+        url: a URL such as `grpc://host:port/topic`.
         settings: see `Settings`.
 
     Raises:
-        UsageError: no such URL, or an option that makes no sense.
+        UsageError: not such a URL, or an invalid option.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -124,13 +124,13 @@ class GrpcTransport(Transport):
         return Checkpoint(state.sequence, identity=state.identity)
 
     async def aclose(self) -> None:
-        """See `Transport.aclose`."""
+        """Closes the connection; see `Transport.aclose`."""
         self._connection.close()
 
     # --- reading ---
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """See `Transport.read`."""
+        """Yields the elements; see `Transport.read`."""
         state = _State.at(start)
         has_begun = False
         calls = over_connections(
@@ -148,7 +148,7 @@ class GrpcTransport(Transport):
     async def _elements(
         self, state: _State, start: Start, *, follow: bool
     ) -> AsyncGenerator[Element | None]:
-        """The elements of one call, after None; the state moves with each, before it is yielded."""
+        """Yields the elements of one call, after None; the state advances with each, before it is yielded."""
         came = False
         try:
             async with await self._subscribed(state, follow=follow) as call:
@@ -180,7 +180,7 @@ class GrpcTransport(Transport):
                     yield each
 
     def _requests_less(self, error: SourceError) -> bool:
-        """Whether to request no options instead: a server that can write no quads answers so, and sends what it has."""
+        """Returns whether to request no options instead: a server that cannot write quads answers with this error."""
         if error.response_status != _INVALID or not self._requests_options:
             return False
         self._requests_options = False
@@ -199,14 +199,14 @@ class GrpcTransport(Transport):
         return call
 
     def _begun(self, state: _State, start: Start, headers: Mapping[str, str]) -> tuple[bool, int]:
-        """Takes the position at which an answer begins.
+        """Processes the position at which an answer begins.
 
         Returns:
-            Whether the server numbers its elements, and how many are to be skipped otherwise.
+            Whether the server numbers its elements, and the number of elements to skip otherwise.
 
         Raises:
-            SourceError: it is of another stream, or begins elsewhere than was asked for.
-            UsageError: a server without sequences cannot begin where it is to.
+            SourceError: the answer is of another stream, or begins at another position than requested.
+            UsageError: a server without sequences cannot begin at the requested position.
         """
         state.identity = same_stream(
             self._url, state.identity, headers.get(CallMetadata.IDENTITY, "")
@@ -228,12 +228,12 @@ class GrpcTransport(Transport):
     def _element(
         self, state: _State, message: Message, metadata: Mapping[str, bytes], *, is_numbered: bool
     ) -> Element | None:
-        """The next element; None: it came before."""
+        """Returns the next element; None: it was already read."""
         assert state.sequence is not None  # the call has begun
-        said = metadata.get(FrameMetadata.SEQUENCE, b"")
+        text = metadata.get(FrameMetadata.SEQUENCE, b"")
         sequence = state.sequence + 1
-        if said.isdigit() and len(said) < _DIGITS:
-            sequence = int(said)
+        if text.isdigit() and len(text) < _DIGITS:
+            sequence = int(text)
             if sequence <= state.sequence:
                 return None
             if is_numbered:
@@ -247,10 +247,10 @@ class GrpcTransport(Transport):
     # --- writing ---
 
     async def write(self, batch: Sequence[Message], key: str) -> None:
-        """See `Transport.write`: a server that knows the key of a batch appends it once, however often it arrives.
+        """Sends a batch, which a server appends once by its key; see `Transport.write`.
 
         Raises:
-            LimitExceeded: a message whose frame is too large.
+            LimitExceeded: the frame of a message is too large.
             UnsupportedByFormat: Jelly cannot represent a message.
         """
         async for attempt in attempts_of(self._settings):
@@ -264,7 +264,7 @@ class GrpcTransport(Transport):
                                 raise
                             await self._publish(batch, key, silence)
                         self._authorization.accepted()
-                except SourceError:  # some are timeouts
+                except SourceError:  # some of these are timeouts
                     raise
                 except TimeoutError:
                     raise SourceTimeout(
@@ -282,14 +282,14 @@ class GrpcTransport(Transport):
         metadata = await self._authorization.metadata() | {CallMetadata.KEY: key}
         call = await self._connection.call(PUBLISH, metadata, self._coding, FRAME_BYTES)
         async with call:
-            for piece in self._pieces(batch):  # the server reads one while the next is made
+            for piece in self._pieces(batch):  # the server reads one while the next is created
                 extend()
                 await call.send(piece, end=False)
             extend()
             await call.send(b"", end=True)
             if await call.read() is None:
                 raise SourceError(f"{self._url} acknowledged nothing", transient=True)
-            await call.read()  # the status
+            await call.read()  # raises the error of the status
 
     def _pieces(self, batch: Sequence[Message]) -> Iterator[bytes]:
         has_triple_terms = any(
@@ -323,7 +323,7 @@ def _may_have_metadata(reader: FrameReader) -> bool:
 
 
 def _parsed(url: str, options: Mapping[str, str]) -> tuple[Address, str]:
-    """The address of the server, and the topic, in a URL."""
+    """Returns the address of the server, and the topic, of a URL."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -354,7 +354,7 @@ def _choice(options: Mapping[str, str], name: str, values: Mapping[str, T], defa
 
 
 def _size(options: Mapping[str, str], name: str, default: int) -> int:
-    said = options.get(name, str(default))
-    if not (is_sequence(said) and int(said)):
-        raise UsageError(f"{name}={shown(said)} is no number of bytes")
-    return int(said)
+    text = options.get(name, str(default))
+    if not (is_sequence(text) and int(text)):
+        raise UsageError(f"{name}={shown(text)} is no number of bytes")
+    return int(text)

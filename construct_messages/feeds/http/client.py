@@ -1,6 +1,6 @@
-"""Requests of subscribers and publishers: sent again where a failure may pass; refusals as errors.
+"""Requests of subscribers and publishers: retries temporary failures, and raises errors for rejections.
 
-RFC 9110 (status codes, Retry-After), RFC 9457 (the content of a refusal), RFC 6455 (WebSocket). Nothing about streams.
+RFC 9110 (status codes, Retry-After), RFC 9457 (the content of a rejection), RFC 6455 (WebSocket). No streams here.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from construct_messages.net.urls import check_url, without_query
 
 _GONE: Final = 410
 _PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
-"""Status codes of what may be otherwise in a moment."""
-_BODY_BYTES: Final = 1 << 20  # of refusals and acknowledgements
+"""Status codes of temporary failures."""
+_BODY_BYTES: Final = 1 << 20  # of rejections and acknowledgements
 _PING_SECONDS: Final = 20.0
 
 
@@ -43,36 +43,36 @@ def check_stream_url(url: str) -> None:
     """Checks that requests can be sent to a URL; also one of ws or wss.
 
     Raises:
-        UsageError: they cannot, or it holds credentials or a fragment.
+        UsageError: they cannot, or the URL contains credentials or a fragment.
     """
     try:
         credentials = "@" in urlsplit(url).netloc
-    except ValueError:  # brackets that are none
+    except ValueError:  # invalid brackets
         credentials = False
     if credentials:
         raise UsageError("the URL holds credentials", hint="give a token")
     check_url(as_http(url))
 
 
-def target_of(url: str, said: str, origins: Container[str] = ()) -> str:
-    """The absolute URL of what an answer names, without a fragment.
+def target_of(url: str, reference: str, origins: Container[str] = ()) -> str:
+    """Returns the absolute URL of a reference in an answer, without a fragment.
 
     Args:
-        url: of the request.
-        said: what is named there.
-        origins: other ones that are trusted, as `origin_of` writes them.
+        url: the URL of the request.
+        reference: the reference.
+        origins: additional trusted origins, in the form of `origin_of`.
 
     Raises:
-        UsageError: no request can be sent there.
+        UsageError: requests cannot be sent there.
         SourceError: it is at another origin.
 
     >>> target_of("http://example.org/streams/a", "a/events")
     'http://example.org/streams/a/events'
     """
     try:
-        found = urldefrag(urljoin(url, said)).url
+        found = urldefrag(urljoin(url, reference)).url
     except ValueError:
-        found = said
+        found = reference
     check_stream_url(found)
     if origin_of(found) != origin_of(url) and origin_of(found) not in origins:
         raise SourceError(
@@ -86,7 +86,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 def origin_of(url: str) -> str:
-    """The origin of a URL that requests can be sent to (RFC 6454, section 4).
+    """Returns the origin of a URL that requests can be sent to (RFC 6454, section 4).
 
     >>> origin_of("WSS://Example.org/streams/a/socket"), origin_of("http://[::1]:8080/")
     ('https://example.org:443', 'http://[::1]:8080')
@@ -97,7 +97,7 @@ def origin_of(url: str) -> str:
 
 
 def as_http(url: str) -> str:
-    """A URL of ws or wss as one of http or https.
+    """Returns a URL of ws or wss as one of http or https.
 
     >>> as_http("wss://example.org/streams/a/socket"), as_http("http://example.org/")
     ('https://example.org/streams/a/socket', 'http://example.org/')
@@ -109,11 +109,11 @@ class Client:
     """A session with one server, as an async context manager.
 
     Args:
-        origin: of the server, as `origin_of` writes it.
-        token: sent as `Authorization: Bearer` to that server, and to no other; or the credentials that tokens are
-            fetched with; None: none.
-        retries: how often a request is sent again.
-        idle_seconds: how long the server may be silent.
+        origin: the origin of the server, in the form of `origin_of`.
+        token: a token, sent as `Authorization: Bearer` only to that server; or the credentials for fetching tokens;
+            None: no token.
+        retries: the number of retries of a request.
+        idle_seconds: the maximal time without data from the server.
     """
 
     def __init__(
@@ -136,13 +136,13 @@ class Client:
         await self._session.close()
 
     def attempts(self) -> Attempts:
-        """The attempts at what may fail in a way that passes, to iterate with `async for`; the last error is raised."""
+        """Returns the attempts at an operation that may fail temporarily, for `async for`; the last error is raised."""
         return Attempts(self._retries, self._timeouts, lambda _: True)
 
     async def _authorized(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        """Sends a request of aiohttp, with a token if it is to the server: a client middleware."""
+        """Sends a request of aiohttp, with the token if it goes to the server; a client middleware."""
         if origin_of(str(request.url)) != self._origin:
             return await handler(request)
         if isinstance(self._token, ClientCredentials):
@@ -158,27 +158,29 @@ class Client:
         body: bytes | AsyncIterable[bytes] | None = None,
         accepted: Container[int] = (),
     ) -> aiohttp.ClientResponse:
-        """The response to a request, whose body is still to be read; the caller closes it.
+        """Returns the response to a request, with an unread body; the caller closes it.
 
         Args:
-            method, url, headers, body: of the request; a body that is sent as it comes is sent once.
-            accepted: status codes that are no refusals here.
+            method, url, headers, body: the parts of the request; a body that is an iterator is sent once.
+            accepted: status codes that are not errors here.
 
         Raises:
-            SourceError: none, or a refusal, whose status is `response_status`.
+            SourceError: no response, or a rejection with its status as `response_status`.
         """
         request = Request(url, data=body, headers=dict(headers), method=method)  # type: ignore[arg-type] # aiohttp sends it
         with _timed():
             response = await asend(self._session, request, without_query(url), self._timeouts)
         if response.status < 300 or response.status in accepted:
             return response
-        said = await self.body(response, url)
-        raise refusal(url, response.status, said, response.headers.get("Retry-After"))
+        content = await self.body(response, url)
+        raise refusal(url, response.status, content, response.headers.get("Retry-After"))
 
     async def fetch(
         self, url: str, headers: Mapping[str, str], most: int, accepted: Container[int] = ()
     ) -> tuple[aiohttp.ClientResponse, bytes]:
-        """The response to a GET, which is repeated according to `attempts`, and its body; see `open` and `body`."""
+        """Returns the response to a GET, which is repeated according to `attempts`, and its body; see `open` and
+        `body`.
+        """
         async for attempt in self.attempts():
             with attempt:
                 response = await self.open("GET", url, headers, accepted=accepted)
@@ -186,11 +188,11 @@ class Client:
         return response, body
 
     async def chunks(self, response: aiohttp.ClientResponse, url: str) -> AsyncGenerator[bytes]:
-        """The body of a response as it comes; the response is closed at the end.
+        """Yields the body of a response; the response is closed at the end.
 
         Raises:
-            SourceError: it breaks off.
-            SourceTimeout: nothing comes for too long.
+            SourceError: the body is truncated.
+            SourceTimeout: no data arrives for too long.
         """
         try:
             while True:
@@ -206,7 +208,7 @@ class Client:
     async def reading(
         self, response: aiohttp.ClientResponse, url: str
     ) -> AsyncGenerator[AsyncGenerator[bytes]]:
-        """`chunks`, closed with the response at the end of the block, also where nothing was read."""
+        """Yields `chunks`, and closes them and the response at the end of the block, even if nothing was read."""
         try:
             async with aclosing(self.chunks(response, url)) as chunks:
                 yield chunks
@@ -216,16 +218,16 @@ class Client:
     async def body(
         self, response: aiohttp.ClientResponse, url: str, most: int = _BODY_BYTES
     ) -> bytes:
-        """The body of a response; the response is closed.
+        """Returns the body of a response, and closes the response.
 
         Args:
             response: the response.
-            url: of the request.
-            most: how many bytes it may have.
+            url: the URL of the request.
+            most: the maximal size in bytes.
 
         Raises:
-            SourceError: it breaks off.
-            LimitExceeded: it is too long.
+            SourceError: the body is truncated.
+            LimitExceeded: it is too large.
         """
         body = bytearray()
         async with aclosing(self.chunks(response, url)) as chunks:
@@ -238,15 +240,15 @@ class Client:
     async def connect(
         self, url: str, subprotocols: Sequence[str], most: int
     ) -> aiohttp.ClientWebSocketResponse:
-        """A WebSocket that was opened; the caller closes it.
+        """Opens a WebSocket; the caller closes it.
 
         Args:
-            url: of ws, wss, http or https.
-            subprotocols: that are offered, best first.
-            most: how many bytes a message may have.
+            url: a URL of ws, wss, http or https.
+            subprotocols: the subprotocols to offer, best first.
+            most: the maximal size of a message, in bytes.
 
         Raises:
-            SourceError: the server refuses; `response_status` is that of its answer.
+            SourceError: the server rejects the request; `response_status` is that of its answer.
         """
         try:
             return await self._session.ws_connect(
@@ -263,25 +265,25 @@ class Client:
 
 
 def link(response: aiohttp.ClientResponse, relation: str) -> str | None:
-    """The absolute target of a link in the headers of a response (RFC 8288); None: there is none."""
+    """Returns the absolute target of a link in the headers of a response (RFC 8288); None: there is none."""
     links: Mapping[str, Mapping[str, object]] = response.links
     return str(links[relation]["url"]) if relation in links else None
 
 
-def refusal(url: str, status: int, said: bytes, retry_after: str | None = None) -> SourceError:
-    """The error for an answer that is none.
+def refusal(url: str, status: int, content: bytes, retry_after: str | None = None) -> SourceError:
+    """Returns the error for a failed request.
 
     Args:
-        url: of the request.
-        status: of the answer.
-        said: its body.
-        retry_after: the header.
+        url: the URL of the request.
+        status: the status of the answer.
+        content: the body of the answer.
+        retry_after: the value of the header.
 
     >>> refusal("https://example.org/streams/a?after=9", 404, b'{"detail": "there is no stream a"}').message
     'https://example.org/streams/a answered with status 404: there is no stream a'
     """
     try:
-        document = json.loads(said)
+        document = json.loads(content)
     except ValueError:
         document = None
     problem = document if isinstance(document, dict) else {}
@@ -299,7 +301,7 @@ def refusal(url: str, status: int, said: bytes, retry_after: str | None = None) 
 
 @contextmanager
 def _timed() -> Iterator[None]:
-    """Silence is a failure that may pass: the connection may have been lost without a word."""
+    """Converts a timeout to a temporary failure: the connection may be lost without notice."""
     try:
         yield
     except SourceTimeout as error:

@@ -1,7 +1,7 @@
-"""Reading over one connection after the other: where each begins, and what follows its end.
+"""Reads over successive HTTP connections: the start position of each, and reconnection after its end.
 
-Each connection begins after the last element, so that nothing is lost and nothing comes twice. WHATWG HTML, section 9.2
-(reconnection). What one connection brings is in the rooms of the transports.
+Each connection begins after the last element, so that elements are neither lost nor repeated. WHATWG HTML, section 9.2
+(reconnection). The folders of the transports read the content of a connection.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _SELECTING: Final = frozenset(Parameter)
 
 @dataclass
 class ConnectionState:
-    """How far the connections to a stream are.
+    """The position of the connections to a stream.
 
     Args:
-        sequence: of the last element that is known; None: the server has not sent it yet.
+        sequence: the sequence of the last known element; None: the server has not sent it yet.
         parameters: query parameters to send while `sequence` is unknown.
-        event_id: the last that an event had; None: none yet.
-        retry_seconds: how long to wait before the next connection.
+        event_id: the last id of an event; None: none yet.
+        retry_seconds: the time before the next connection, in seconds.
         resumable: whether the next connection can begin after the last element.
-        identity: of the stream; empty: it is not known.
+        identity: the identity of the stream; empty: unknown.
     """
 
     sequence: int | None
@@ -65,7 +65,7 @@ class ConnectionState:
         return cls(start.after)
 
     def url(self, url: str) -> str:
-        """Returns the URL that asks for what comes after the last element.
+        """Returns the URL that requests the elements after the last one.
 
         >>> ConnectionState(7).url("https://example.org/events?format=ttl&after=0")
         'https://example.org/events?format=ttl&after=7'
@@ -82,19 +82,19 @@ class ConnectionState:
         return parts._replace(query=urlencode([*kept, *asked.items()])).geturl()
 
     def recognise(self, response: aiohttp.ClientResponse, url: str) -> None:
-        """Makes sure that a response is of the stream that was read before.
+        """Checks that a response is of the stream that was read before.
 
         Raises:
-            SourceError: it is of another one, whose sequences say nothing of the position (410).
+            SourceError: it is of another one, so that the position is meaningless (410).
         """
-        said = response.headers.get(Header.IDENTITY, "")
-        self.identity = same_stream(without_query(url), self.identity, said)
+        identity = response.headers.get(Header.IDENTITY, "")
+        self.identity = same_stream(without_query(url), self.identity, identity)
 
     def begin(self, response: aiohttp.ClientResponse, url: str) -> bool:
-        """Takes the position at which a response begins; returns whether the server names it.
+        """Processes the position at which a response begins; returns whether the server sends it.
 
         Raises:
-            SourceError: it begins elsewhere than was asked for.
+            SourceError: it begins at another position than requested.
         """
         self.recognise(response, url)
         after = sequence_after(response)
@@ -114,14 +114,14 @@ class ConnectedTransport(Transport):
     """A transport whose connections bring elements in the order of their sequences.
 
     Args:
-        stream: what is read.
+        stream: the stream.
     """
 
     endpoint: ClassVar[Property]
-    """Names the URL to connect to."""
+    """The endpoint to connect to."""
 
     counts: ClassVar[bool] = True
-    """Whether elements come without sequences, so that they are counted from the first."""
+    """Whether elements have no sequences, so that they are counted from the first."""
 
     def __init__(self, stream: HttpStream) -> None:
         self._stream, self._client, self._settings = stream, stream.client, stream.settings
@@ -136,7 +136,7 @@ class ConnectedTransport(Transport):
         return Checkpoint(state.sequence, identity=state.identity)
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """See `Transport.read`."""
+        """Yields the elements; see `Transport.read`."""
         state = ConnectionState.at(start)
         url = self._stream.endpoints.urls[self.endpoint]
         async for attempt in self._client.attempts():
@@ -162,26 +162,28 @@ class ConnectedTransport(Transport):
 
     @abstractmethod
     def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
-        """The elements of one connection; the state moves with each, before it is yielded.
+        """Yields the elements of one connection; the state advances with each, before it is yielded.
 
         Args:
-            url: of the endpoint.
-            state: where it begins.
+            url: the URL of the endpoint.
+            state: the start position.
 
         Raises:
-            SourceError: the server refuses, or the connection breaks off.
-            LogError, LimitExceeded: what is no message, or too large.
+            SourceError: the server rejects the request, or the connection is lost.
+            LogError, LimitExceeded: data that are not a message, or are too large.
         """
 
     def counted(self, state: ConnectionState, message: Message) -> Element:
-        """Returns a message as the next element, which the state moves to."""
-        assert state.sequence is not None  # it was located
+        """Returns a message as the next element, and advances the state to it."""
+        assert state.sequence is not None  # the state was located
         element = received(self._stream.endpoints.stream, state.sequence + 1, message)
         state.sequence += 1
         return element
 
     async def ask_position(self, state: ConnectionState) -> int | None:
-        """Asks where the output of the stream begins for a state; it must be the stream that was read before."""
+        """Requests the position at which the output of the stream begins for a state; checks that it is the same
+        stream.
+        """
         output = self._stream.endpoints.urls.get(Property.OUTPUT)
         if output is None:
             return None
@@ -192,7 +194,7 @@ class ConnectedTransport(Transport):
         return sequence_after(response)
 
     async def _locate(self, state: ConnectionState) -> None:
-        """Finds the sequence to begin after, so that what comes before the first element is not lost to a reconnect."""
+        """Finds the sequence to begin after, so that a reconnect before the first element does not lose elements."""
         if state.sequence is None:
             state.sequence = await self.ask_position(state)
         if state.sequence is None and self.counts:

@@ -1,8 +1,7 @@
-"""Finds what a stream offers: by its description, or because the URL is that of an endpoint itself.
+"""Finds the endpoints of a stream: by its description, or because the URL itself is that of an endpoint.
 
-LDN for RDF streams (discovery); Linked Data Notifications, section 3.1; Linked Data Event Streams. What a
-description names is used at the same origin only, as the
-token is sent there.
+LDN for RDF streams (discovery); Linked Data Notifications, section 3.1; Linked Data Event Streams. Endpoints in a
+description are only used at the same origin, because the token is sent there.
 """
 
 from __future__ import annotations
@@ -44,12 +43,13 @@ _DESCRIPTIONS: Final = (NDJSON_LD.document_type, JSON)
 _ACCEPT: Final = {
     "Accept": f"{NDJSON_LD.document_type}, {JSON};q=0.9, {EVENT_STREAM};q=0.5, "
     + ", ".join(f"{format.document_type};q=0.4" for format in FETCHED if format != NDJSON_LD),
-    "Prefer": 'return=representation; max-member-count="1"',  # a long list need not be read to know what it is
+    # a long list need not be read completely to identify it
+    "Prefer": 'return=representation; max-member-count="1"',
 }
-# a topic of gRPC has a URL of its own, which is no URL of HTTP
+# a gRPC topic has a separate URL, which is not an HTTP URL
 _OTHERS: Final = {Property.QUERY, Property.GRPC}
 _READ_OR_WRITTEN: Final = [name for name in Property if name in ENDPOINTS.keys() - _OTHERS]
-_DESCRIPTION_BYTES: Final = 1 << 20  # at least
+_DESCRIPTION_BYTES: Final = 1 << 20  # the minimal size
 _RDF: Final = {"Accept": ACCEPT_PAGES}
 _MEDIA_TYPES: Final = frozenset(name for format in FETCHED for name in format.document_types)
 
@@ -57,17 +57,17 @@ _MEDIA_TYPES: Final = frozenset(name for format in FETCHED for name in format.do
 async def discover(
     client: Client, url: str, settings: Settings, *, is_stream: bool = False
 ) -> Endpoints:
-    """What there is at a URL. The list of elements, at an output or inbox, leads to the stream that it is of.
+    """Returns the endpoints at a URL. The list of elements, at an output or inbox, leads to its stream.
 
     Args:
         client: sends the requests.
-        url: of a stream, or of one of its endpoints; the IRI of an event stream may have a fragment.
-        settings: which contexts are known, and how large a document may be.
-        is_stream: whether it is known to be that of a stream.
+        url: the URL of a stream, or of one of its endpoints; the IRI of an event stream may have a fragment.
+        settings: the known contexts, and the maximal size of a document.
+        is_stream: whether the URL is known to be that of a stream.
 
     Raises:
-        UsageError: no URL that requests can be sent to.
-        SourceError: nothing that is known here.
+        UsageError: requests cannot be sent to the URL.
+        SourceError: the content is not supported here.
     """
     asked, (url, _) = url, urldefrag(url)
     most = max(settings.message_bytes, _DESCRIPTION_BYTES)
@@ -88,19 +88,19 @@ async def discover(
         return Endpoints(stream, {Property.EVENTS: url})
     body = await client.body(response, url, most)
     if media_type in _DESCRIPTIONS:
-        said = _members(body)
-        owner = _target(url, said, Property.STREAM)
+        members = _members(body)
+        owner = _target(url, members, Property.STREAM)
         if owner is not None and not is_stream:
             return await discover(client, owner, settings, is_stream=True)
         urls = {
             name: target
             for name in _READ_OR_WRITTEN
-            if (target := _target(url, said, name)) is not None
+            if (target := _target(url, members, name)) is not None
         }
         if Property.INBOX in urls:
             urls.setdefault(Property.INPUT, urls[Property.INBOX])
         if urls:
-            return Endpoints(_member(said, "@id") or stream, urls)
+            return Endpoints(_member(members, "@id") or stream, urls)
         # other formats need no contexts, and contexts are not fetched
         response = await client.open("GET", url, _RDF)
         media_type, body = _media_type(response), await client.body(response, url, most)
@@ -117,7 +117,7 @@ async def discover(
 
 
 def _described(reader: DocumentReader, url: str, body: bytes, asked: str) -> Endpoints | None:
-    """Returns what RDF describes: an event stream, a list of notifications, or the location of one."""
+    """Returns the endpoints that RDF describes: an event stream, a list of notifications, or the location of one."""
     try:
         page = Hypermedia(quads_in(reader, body, in_order=False))
     except LogError as error:
@@ -144,19 +144,19 @@ def _media_type(response: aiohttp.ClientResponse) -> str:
 
 def _members(body: bytes) -> Mapping[str, Any]:
     try:
-        said = json.loads(body)
+        members = json.loads(body)
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return members if isinstance(members, dict) else {}
 
 
-def _member(said: Mapping[str, Any], name: str) -> str | None:
-    value = said.get(name)
+def _member(members: Mapping[str, Any], name: str) -> str | None:
+    value = members.get(name)
     if isinstance(value, dict):
         value = value.get("@id")
     return value if isinstance(value, str) else None
 
 
-def _target(url: str, said: Mapping[str, Any], name: str) -> str | None:
-    value = _member(said, name)
+def _target(url: str, members: Mapping[str, Any], name: str) -> str | None:
+    value = _member(members, name)
     return None if value is None else target_of(url, value)

@@ -1,7 +1,7 @@
-"""Elements as message logs: what a stream has is pulled by GET, and messages are sent by POST.
+"""Elements as message logs: pulls the elements of a stream by GET, and sends messages by POST.
 
-Where a stream's description names an input that acknowledges a log while it is being sent, all batches are one log, see
-`posting.py`. Elsewhere each batch is a log of its own.
+If a stream's description names an input that acknowledges a log while it is being sent, all batches are one log, see
+`posting.py`. Otherwise each batch is a separate log.
 
 LDN for RDF streams (pull); Linked Data Notifications, section 3.3.1; Idempotency-Key:
 draft-ietf-httpapi-idempotency-key-header.
@@ -28,7 +28,7 @@ from construct_messages.net.wire import Header, Property
 from construct_messages.streams import Element
 
 _MISSING: Final = 409
-"""The server does not have the messages of the log that come before a batch."""
+"""Raised if the server does not have the messages of the log before a batch."""
 
 
 class LogTransport(ConnectedTransport):
@@ -42,19 +42,19 @@ class LogTransport(ConnectedTransport):
         self._log: PostedLog | None = None
 
     async def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
-        """See `ConnectedTransport.connection`: one log.
+        """Yields the elements of one log; see `ConnectedTransport.connection`.
 
         Raises:
-            LogError: also for what is no log.
+            LogError: also for data that are not a log.
         """
         state.retry_seconds = self._settings.poll_seconds
         accept = {"Accept": content_type(N_QUADS, RDFM)}
         response = await self._client.open("GET", state.url(url), accept)
         async with self._client.reading(response, url) as chunks:
-            said = response.headers.get("Content-Type", "")
-            problem = f"{without_query(url)} answers with {shown(said)!a}, and no message log"
+            media_type = response.headers.get("Content-Type", "")
+            problem = f"{without_query(url)} answers with {shown(media_type)!a}, and no message log"
             try:
-                format, syntax = find_format(said)
+                format, syntax = find_format(media_type)
             except UsageError as error:
                 raise SourceError(problem) from error
             if syntax is None:
@@ -85,7 +85,7 @@ class LogTransport(ConnectedTransport):
         return True
 
     async def write(self, batch: Sequence[Message], key: str) -> None:
-        """See `Transport.write`: a server appends what it knows by its key, or by its number in a log, once."""
+        """Sends a batch, which a server appends once by its key, or by its number in a log; see `Transport.write`."""
         parsed = BatchKey.parse(key)
         if self._log_url is not None and parsed.is_own:
             try:
@@ -94,7 +94,7 @@ class LogTransport(ConnectedTransport):
             except SourceError as error:
                 if error.response_status != _MISSING:
                     raise
-            self._log_url = None  # nothing of the batch is in the log
+            self._log_url = None  # no message of the batch is in the log
         await self._post(batch, key)
 
     async def _send(self, url: str, batch: Sequence[Message], key: BatchKey) -> None:
@@ -113,13 +113,13 @@ class LogTransport(ConnectedTransport):
                     raise
 
     async def aclose(self) -> None:
-        """See `Transport.aclose`."""
+        """Closes the request of the log; see `Transport.aclose`."""
         if self._log is not None:
             log, self._log = self._log, None
             await log.aclose()
 
     async def _post(self, batch: Sequence[Message], key: str) -> None:
-        """Sends a batch as a log of its own."""
+        """Sends a batch as a separate log."""
         url = self._stream.endpoints.urls[Property.INPUT]
         encoder = encoder_for(N_QUADS, RDFM)
         log = b"".join((encoder.start(), *map(encoder.encode, batch), encoder.finish()))

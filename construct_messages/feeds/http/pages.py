@@ -1,4 +1,4 @@
-"""Reads responses that hold a document: pages of event streams, lists and notifications. No requests are sent here.
+"""Reads responses with a document: pages of event streams, lists and notifications. No requests here.
 
 Linked Data Event Streams and the TREE profile for pages; JSON-LD 1.1, section 6.1, for the header Link.
 """
@@ -25,7 +25,7 @@ from construct_messages.net.wire import CONTEXT_RELATION
 from construct_messages.streams.vocabulary import PROFILE
 
 _STATEMENTS: Final = (N_QUADS, TRIG, TURTLE, N_TRIPLES)
-"""The formats whose documents are statements in an order, so that the TREE profile has a meaning."""
+"""The formats whose documents are ordered statements, as the TREE profile requires."""
 
 FETCHED: Final = (*_STATEMENTS, NDJSON_LD, RDF_XML)
 """The formats of pages and notifications, best first."""
@@ -35,14 +35,14 @@ ACCEPT_PAGES: Final = ", ".join(
     f"{format.document_type}{_PROFILE if format in _STATEMENTS else ''};q={1 - place / 10:.1f}"
     for place, format in enumerate(FETCHED)
 )
-"""Asks for pages of Linked Data Event Streams, in the TREE profile where a server keeps to it."""
+"""Requests pages of Linked Data Event Streams, in the TREE profile if a server supports it."""
 
 
 def document_in(response: aiohttp.ClientResponse, settings: Settings) -> DocumentReader:
     """Returns the reader for the document of a response; see `reader_of`."""
     content_type = response.headers.get("Content-Type", "")
     media_type, parameters = read_media_type(content_type) or ("", {})
-    # JSON-LD 1.1, section 6.1: a document that is JSON-LD names its context itself
+    # JSON-LD 1.1, section 6.1: JSON-LD documents have their own context
     context = (
         link(response, CONTEXT_RELATION)
         if media_type == JSON
@@ -52,7 +52,7 @@ def document_in(response: aiohttp.ClientResponse, settings: Settings) -> Documen
 
 
 def description_in(response: aiohttp.ClientResponse, settings: Settings) -> DocumentReader:
-    """Returns the reader for the description or the list in a response, of which not all is understood."""
+    """Returns the reader for the description or the list in a response, whose other content is ignored."""
     return document_in(response, replace(settings, contexts=settings.contexts.for_descriptions()))
 
 
@@ -60,7 +60,7 @@ def quads_in(reader: DocumentReader, document: bytes, *, in_order: bool) -> list
     """Returns the quads of a document with any number of messages.
 
     Args:
-        reader: of the document.
+        reader: the reader of the document.
         document: the bytes.
         in_order: whether a statement that occurs twice is returned twice, if the document has no messages.
 
@@ -71,7 +71,7 @@ def quads_in(reader: DocumentReader, document: bytes, *, in_order: bool) -> list
     messages = list(reader.messages(document))
     if not (in_order and len(messages) == 1 and reader.format in _STATEMENTS):
         return [quad for message in messages for quad in message]
-    labels = Labels()  # it was read before, so that it is known to be well-formed
+    labels = Labels()  # it was read before, so it is well-formed
     parsed = ox.parse(
         document,
         format=ox.RdfFormat.from_media_type(reader.format.document_type),

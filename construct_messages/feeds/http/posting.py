@@ -1,7 +1,7 @@
-"""A log that is acknowledged while it is being sent: one request for many batches.
+"""Sends a log that is acknowledged while it is being sent: one request for many batches.
 
-Its answer has lines, each about messages that are on disk. Which servers take such logs, and what is sent to others, is
-in `log.py`. docs/decisions/099-logs-acknowledged-on-the-way.md
+Its answer has lines, each about messages that are stored durably. `log.py` decides which servers support such logs, and
+sends to the others. docs/decisions/099-logs-acknowledged-on-the-way.md
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ from construct_messages.net.wire import Header
 
 _TYPE: Final = content_type(N_QUADS, RDFM)
 _DELIMITER: Final = RDFM.delimiter.encode()
-"""It comes before each message, and completes the one before, which is stored then."""
+"""The delimiter precedes each message, and completes the previous one, which is then stored."""
 
 _ANSWER_SECONDS: Final = 2.0
-"""How long the answer may take to begin before the request ends: proxies may read all of a request first."""
+"""The maximal time until the answer begins; then the request ends, because proxies may read the complete request
+first.
+"""
 
 
 class PostedLog:
-    """A request whose body is sent, and whose answer is read, as long as both last.
+    """A request whose body is sent while its answer is read.
 
     Args:
         client: sends the request.
-        url: that logs are posted to.
-        key: of the log.
-        after: how many messages of the log are left out, as the server has them.
-        at_once: whether the request ends after the messages that are sent first.
+        url: the URL that logs are posted to.
+        key: the key of the log.
+        after: the number of messages at the start of the log that are left out, because the server has them.
+        at_once: whether the request ends after the first messages.
 
     Attributes:
-        count: how many messages of the log are on disk.
+        count: the number of durably stored messages of the log.
     """
 
     def __init__(
@@ -63,14 +65,14 @@ class PostedLog:
 
     @property
     def ended(self) -> bool:
-        """Whether the request takes no more messages."""
+        """Whether the request accepts no more messages."""
         return self._ended
 
     async def send(self, messages: Sequence[Message]) -> None:
-        """Sends the next messages, and waits until they are on disk.
+        """Sends the next messages, and waits until they are stored durably.
 
         Raises:
-            SourceError: the server refuses one of them, or the connection is lost. Some of them may be on disk.
+            SourceError: the server rejects one of them, or the connection is lost. Some of them may be stored.
         """
         last = self.count + len(messages)
         log = b"".join(map(self._encoder.encode, messages))
@@ -86,7 +88,7 @@ class PostedLog:
         while self.count < last:
             self._take(await anext(self._lines, None))
         if self._ended:
-            await anext(self._lines, None)  # so that the connection is kept
+            await anext(self._lines, None)  # so that the connection can be reused
 
     async def aclose(self) -> None:
         """Closes the connection. After a delimiter, the end of the body would be a message without statements."""
@@ -96,7 +98,7 @@ class PostedLog:
             self._response.close()
 
     async def _answer(self) -> aiohttp.ClientResponse:
-        """The answer, once it has begun."""
+        """Returns the answer, once it has begun."""
         opening = asyncio.ensure_future(
             self._client.open("POST", self._url, self._headers, self._body())
         )
@@ -125,7 +127,7 @@ class PostedLog:
             self._pieces.put_nowait(None)
 
     async def _read_lines(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
-        """The lines of the answer that are not empty."""
+        """Yields the lines of the answer that are not empty."""
         held = b""
         async with self._client.reading(response, self._url) as chunks:
             async for chunk in chunks:
@@ -134,7 +136,7 @@ class PostedLog:
                     yield line
 
     def _take(self, line: bytes | None) -> None:
-        """Takes the next line of the answer; None: it has ended."""
+        """Processes the next line of the answer; None: it has ended."""
         if line is None:
             raise SourceError(
                 f"{without_query(self._url)} ended its answer after message {self.count} of the log",

@@ -1,4 +1,4 @@
-"""A stream of an HTTP server, as discovery found it: what transports over HTTP are created with."""
+"""A stream of an HTTP server, as found by discovery: the argument of transports over HTTP."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Endpoints(NamedTuple):
     """The endpoints of a stream.
 
     Args:
-        stream: the IRI of the stream, or of what was found instead.
-        urls: the URLs of the endpoints that it is known to have, by the properties that name them.
+        stream: the IRI of the stream, or of another resource that was found.
+        urls: the URLs of its known endpoints, by their properties in descriptions.
     """
 
     stream: str
@@ -29,7 +29,7 @@ class HttpStream:
 
     Args:
         client: sends the requests; its owner closes it.
-        endpoints: of the stream.
+        endpoints: the endpoints of the stream.
         settings: see `Settings`.
     """
 

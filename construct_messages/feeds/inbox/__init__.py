@@ -1,1 +1,1 @@
-"""Inboxes of Linked Data Notifications, read again and again."""
+"""Inboxes of Linked Data Notifications, by polling."""

@@ -1,8 +1,8 @@
 """Reads an LDN inbox: its notifications as elements, each once.
 
-Linked Data Notifications, sections 3.3.2 and 3.4 (consumers): the inbox lists notifications by `ldp:contains`, in no
-order, and each is a document of its own. Linked Data Platform Paging, section 6.2: a list may have pages, which are all
-read, whatever page the inbox answers with.
+Linked Data Notifications, sections 3.3.2 and 3.4 (consumers): the inbox lists notifications by `ldp:contains`, without
+order, and each is a separate document. Linked Data Platform Paging, section 6.2: a list may have pages, which are all
+read, independently of the page that the inbox answers with.
 """
 
 from __future__ import annotations
@@ -43,22 +43,20 @@ _NEXT: Final = tuple(
         ),
     )
 )
-"""What names the next page within a page, where no header does."""
+"""The properties that name the next page within a page, if no header does."""
 _PREFER: Final = {"Prefer": 'return=representation; max-member-count="1000"'}
 _NOT_MODIFIED: Final = 304
 _GONE: Final = (404, 410)
 _PAGES: Final = 10_000
-_ACCEPT_NOTIFICATION: Final = (
-    f"{NDJSON_LD.document_type}, {ACCEPT_PAGES}"  # which every receiver has
-)
+_ACCEPT_NOTIFICATION: Final = f"{NDJSON_LD.document_type}, {ACCEPT_PAGES}"  # every receiver has it
 
 
 class _Listed(NamedTuple):
     """A notification in a list.
 
     Args:
-        iri: of the notification.
-        sequence: its number; None: the inbox numbers none.
+        iri: the IRI of the notification.
+        sequence: its number; None: the inbox does not number them.
     """
 
     iri: str
@@ -71,9 +69,9 @@ class _ListPage(NamedTuple):
     Args:
         listed: its notifications.
         next, prev: the URLs of the pages after and before it; None: there is none.
-        place: its own URL, where the inbox itself was answered with it; None: the one that was asked for.
-        etag: of the answer.
-        immutable: whether it need not be asked for again.
+        place: its own URL, if the inbox itself answered with it; None: the requested URL.
+        etag: the ETag of the answer.
+        immutable: whether it need not be requested again.
     """
 
     listed: Sequence[_Listed]
@@ -84,10 +82,10 @@ class _ListPage(NamedTuple):
     immutable: bool = False
 
 
-def _place(url: str, said: str | None) -> str | None:
-    """The URL that an answer names as its own; it is compared with others, and not requested."""
+def _place(url: str, location: str | None) -> str | None:
+    """Returns the answer's own URL; it is only compared with others, not requested."""
     try:
-        return None if said is None else urljoin(url, said)
+        return None if location is None else urljoin(url, location)
     except ValueError:
         return None
 
@@ -96,7 +94,7 @@ class InboxTransport(Transport):
     """Reads one inbox; see `Transport`.
 
     Args:
-        stream: whose inbox is read.
+        stream: the stream of the inbox.
     """
 
     def __init__(self, stream: HttpStream) -> None:
@@ -111,13 +109,13 @@ class InboxTransport(Transport):
         return self._known.checkpoint
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """The notifications; see `Transport.read`.
+        """Yields the notifications; see `Transport.read`.
 
         Raises:
-            UsageError: a time, or a sequence, to begin with: notifications have none.
-            SourceError: no such inbox, what it lists is at another origin, it cannot be reached, or its sequences have
-                a gap.
-            LogError, LimitExceeded: a notification is no message, or too large.
+            UsageError: a start time or sequence: notifications have none.
+            SourceError: the inbox does not exist or cannot be reached, lists resources at another origin, or has a gap
+                in its sequences.
+            LogError, LimitExceeded: a notification is not a message, or is too large.
         """
         if start.since is not None or start.after:
             raise UsageError(
@@ -143,16 +141,16 @@ class InboxTransport(Transport):
             await asyncio.sleep(self._settings.poll_seconds)
 
     def _check_gap(self, sequence: int | None) -> None:
-        """Makes sure that a notification follows on the last one, where the inbox numbers them.
+        """Checks that a notification follows the last one, if the inbox numbers them.
 
         Raises:
-            SourceError: some between them were removed before they were read (410).
+            SourceError: notifications between them were removed before they were read (410).
         """
         if sequence is not None and self._known.sequence:
             check_next(self._url, self._known.sequence, sequence)
 
     async def _listed(self) -> list[_Listed]:
-        """All notifications, from page to page; the pages before the first that is answered come before it."""
+        """Returns all notifications, page by page; the pages before the first answer precede it."""
         pages: deque[_ListPage] = deque()
         visited: set[str] = set()
         begin = await self._page(self._url, visited)
@@ -165,7 +163,7 @@ class InboxTransport(Transport):
         return list({each.iri: each for page in pages for each in page.listed}.values())
 
     async def _page(self, url: str, visited: set[str]) -> _ListPage:
-        """One page of the list."""
+        """Returns one page of the list."""
         visited.add(url)
         if len(visited) > _PAGES:
             raise SourceError(f"{without_query(self._url)} has more than {_PAGES} pages")
@@ -184,7 +182,7 @@ class InboxTransport(Transport):
         response, body = await self._client.fetch(url, headers, most, (_NOT_MODIFIED,))
         if response.status == _NOT_MODIFIED:
             return known
-        said = response.headers
+        fields = response.headers
         reader = description_in(response, self._settings)
         page = Hypermedia(quads_in(reader, body, in_order=False))
         names = [
@@ -203,7 +201,7 @@ class InboxTransport(Transport):
         )
         before = link(response, "prev") or link(response, "previous")
         directives = {
-            directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")
+            directive.strip().lower() for directive in fields.get("Cache-Control", "").split(",")
         }
         return _ListPage(
             [
@@ -212,16 +210,16 @@ class InboxTransport(Transport):
             ],
             None if following is None else self._target(url, following),
             None if before is None else self._target(url, before),
-            _place(url, said.get("Content-Location")),
-            said.get("ETag"),
+            _place(url, fields.get("Content-Location")),
+            fields.get("ETag"),
             url != self._url and "immutable" in directives,
         )
 
     def _sequences(self, url: str, page: Hypermedia, names: Sequence[str]) -> Sequence[int | None]:
-        """The sequences of what a page lists, where it names them: in their order, without a gap.
+        """Returns the sequences of the notifications on a page, if it names them: in order, without gaps.
 
         Raises:
-            SourceError: it lists more or less.
+            SourceError: the page lists more or fewer notifications.
         """
         first, last = (
             [literal_parts(object)[0] for _, object in page.pairs(name) if is_literal(object)]
@@ -241,11 +239,11 @@ class InboxTransport(Transport):
             )
         return sequences
 
-    def _target(self, url: str, said: str) -> str:
-        return target_of(url, said, self._settings.origins)
+    def _target(self, url: str, reference: str) -> str:
+        return target_of(url, reference, self._settings.origins)
 
     async def _notification(self, listed: _Listed) -> Element | None:
-        """A notification; None: it was removed since it was listed."""
+        """Returns a notification; None: it was removed after it was listed."""
         url, most = listed.iri, self._settings.message_bytes
         response, body = await self._client.fetch(
             url, {"Accept": _ACCEPT_NOTIFICATION}, most, _GONE

@@ -1,1 +1,3 @@
-"""Topics of Apache Kafka, by confluent-kafka: `client` asks about a topic, `reader` reads it, `writer` writes to it."""
+"""Topics of Apache Kafka, by confluent-kafka: `client` requests data about a topic, `reader` reads it, `writer`
+writes to it.
+"""

@@ -1,9 +1,9 @@
-"""Which batches of a writer a topic has, so that a batch that is sent again by another process is stored once.
+"""Determines the batches of a writer in a topic, so that a batch that another process sends again is stored once.
 
-Before a batch is sent, the offsets that the topic has reached are committed for a group that is used for nothing else,
-with the key and a digest of the batch as their metadata. The next process finds them, and reads what the topic has
-since: the batch is there whole, as it is sent in a transaction, or not at all. (An offset committed within the
-transaction would tell so at once, but the call for that hangs after a broker was restarted: librdkafka, issue 5456.)
+Before a batch is sent, the current end offsets of the topic are committed for a separate group, with the key and a
+digest of the batch as their metadata. The next process finds them, and reads the later records of the topic: the batch
+is stored completely, because it is sent in a transaction, or not at all. (An offset committed within the transaction
+would show this directly, but the call for it hangs after the restart of a broker: librdkafka, issue 5456.)
 docs/decisions/086-kafka-client.md
 """
 
@@ -32,9 +32,9 @@ class RecordBatch(NamedTuple):
     """A batch of records.
 
     Args:
-        key: of the batch.
-        digest: of the records.
-        first: the key of the first record; no other record of the topic has it.
+        key: the key of the batch.
+        digest: the digest of the records.
+        first: the key of the first record, which is unique in the topic.
     """
 
     key: str
@@ -43,7 +43,7 @@ class RecordBatch(NamedTuple):
 
     @classmethod
     def of(cls, records: Sequence[Record], key: str) -> RecordBatch:
-        """A batch that is to be sent."""
+        """Returns the batch for records to send."""
         values = [record.value for record in records]
         sizes = ",".join(map(str, map(len, values)))
         digest = blake2b(f"{sizes}:".encode(), digest_size=16)
@@ -60,9 +60,9 @@ class WrittenBatches:
     """The batches of one writer, once no other process can write under its name.
 
     Args:
-        client: asks about the topic.
+        client: requests data about the topic.
         group: the name of the group.
-        partitions: those that are written to.
+        partitions: the partitions to write to.
     """
 
     def __init__(self, client: TopicClient, group: str, partitions: Sequence[int]) -> None:
@@ -72,7 +72,7 @@ class WrittenBatches:
         self._offsets: Mapping[int, int] | None = None  # before `_last`; None: it is there
 
     async def load(self) -> None:
-        """Finds the batch that an earlier process began last."""
+        """Finds the last batch that an earlier process began."""
         found = await self._group.committed(self._partitions)
         texts = [each.metadata.split("\n") for each in found if each.metadata]
         if texts and len(texts[0]) == 3:
@@ -80,7 +80,7 @@ class WrittenBatches:
             self._offsets = {each.partition: max(each.offset, 0) for each in found}
 
     async def have(self, batch: RecordBatch, deadline: float) -> bool:
-        """Whether a batch is stored.
+        """Returns whether a batch is stored.
 
         Raises:
             UsageError: another one is stored under its key, or one with a greater number.
@@ -113,13 +113,13 @@ class WrittenBatches:
         self._last, self._offsets = batch, offsets
 
     def finish(self) -> None:
-        """Called when the batch that was begun is stored."""
+        """Records that the begun batch is stored."""
         self._offsets = None
 
     async def _is_stored(
         self, batch: RecordBatch, offsets: Mapping[int, int], deadline: float
     ) -> bool:
-        """Whether the first record of a batch is after offsets."""
+        """Returns whether the first record of a batch is after offsets."""
         bounds = await self._client.bounds(self._partitions, committed=False)
         ends = {number: each.end for number, each in bounds.items()}
         while True:
@@ -154,7 +154,7 @@ class WrittenBatches:
             while left:
                 message = await self._client.run(consumer.poll, _WAIT_SECONDS)
                 if message is None:
-                    await self._client.describe()  # that it can be reached
+                    await self._client.describe()  # checks that it can be reached
                     continue
                 error, number = message.error(), message.partition()
                 if error is None and message.key() == batch.first.encode():

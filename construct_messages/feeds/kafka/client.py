@@ -1,6 +1,6 @@
-"""A topic of Kafka: its URL, the settings of the library, and questions to the cluster.
+"""A topic of Kafka: its URL, the settings of the library, and requests for metadata.
 
-No record is read or written here. docs/decisions/086-kafka-client.md
+This module does not read or write records. docs/decisions/086-kafka-client.md
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 _LOGGER.addHandler(logging.NullHandler())
 
 PARTITION: Final = "partition"
-"""The option of this package: the number of the partition to write to, or `key`."""
+"""An option of this package: the number of the partition to write to, or `key`."""
 
 GROUP: Final = "group.id"
 TRANSACTION: Final = "transactional.id"
@@ -59,7 +59,7 @@ _FIXED: Final = frozenset(
         "request.required.acks",
     )
 )
-"""Properties of the library that what is promised depends on."""
+"""Properties of the library on which the guarantees depend."""
 
 _PORT: Final = 9092
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -85,7 +85,7 @@ class TopicUrl(NamedTuple):
         """Reads a URL.
 
         Raises:
-            UsageError: it is not one of a topic.
+            UsageError: it is not the URL of a topic.
 
         >>> TopicUrl.parse("kafka://a.example.org,b.example.org:9094/rooms")
         TopicUrl(brokers='a.example.org:9092,b.example.org:9094', topic='rooms')
@@ -110,10 +110,10 @@ def _has_port(host: str) -> bool:
 
 
 class Topic(NamedTuple):
-    """A topic as the cluster describes it.
+    """The description of a topic by the cluster.
 
     Args:
-        identity: its id, which no other topic has, also not one that is created under its name later.
+        identity: its unique id; a topic that is created with its name later has another one.
         partitions: their numbers.
     """
 
@@ -122,11 +122,11 @@ class Topic(NamedTuple):
 
 
 class OffsetBounds(NamedTuple):
-    """The offsets that a partition has.
+    """The offsets of a partition.
 
     Args:
-        oldest: the least.
-        end: after the greatest.
+        oldest: the lowest offset.
+        end: the offset after the highest one.
     """
 
     oldest: int
@@ -134,19 +134,19 @@ class OffsetBounds(NamedTuple):
 
 
 class TopicClient:
-    """Asks a cluster about a topic, and runs what blocks in one thread.
+    """Requests data about a topic from a cluster, and runs blocking calls in one thread.
 
     Args:
-        url: of the topic.
+        url: the URL of the topic.
         settings: see `Settings`.
 
     Attributes:
         topic: the name of the topic.
-        patience: how many seconds no broker need be reachable before that is an error.
-        own: the options that this package understands, by name.
+        patience: the time without a reachable broker after which it is an error, in seconds.
+        own: the options of this package, by name.
 
     Raises:
-        UsageError: no URL of a topic, or options that the library does not have.
+        UsageError: not the URL of a topic, or unknown options of the library.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -159,7 +159,7 @@ class TopicClient:
             )
         self.own = {name: given.pop(name) for name in _OWN if name in given}
         self._config: dict[str, Any] = {
-            # what is fatal to a client of the library is an error of a call anyway, and not for standard error
+            # fatal errors of the library's client are raised by calls anyway, and are not for standard error
             "logger": _LOGGER,
             "log_level": 0,
             "socket.timeout.ms": int(settings.idle_seconds * 1000),
@@ -168,7 +168,7 @@ class TopicClient:
             "bootstrap.servers": brokers,
             "error_cb": self._note,
         }
-        # as long as other transports repeat a request
+        # as long as other transports retry a request
         self.patience = 1.0 + sum(min(8.0, 0.5 * 2**attempt) for attempt in range(settings.retries))
         self._cause: KafkaError | None = None
         self._threads = ThreadPoolExecutor(1, "kafka")
@@ -181,11 +181,11 @@ class TopicClient:
         """Returns a client of the library.
 
         Args:
-            kind: its class.
-            config: properties that go before those of the user.
+            kind: the class of the client.
+            config: properties that override those of the user.
 
         Raises:
-            UsageError: a property that it does not have, or with another value.
+            UsageError: an unknown property, or an invalid value.
         """
         try:
             return kind({**self._config, **config})
@@ -196,26 +196,26 @@ class TopicClient:
             ) from error
 
     def _note(self, error: KafkaError) -> None:
-        """Called by the library with failures that it goes on after."""
+        """Records temporary failures; called by the library."""
         if error.code() != KafkaError._ALL_BROKERS_DOWN or self._cause is None:
             self._cause = error
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Calls a function that blocks, in the thread of this topic."""
+        """Calls a blocking function in the thread of this topic."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
 
     async def _answers(
         self, ask: Callable[[float], Iterable[Future[Any]]], accepted: Container[int] = ()
     ) -> list[Any]:
-        """Asks the cluster until it answers, or no broker was reachable for too long.
+        """Repeats a request until the cluster answers, or no broker was reachable for too long.
 
         Args:
-            ask: takes the seconds that one attempt may take, and returns futures of the library.
-            accepted: codes of failures after which nothing is returned.
+            ask: returns futures of the library, for the timeout of one attempt in seconds.
+            accepted: codes of failures that return None.
 
         Raises:
-            SourceError: the cluster refuses, or cannot be reached.
+            SourceError: the cluster rejects the request, or cannot be reached.
         """
         deadline = time.monotonic() + self.patience
         self._cause = None
@@ -228,7 +228,7 @@ class TopicClient:
                 await self.survive(error.args[0], deadline)
 
     async def _answer(self, future: Future[Any], deadline: float) -> Any:
-        """Waits for a future of the library, but not after a failure that it goes on after."""
+        """Waits for a future of the library, until a failure that the library itself would retry."""
         answer = asyncio.wrap_future(future)
         while not (await asyncio.wait([answer], timeout=_PAUSE_SECONDS))[0]:
             self._admin.poll(0)  # calls `_note`
@@ -254,7 +254,7 @@ class TopicClient:
 
     @property
     def refused(self) -> KafkaError | None:
-        """A refusal of credentials or of the certificate, after which the library goes on trying."""
+        """A rejection of credentials or of the certificate, after which the library continues to retry."""
         cause = self._cause
         return cause if cause is not None and is_refusal(cause) else None
 
@@ -263,10 +263,10 @@ class TopicClient:
         return failure_of(error, self.url, self._cause)
 
     async def describe(self) -> Topic:
-        """Returns what the cluster knows of the topic.
+        """Returns the description of the topic by the cluster.
 
         Raises:
-            SourceError: there is none, the user may not see it, or the cluster cannot be reached.
+            SourceError: the topic does not exist, the user may not see it, or the cluster cannot be reached.
         """
         (found,) = await self._described()
         numbers = (partition.id for partition in found.partitions)
@@ -281,7 +281,7 @@ class TopicClient:
         )
 
     async def create(self) -> None:
-        """Creates the topic with one partition, if there is none, and returns when brokers know it."""
+        """Creates the topic with one partition, if it does not exist, and waits until brokers know it."""
         topic = NewTopic(self.topic, num_partitions=1)
         await self._answers(
             lambda seconds: self._admin.create_topics([topic], request_timeout=seconds).values(),
@@ -300,10 +300,10 @@ class TopicClient:
 
         Args:
             partitions: their numbers.
-            committed: whether the end is before the first record of a transaction that is open.
+            committed: whether the end is before the first record of an open transaction.
 
         Raises:
-            SourceError: the cluster refuses, or cannot be reached.
+            SourceError: the cluster rejects the request, or cannot be reached.
         """
         consumer = await self._asking(committed=committed)
         return {
@@ -321,7 +321,7 @@ class TopicClient:
             milliseconds: the time since 1970 in UTC.
 
         Raises:
-            SourceError: the cluster refuses, or cannot be reached.
+            SourceError: the cluster rejects the request, or cannot be reached.
         """
         consumer = await self._asking(committed=True)
         asked = [Partition(self.topic, number, milliseconds) for number in partitions]
@@ -329,7 +329,7 @@ class TopicClient:
         return {each.partition: each.offset for each in found}
 
     async def _asking(self, *, committed: bool) -> Consumer:
-        """Returns a consumer that only asks for offsets."""
+        """Returns a consumer that only requests offsets."""
         if (consumer := self._consumers.get(committed)) is None:
             level = f"read_{'' if committed else 'un'}committed"
             config = {GROUP: "construct-messages", "isolation.level": level}
@@ -337,7 +337,7 @@ class TopicClient:
         return consumer
 
     async def _repeated(self, ask: Callable[[], T]) -> T:
-        """Calls a function that blocks for a moment until it succeeds, or no broker was reachable for too long."""
+        """Repeats a briefly blocking call until it succeeds, or no broker was reachable for too long."""
         deadline = time.monotonic() + self.patience
         while True:
             try:
@@ -357,7 +357,7 @@ class TopicClient:
         return int(found[0]["max.message.bytes"].value) if found else None
 
     async def aclose(self) -> None:
-        """Closes the connections, and ends the thread after what it runs."""
+        """Closes the connections, and ends the thread after its current call."""
         for consumer in self._consumers.values():
             await self.run(consumer.close)
         self._threads.shutdown(wait=False)
@@ -367,6 +367,6 @@ def _bounds(consumer: Consumer, partition: Partition) -> OffsetBounds:
     found = consumer.get_watermark_offsets(partition, _ATTEMPT_SECONDS)
     if found is None:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-    if min(found) < 0:  # a leader that has just started does not know it yet
+    if min(found) < 0:  # a leader that has just started does not have it yet
         raise KafkaException(KafkaError(KafkaError.OFFSET_NOT_AVAILABLE))
     return OffsetBounds(*found)

@@ -1,4 +1,4 @@
-"""Failures of Kafka's library: which pass by themselves, and the errors of this package for them. No I/O."""
+"""Failures of Kafka's library: distinguishes temporary ones, and converts them to errors of this package. No I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REFUSED: Final = {
     KafkaError.SASL_AUTHENTICATION_FAILED: "check sasl.mechanism, sasl.username and sasl.password",
     KafkaError._SSL: "name the certificate of the cluster's authority: ssl.ca.location=FILE",
 }
-"""What no further attempt changes, though the library goes on trying; and the hints."""
+"""Permanent failures, although the library continues to retry, with their hints."""
 
 _HINTS: Final = {
     **_REFUSED,
@@ -61,7 +61,7 @@ _PASSING: Final = frozenset(
         KafkaError.UNSTABLE_OFFSET_COMMIT,
     )
 )
-"""What a broker answers while it starts or changes; the library does not mark all of them as `retriable`."""
+"""Errors of a broker that starts or changes; the library does not mark all of them as `retriable`."""
 
 _FINAL: Final = _REFUSED.keys() | {
     KafkaError._AUTO_OFFSET_RESET,
@@ -76,13 +76,13 @@ _FINAL: Final = _REFUSED.keys() | {
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNSUPPORTED_FEATURE,
 }
-"""Failures of the library itself that do not pass. All others can come of a broker that is not reachable."""
+"""Permanent failures of the library itself. All others can be caused by an unreachable broker."""
 
 _TIMES: Final = frozenset((KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE))
 
 
 def passes(error: KafkaError) -> bool:
-    """Whether a failure may pass.
+    """Returns whether a failure may be temporary.
 
     >>> passes(KafkaError(KafkaError.LEADER_NOT_AVAILABLE)), passes(KafkaError(KafkaError._SSL))
     (True, False)
@@ -94,7 +94,7 @@ def passes(error: KafkaError) -> bool:
 
 
 def is_refusal(error: KafkaError) -> bool:
-    """Whether it is one of credentials or of the certificate, after which the library goes on trying.
+    """Returns whether it is a failure of credentials or of the certificate, after which the library continues to retry.
 
     >>> is_refusal(KafkaError(KafkaError._AUTHENTICATION))
     True
@@ -107,8 +107,8 @@ def failure_of(error: KafkaError, url: str, cause: KafkaError | None) -> SourceE
 
     Args:
         error: the failure.
-        url: of the topic.
-        cause: why no broker could be reached, as the library noted last; None: it noted nothing.
+        url: the URL of the topic.
+        cause: the last reason of the library why no broker could be reached; None: unknown.
     """
     code = error.code()
     if code in _UNREACHABLE_CODES:
@@ -126,5 +126,5 @@ def failure_of(error: KafkaError, url: str, cause: KafkaError | None) -> SourceE
 
 
 def _said(error: KafkaError) -> str:
-    """The text of a failure, without the times and states of connections."""
+    """Returns the text of a failure, without the times and states of connections."""
     return shown(_STATE.sub("", error.str()).removeprefix("Broker: "))

@@ -1,6 +1,6 @@
 """The offsets that a group committed, without being a member of it.
 
-By a consumer and not by the library's client for administration, which ends the process where a broker is restarted.
+Uses a consumer instead of the library's administration client, which ends the process when a broker is restarted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition as Partition
 from construct_messages.feeds.kafka.client import GROUP, TopicClient
 from construct_messages.feeds.kafka.failures import passes
 
-_SHORTEST_SECONDS: Final = 0.001  # a poll that calls `_note` goes on waiting
+_SHORTEST_SECONDS: Final = 0.001  # a poll that calls `_note` continues to wait
 _STEP_SECONDS: Final = 0.2
 _ATTEMPT_SECONDS: Final = 1.0
 
@@ -24,8 +24,8 @@ class ConsumerGroup:
     """A group.
 
     Args:
-        client: asks about the topic.
-        name: of the group.
+        client: requests data about the topic.
+        name: the name of the group.
     """
 
     def __init__(self, client: TopicClient, name: str) -> None:
@@ -34,7 +34,7 @@ class ConsumerGroup:
         self._answers: list[KafkaError | None] = []
 
     async def committed(self, partitions: Iterable[int]) -> list[Partition]:
-        """Returns the offsets that the group committed; those that it did not are less than 0.
+        """Returns the committed offsets of the group; missing ones are less than 0.
 
         Raises:
             SourceError: the user may not read the group, or the cluster cannot be reached.
@@ -58,7 +58,7 @@ class ConsumerGroup:
         """Commits offsets.
 
         Args:
-            offsets: the next one of each partition.
+            offsets: the next offset of each partition.
             metadata: stored with each of them.
 
         Raises:
@@ -84,12 +84,12 @@ class ConsumerGroup:
             await self._client.survive(failed, deadline)
 
     def _note(self, error: KafkaError | None, partitions: list[Partition]) -> None:
-        """Called by the library after a commit."""
+        """Records the result of a commit; called by the library."""
         errors = [error, *(each.error for each in partitions)]
         self._answers.append(next((each for each in errors if each is not None), None))
 
     async def _refusal(self, seconds: float = 0) -> KafkaError | None:
-        """Lets the library call `_note`, and returns a failure that it does not end a call with."""
+        """Lets the library call `_note`, and returns a failure that does not end a call."""
         message = await self._client.run((await self._opened()).poll, seconds)
         error = None if message is None else message.error()
         return None if error is None or passes(error) else error

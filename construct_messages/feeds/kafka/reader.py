@@ -1,7 +1,7 @@
 """Reads the records of all partitions of a topic, from offsets on, and commits offsets of a group.
 
 The position is the next offset of each partition. Offsets have gaps where a topic is compacted or transactions end, so
-that only the broker knows whether a record was removed: it then refuses the offset, and nothing is skipped.
+only the broker can detect that a record was removed: it then rejects the offset, and no record is skipped.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _GONE: Final = 410
 _WAIT_SECONDS: Final = 0.2
 _AT_ONCE: Final = 500
 _END_MILLISECONDS: Final = 10
-_NO_OFFSET: Final = 0  # those that mean something else are less
-_HEADERS: Final = 64  # sets of headers that are remembered
+_NO_OFFSET: Final = 0  # offsets with another meaning are smaller
+_HEADERS: Final = 64  # the number of cached sets of headers
 _TYPES: Final = frozenset(name.lower() for name in TYPE_HEADERS)
 
 _RawHeaders = tuple[Any, ...]
@@ -41,8 +41,8 @@ class TopicReader:
     """Reads a topic, once.
 
     Args:
-        client: asks about the topic.
-        poll_seconds: the time before new partitions are looked for again.
+        client: requests data about the topic.
+        poll_seconds: the time between searches for new partitions.
     """
 
     def __init__(self, client: TopicClient, poll_seconds: float) -> None:
@@ -50,7 +50,7 @@ class TopicReader:
         self._group = ConsumerGroup(client, client.own[GROUP]) if GROUP in client.own else None
         self._consumer: Consumer | None = None
         self._identity: str | None = None
-        self._next: dict[int, int] = {}  # after what was yielded
+        self._next: dict[int, int] = {}  # the position after the yielded records
         self._passed: dict[int, int] = {}  # the offsets of `position`
         self._before: Mapping[int, int] | None = None  # before the records that were yielded last
         self._count = self._passed_count = 0
@@ -65,9 +65,9 @@ class TopicReader:
         return Checkpoint(self._passed_count, {_PLACE: offsets}, self._identity)
 
     def pass_by(self, record: Record) -> None:
-        """See `RecordTransport.pass_by`."""
+        """Advances the position; see `RecordTransport.pass_by`."""
         if self._before is not None:
-            self._passed.update(self._before)  # also past what is no record
+            self._passed.update(self._before)  # also beyond offsets without records
             self._before = None
         assert record.partition is not None
         self._passed[record.partition] = record.offset + 1
@@ -75,7 +75,7 @@ class TopicReader:
 
     @property
     def behind(self) -> int | None:
-        """See `Transport.behind`: the offsets after the position, some of which may be no records."""
+        """See `Transport.behind`: the offsets after the position, some of which may not have records."""
         consumer = self._consumer
         if consumer is None:
             return None
@@ -86,7 +86,7 @@ class TopicReader:
         return sum(max(ends[number] - offset, 0) for number, offset in self._passed.items())
 
     async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
-        """See `RecordTransport.records`. Records without a value (tombstones) are skipped."""
+        """Yields the records; see `RecordTransport.records`. Records without a value (tombstones) are skipped."""
         topic = await self._client.describe()
         self._consumer = await self._client.run(self._created, follow=follow)
         bounds = await self._client.bounds(topic.partitions)
@@ -152,10 +152,10 @@ class TopicReader:
                 hint="it was deleted and created again: begin again, without the state",
             )
         self._count = checkpoint.sequence
-        return {**oldest, **found}  # others are new
+        return {**oldest, **found}  # other partitions are new
 
     async def _committed(self, topic: Topic) -> Mapping[int, int]:
-        """Returns the offsets that the group committed; none if it has none, or there is no group."""
+        """Returns the offsets that the group committed; empty if it has none, or there is no group."""
         if self._group is None:
             return {}
         found = await self._group.committed(topic.partitions)
@@ -201,19 +201,19 @@ class TopicReader:
     async def _messages(
         self, following: dict[int, int], ends: Mapping[int, int] | None
     ) -> AsyncGenerator[list[Message]]:
-        """The messages of the assigned partitions, as many together as have come.
+        """Yields the messages of the assigned partitions, all received ones together.
 
         Args:
-            following: the next offset of each partition; it is kept up to date.
-            ends: where to end; None: nowhere, and new partitions are read, too.
+            following: the next offset of each partition, which is updated.
+            ends: the offsets to end at; None: reading does not end, and includes new partitions.
         """
         consumer = self._consumer
         assert consumer is not None
         asked = time.monotonic()
         while ends is None or any(following[number] < end for number, end in ends.items()):
-            # what has come is taken here: to call a thread for it takes longer
+            # received messages are taken here, because a call in a thread takes longer
             messages = consumer.consume(_AT_ONCE, 0)
-            await asyncio.sleep(0)  # others have their turn, too
+            await asyncio.sleep(0)  # other tasks run as well
             if not messages:
                 messages = await self._client.run(_poll, consumer)
             if _follow(messages, following, ends):
@@ -224,7 +224,7 @@ class TopicReader:
                 number, offset = message.partition(), message.offset()
                 error = message.error()
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:
-                    if found:  # what comes before the error
+                    if found:  # messages before the error
                         yield found
                         found = []
                     await self._check(error, message, following)
@@ -232,7 +232,7 @@ class TopicReader:
                 assert number is not None
                 assert offset is not None
                 if ends is not None and offset >= ends[number]:
-                    following[number] = ends[number]  # what is newer is not asked for
+                    following[number] = ends[number]  # newer records are not requested
                 elif error is None:
                     following[number] = offset + 1
                     found.append(message)
@@ -245,10 +245,10 @@ class TopicReader:
                 asked = time.monotonic()
 
     async def _look_again(self, following: dict[int, int], *, is_growing: bool) -> None:
-        """Sees whether the cluster can be reached, and reads partitions that are new.
+        """Checks that the cluster can be reached, and reads new partitions.
 
         Raises:
-            SourceError: it cannot, or the topic is not the same any more.
+            SourceError: it cannot be reached, or the topic was replaced.
         """
         topic = await self._client.describe()
         if self._identity is not None and topic.identity != self._identity:
@@ -267,16 +267,16 @@ class TopicReader:
     async def _check(
         self, error: KafkaError, message: Message, following: Mapping[int, int]
     ) -> None:
-        """Raises an error that the library returned instead of a record, unless it goes on after it."""
+        """Raises an error that the library returned instead of a record, unless the library continues after it."""
         code, number = error.code(), message.partition()
         if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION):
             assert number is not None
             bounds = await self._client.bounds([number])
             raise self._removed(number, following[number], bounds[number])
         if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
-            return  # the library looks for the coordinator of the group that is not used
+            return  # the library searches the coordinator of an unused group
         if passes(error):
-            return  # the library tries again, and `_look_again` ends that
+            return  # the library retries, and `_look_again` stops this
         raise self._client.failure(error)
 
     def _removed(self, number: int, offset: int, bounds: OffsetBounds) -> SourceError:
@@ -288,7 +288,9 @@ class TopicReader:
         )
 
     def _records_of(self, messages: Sequence[Message]) -> list[Record]:
-        """The records of messages; by column, as a call of Python for each message takes longer than the library."""
+        """Returns the records of messages, by column: a Python call for each message would take longer than the
+        library.
+        """
         values = list(map(Message.value, messages))
         if None in values:
             messages = [message for message in messages if message.value() is not None]
@@ -310,7 +312,7 @@ class TopicReader:
         return list(make_records(rows))
 
     def _headers_of(self, messages: Sequence[Message]) -> Iterable[_Headers]:
-        """The headers of each message; nearly always, all have the same."""
+        """Returns the headers of each message; nearly always, they are equal."""
         raws = list(map(Message.headers, messages))
         if raws.count(raws[0]) == len(raws):
             return repeat(self._headers_in(tuple(raws[0] or ())), len(raws))
@@ -328,7 +330,7 @@ class TopicReader:
         """Commits the offsets of a position for the group; see `Transport.acknowledge`.
 
         Raises:
-            SourceError: the broker refuses, or cannot be reached.
+            SourceError: the broker rejects the commit, or cannot be reached.
         """
         if self._group is not None:
             await self._group.commit(_offsets_in(position))
@@ -351,7 +353,7 @@ class TopicReader:
 
 
 def _poll(consumer: Consumer) -> list[Message]:
-    """Waits for one message, and takes those that came with it: the library would wait for all that are asked for."""
+    """Waits for one message, and takes those that arrived with it: the library would wait for the requested number."""
     first = consumer.poll(_WAIT_SECONDS)
     return [] if first is None else [first, *consumer.consume(_AT_ONCE, 0)]
 
@@ -371,7 +373,7 @@ def _follow(
 
 
 def _offsets_in(checkpoint: Checkpoint) -> dict[int, int]:
-    """The next offset of each partition in a checkpoint."""
+    """Returns the next offset of each partition in a checkpoint."""
     checkpoint.check(_PLACE)
     try:
         pairs = (each.split(":") for each in checkpoint.place[_PLACE])
@@ -383,7 +385,7 @@ def _offsets_in(checkpoint: Checkpoint) -> dict[int, int]:
 
 
 def _read_headers(raw: _RawHeaders) -> _Headers:
-    """The media type in headers, and the others; of several with one name, the last."""
+    """Returns the media type in headers, and the other headers; the last one of repeated headers."""
     texts = {name: _text(value) for name, value in raw}
     others = {name: text for name, text in texts.items() if name.lower() not in _TYPES}
     return content_type_in(texts), others

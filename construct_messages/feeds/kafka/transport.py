@@ -22,7 +22,7 @@ class KafkaTransport(RecordTransport):
             librdkafka.
 
     Raises:
-        UsageError: no URL of a topic, or options that the library does not have.
+        UsageError: not the URL of a topic, or unknown options of the library.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -39,28 +39,28 @@ class KafkaTransport(RecordTransport):
         return self._reader.position
 
     def pass_by(self, record: Record) -> None:
-        """See `RecordTransport.pass_by`."""
+        """Advances the position; see `RecordTransport.pass_by`."""
         self._reader.pass_by(record)
 
     @property
     def behind(self) -> int | None:
-        """See `Transport.behind`: of all partitions, and as the brokers said last."""
+        """See `Transport.behind`: of all partitions, by the last answers of the brokers."""
         return self._reader.behind
 
     def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
-        """See `RecordTransport.records`."""
+        """Yields the records; see `RecordTransport.records`."""
         return self._reader.records(start, follow=follow)
 
     async def acknowledge(self, position: Checkpoint) -> None:
-        """See `Transport.acknowledge`: commits the offsets for the group that `group.id` names, if it does."""
+        """Commits the offsets for the group of `group.id`, if it is set; see `Transport.acknowledge`."""
         await self._reader.commit(position)
 
     async def send(self, records: Sequence[Record], key: str) -> None:
-        """See `RecordTransport.send`: a transaction if the batch may be sent again by another process."""
+        """Sends records, in a transaction if another process may send the batch again; see `RecordTransport.send`."""
         await self._writer.send(records, key)
 
     async def aclose(self) -> None:
-        """See `Transport.aclose`."""
+        """Closes the connections; see `Transport.aclose`."""
         await self._reader.aclose()
         await self._writer.aclose()
         await self._client.aclose()

@@ -1,8 +1,8 @@
 """Writes records to a topic: in order, each once while it runs, and each batch once over restarts.
 
-The producer is idempotent: what it repeats after a lost answer is stored once. What another process repeats is stored
-once because each batch is a transaction, and `batches.py` finds out whether it is there. The transactional id shuts out
-an older process that still runs.
+The producer is idempotent: records that it repeats after a lost answer are stored once. Batches that another process
+repeats are stored once because each batch is a transaction, and `batches.py` determines whether it is stored. The
+transactional id fences an older process that still runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 Headers: TypeAlias = list[tuple[str, str | bytes | None]]
 Prepared: TypeAlias = tuple[bytes, bytes | None, Headers]
-"""A record as the library takes it: its value, its key and its headers."""
+"""The arguments of the library for a record: its value, its key and its headers."""
 
 _BY_KEY: Final = "key"
 _ANY: Final = -1  # the partition that the library chooses
@@ -41,8 +41,8 @@ class TopicWriter:
     """Writes to a topic.
 
     Args:
-        client: asks about the topic.
-        repeatable: whether another process may send batches again that this one sent.
+        client: requests data about the topic.
+        repeatable: whether another process may send the batches of this one again.
         create: whether to create the topic if it does not exist.
 
     Raises:
@@ -67,10 +67,10 @@ class TopicWriter:
         self._partitions: Sequence[int] = ()
 
     async def send(self, records: Sequence[Record], key: str) -> None:
-        """See `RecordTransport.send`.
+        """Sends records; see `RecordTransport.send`.
 
         Raises:
-            LimitExceeded: a record is larger than the topic takes; none of the batch is sent.
+            LimitExceeded: a record is larger than the topic accepts; no record of the batch is sent.
             SourceError: also if another process writes with the same key.
         """
         await self._prepare()
@@ -87,14 +87,14 @@ class TopicWriter:
             except KafkaException as error:
                 failed = error.args[0]
             await self._leave()
-            if not self._repeatable:  # some of the records may be there
+            if not self._repeatable:  # some of the records may be stored
                 raise self._client.failure(self._client.refused or failed)
             await self._client.survive(failed, deadline)
 
     async def _send_once(
         self, records: Sequence[Prepared], batch: RecordBatch, deadline: float
     ) -> None:
-        """Sends a batch in a transaction, unless it is there."""
+        """Sends a batch in a transaction, unless it is stored."""
         writer = BatchKey.parse(batch.key).writer
         name = self._client.own.get(TRANSACTION) or f"construct-messages-{writer}"
         batches = await self._take_producer(name, deadline)
@@ -121,7 +121,7 @@ class TopicWriter:
     def _created(self, name: str | None) -> Producer:
         config = {
             "enable.idempotence": True,
-            "partitioner": "murmur2_random",  # that of Kafka's own clients
+            "partitioner": "murmur2_random",  # as in Kafka's own clients
             "message.max.bytes": min(max(self._limit, 1000), _MOST_BYTES),
             "batch.size": min(self._limit, _DEFAULT_BYTES),
             "delivery.report.only.error": True,
@@ -135,7 +135,7 @@ class TopicWriter:
         self._failed = self._failed or error
 
     def _prepared(self, records: Sequence[Record]) -> list[Prepared]:
-        """Returns records as the library takes them, after their sizes were checked.
+        """Checks the sizes of records, and returns them in the form of the library.
 
         Raises:
             LimitExceeded: one is too large.
@@ -191,7 +191,7 @@ class TopicWriter:
         return _flush(producer)
 
     async def _take_producer(self, name: str | None, deadline: float) -> WrittenBatches | None:
-        """Opens a producer, if there is none of this name; with a name, it becomes the only one that has it."""
+        """Opens a producer, if there is none with this name; with a name, it becomes the only one."""
         if self._producer is None or self._name != name:
             await self._leave()
             producer = await self._client.run(self._created, name)
@@ -211,7 +211,7 @@ class TopicWriter:
         self._in_transaction = False
 
     async def _finished(self, step: Callable[[float], T], deadline: float) -> T:
-        """Calls a step of a transaction until it is done: the library allows to call it again."""
+        """Repeats a step of a transaction until it is done: the library allows repeated calls."""
         while True:
             try:
                 return await self._client.run(step, _STEP_SECONDS)
@@ -236,18 +236,18 @@ class TopicWriter:
 
 
 def _flush(producer: Producer) -> int:
-    """Waits for acknowledgements; returns how many records have none yet.
+    """Waits for acknowledgements; returns the number of unacknowledged records.
 
     Raises:
-        KafkaException: the producer is broken. The library raises that between the reports of records, of which Python
-            makes another error, with or without a cause.
+        KafkaException: the producer failed permanently. The library raises this between the reports of records, and
+            Python raises another error from it, with or without a cause.
     """
     try:
         return producer.flush(_STEP_SECONDS)
     except SystemError as error:
         if isinstance(error.__cause__, KafkaException):
             raise error.__cause__ from error
-        producer.abort_transaction(0)  # raises the error that broke it
+        producer.abort_transaction(0)  # raises the error of the failed producer
         raise
 
 

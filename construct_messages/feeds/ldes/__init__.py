@@ -1,1 +1,1 @@
-"""Linked Data Event Streams, from page to page."""
+"""Linked Data Event Streams, page by page."""

@@ -1,8 +1,8 @@
-"""Reads a Linked Data Event Stream: its members as elements, in order, each once, from page to page.
+"""Reads a Linked Data Event Stream page by page: its members as elements, in order, each once.
 
-LDES 1.0.0-alpha, and TREE. A traversal begins at the root and follows relations, those with the least lower bound
-first. A member is given as soon as no page that is still to be read can have an earlier one. Pages that may change are
-asked for again, others are not. `hypermedia.py` reads the content of pages.
+LDES 1.0.0-alpha, and TREE. A traversal begins at the root and follows relations, those with the lowest bound first. A
+member is returned as soon as no unread page can have an earlier one. Pages that may change are requested again, others
+are not. `hypermedia.py` reads the content of pages.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from construct_messages.terms import Term, is_literal, literal_parts
 _GONE, _NOT_MODIFIED = 410, 304
 _PAGES: Final = 1_000_000
 _HELD_BYTES: Final = 1 << 30
-"""How much is held of members that cannot be given yet, as N-Quads."""
+"""The maximal size of members that cannot be returned yet, as N-Quads."""
 
 
 class _PendingMember(NamedTuple):
-    """A member that is still to be given, in the order of its values, and then of where it was met."""
+    """A member that was not returned yet, ordered by its values, and then by its position."""
 
     values: tuple[Value, ...]
     place: int
@@ -60,7 +60,7 @@ class _PendingMember(NamedTuple):
 
 @dataclass
 class _Visited:
-    """What is known of a page that was read: what it takes to leave it out, or to ask for it again."""
+    """The state of a page that was read, for skipping it or requesting it again."""
 
     etag: str | None = None
     immutable: bool = False
@@ -74,7 +74,7 @@ class _Answer(NamedTuple):
         page: its content; None: it has not changed.
         places: its URLs, before and after redirects.
         etag: its version; None: it has none.
-        immutable: whether it stays as it is.
+        immutable: whether it does not change.
     """
 
     page: Hypermedia | None
@@ -87,23 +87,22 @@ class EventStreamTransport(Transport):
     """Reads one event stream; see `Transport`.
 
     Args:
-        stream: its URL is that of the stream, its root, or one of its pages.
+        stream: the stream; its URL is that of the event stream, its root, or one of its pages.
     """
 
     def __init__(self, stream: HttpStream) -> None:
         self._client, self._settings = stream.client, stream.settings
         self._url = url = stream.endpoints.urls[Property.LDES]
         self._known = Known(None)
-        self._root = urldefrag(url).url  # until it is known
+        self._root = urldefrag(url).url  # until the root is known
         self._stream = EventStream(Term(f"<{url}>"))
         self._visited: dict[str, _Visited] = {}
         self._fetched: dict[str, _Answer] = {}  # pages that were read to find the root
         self._held: list[_PendingMember] = []  # a heap
-        self._waiting: set[str] = set()  # the IRIs of those that were not given yet
+        self._waiting: set[str] = set()  # the IRIs of members that were not returned yet
         self._held_bytes = self._met = 0
-        self._latest: tuple[
-            Value, ...
-        ] = ()  # the latest value up to which no page that was read can have got a member since; None: any value
+        self._latest: tuple[Value, ...] = ()
+        # the latest value up to which pages that were read cannot have new members; None: any value
         self._horizon: tuple[Value, ...] | None = None
 
     @property
@@ -112,14 +111,14 @@ class EventStreamTransport(Transport):
         return self._known.checkpoint
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """The members; see `Transport.read`.
+        """Yields the members; see `Transport.read`.
 
         Raises:
-            UsageError: a sequence or a time to begin with, where members have none.
-            SourceError: no such stream, a page that is refused or at another origin, a member without a value that puts
-                it in order, or the server cannot be reached.
+            UsageError: a start sequence or time, if members have none.
+            SourceError: the stream does not exist, a page is rejected or at another origin, a member has no value for
+                its order, or the server cannot be reached.
             LogError: a page is malformed.
-            LimitExceeded: a page that is too large, or too many.
+            LimitExceeded: a page is too large, or there are too many.
         """
         self._known = Known.at(start)
         self._root, self._stream = await self._discover()
@@ -158,10 +157,10 @@ class EventStreamTransport(Transport):
                 hint="leave out the time to begin with",
             )
 
-    # --- where to begin -----------------------------------------------------------------------------------------------
+    # --- start -----------------------------------------------------------------------------------------------
 
     async def _discover(self) -> tuple[str, EventStream]:
-        """The URL of the root, and its description of the stream."""
+        """Returns the URL of the root, and its description of the stream."""
         url = self._root
         self._fetched[url] = answer = await self._get(url)
         page, places, _, _ = answer
@@ -180,16 +179,16 @@ class EventStreamTransport(Transport):
         at_root = described if answer.page is None else answer.page.event_stream(stream)
         return root, at_root if at_root.paths else described
 
-    def _target(self, url: str, said: str) -> str:
-        return target_of(url, said, self._settings.origins)
+    def _target(self, url: str, reference: str) -> str:
+        return target_of(url, reference, self._settings.origins)
 
     # --- members ------------------------------------------------------------------------------------------------------
 
     async def _pass(self) -> AsyncGenerator[_PendingMember]:
-        """The members that are new.
+        """Yields the new members.
 
-        A page may get members while others are read, which are earlier than what those have. So where several pages
-        can change, they are asked for again, and only what was there the first time is given.
+        While other pages are read, a page may get members that are earlier than theirs. If several pages can change,
+        they are therefore requested again, and only members that were known the first time are returned.
         """
         self._horizon = None
         async with aclosing(self._traverse()) as members:
@@ -212,7 +211,7 @@ class EventStreamTransport(Transport):
         return self._horizon is None or held.values[:1] <= self._horizon
 
     async def _traverse(self) -> AsyncGenerator[_PendingMember]:
-        """Reads all pages that may have something new, and gives what is known to be next."""
+        """Reads all pages that may have new members, and yields those that are next in order."""
         fringe: list[tuple[tuple[Value, ...], int, Relation]] = [
             ((), 0, Relation(self._root, None, None))
         ]
@@ -238,7 +237,7 @@ class EventStreamTransport(Transport):
                 yield heapq.heappop(self._held)
 
     def _is_next(self, held: _PendingMember, bound: tuple[Value, ...]) -> bool:
-        """Whether no page can have an earlier one, neither those that are still to be read nor those that were."""
+        """Returns whether no page can have an earlier member, neither unread pages nor those that were read."""
         if not held.values:
             return True
         return bool(bound) and _precedes(held.values[0], bound[0]) and self._may_give(held)
@@ -253,13 +252,13 @@ class EventStreamTransport(Transport):
         return held.element._replace(sequence=sequence)
 
     def _hold(self, member: Member, relation: Relation) -> None:
-        """Keeps a member until it is its turn, unless it was given or is not wanted."""
+        """Keeps a member until its turn, unless it was returned or is before the start."""
         check_member(member.iri)
         terms = tuple(self._value(member, path) for path in self._stream.paths)
         values = tuple(map(value_of, terms))
         _, lower, upper = relation
         if values and (_precedes(values[0], lower) or _precedes(upper, values[0])):
-            # other members were returned, or pages left out, because of the relation
+            # members were returned, or pages skipped, because of the relation
             raise SourceError(
                 f"{member.iri} has {terms[0]}, which is not within the bounds of the relation to {relation.page}"
             )
@@ -298,7 +297,7 @@ class EventStreamTransport(Transport):
     # --- pages --------------------------------------------------------------------------------------------------------
 
     async def _visit(self, relation: Relation) -> _Visited:
-        """What is known of the page that a relation leads to; its members that are new are held."""
+        """Returns the state of the page of a relation; its new members are kept."""
         url = relation.page
         visited = self._visited.setdefault(url, _Visited())
         if visited.immutable:
@@ -315,7 +314,7 @@ class EventStreamTransport(Transport):
             self._latest = max(
                 self._latest, *((bound,) for bound in bounds if bound is not None), ()
             )
-        # a page that was merged with others redirects to what has their members, too (server primer, rebalancing)
+        # a page that was merged with others redirects to a page with the members of all (server primer, rebalancing)
         stated = relation if places == (url,) else Relation(url, None, None)
         for member in page.members():
             self._hold(member, stated)
@@ -334,8 +333,8 @@ class EventStreamTransport(Transport):
             return _Answer(None, places, etag, immutable=False)
         if response.status == _GONE:
             return _Answer(Hypermedia([]), places, None, immutable=True)
-        said = response.headers
-        _, parameters = read_media_type(said.get("Content-Type", "")) or ("", {})
+        fields = response.headers
+        _, parameters = read_media_type(fields.get("Content-Type", "")) or ("", {})
         in_profile = PROFILE in parameters.get("profile", "").split()
         reader = document_in(response, self._settings)
         try:
@@ -349,15 +348,15 @@ class EventStreamTransport(Transport):
                 hint="ask for N-Quads or TriG",
             )
         directives = {
-            directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")
+            directive.strip().lower() for directive in fields.get("Cache-Control", "").split(",")
         }
         return _Answer(
-            page, places, said.get("ETag"), "immutable" in directives or page.immutable(places)
+            page, places, fields.get("ETag"), "immutable" in directives or page.immutable(places)
         )
 
 
 def _precedes(some: Value | None, other: Value | None) -> bool:
-    """Whether a value is known to be before another: both are there, and of one kind."""
+    """Returns whether a value is certainly before another: both exist, and have the same kind."""
     return some is not None and other is not None and some[0] == other[0] and some < other
 
 

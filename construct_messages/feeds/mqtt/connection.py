@@ -1,9 +1,8 @@
-"""One connection to an MQTT 5 broker, whose end is an error for all that wait for it. Nothing about messages of RDF.
+"""A connection to an MQTT 5 broker; its end raises an error in all waiters. No RDF here.
 
-aiomqtt drives the client of paho in the event loop. What it leaves out is taken from that client, which is its
-attribute `_client`: acknowledgements by hand, the reasons of refused publications, and whether the broker has the
-session.
-MQTT 5.0 (OASIS), sections 3 and 4.
+aiomqtt runs the client of paho in the event loop. Features that it does not expose are used through its attribute
+`_client`: manual acknowledgements, the reasons of rejected publications, and whether the broker has the session. MQTT
+5.0 (OASIS), sections 3 and 4.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from construct_messages.net.timeouts import CONNECT_SECONDS
 from construct_messages.net.tls import TLS_OPTIONS, tls_context
 
 IN_FLIGHT: Final = 100
-"""How many messages are sent before the first is acknowledged, unless the broker takes fewer."""
+"""The maximal number of messages in flight, unless the broker accepts fewer."""
 
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
-_FAILURE: Final = 0x80  # the least reason code of a failure
+_FAILURE: Final = 0x80  # the lowest reason code of a failure
 _PASSING: Final = frozenset((0x88, 0x89, 0x8B, 0x97, 0x9C, 0x9D, 0x9F))
-"""Reason codes of what may be otherwise in a moment: unavailable, busy, shutting down, quota, other server, rate."""
+"""Reason codes of temporary failures: unavailable, busy, shutting down, quota, other server, rate."""
 
 _CREDENTIALS: Final = frozenset((0x86, 0x87, 0x8A, 0x8C))
 _TAKEN_OVER: Final = 0x8E
@@ -52,10 +51,10 @@ class Session:
     """The session at the broker (MQTT 5.0, section 4.1).
 
     Args:
-        identifier: of the client.
-        expiry_seconds: how long the broker keeps it after the connection.
+        identifier: the identifier of the client.
+        expiry_seconds: the time that the broker keeps the session after the connection.
         is_ended: whether it ends with the last connection.
-        receive_maximum: how many messages the broker sends before one is acknowledged.
+        receive_maximum: the maximal number of messages in flight from the broker.
     """
 
     identifier: str
@@ -68,14 +67,14 @@ class MqttConnection:
     """A connection to a broker.
 
     Args:
-        client: connected.
+        client: the connected client.
         server: the URL without the topic, for errors.
-        identifier: of the client, for errors.
+        identifier: the identifier of the client, for errors.
 
     Attributes:
         session_present: whether the broker has the session of an earlier connection.
-        in_flight: how many messages may be sent before one is acknowledged.
-        packet_bytes: how many bytes a packet may have; None: any number.
+        in_flight: the maximal number of unacknowledged messages.
+        packet_bytes: the maximal size of a packet; None: no limit.
     """
 
     def __init__(self, client: Client, server: str, identifier: str) -> None:
@@ -95,18 +94,18 @@ class MqttConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the connection is open."""
         return self._failure is None
 
     async def subscribe(self, topic: str, retain_handling: int) -> None:
         """Subscribes to a topic at QoS 1.
 
         Args:
-            topic: may have wildcards.
+            topic: the topic, possibly with wildcards.
             retain_handling: whether retained messages are sent: 0: yes; 1: if the subscription is new; 2: no.
 
         Raises:
-            SourceError: the broker refuses.
+            SourceError: the broker rejects the subscription.
         """
         options = SubscribeOptions(qos=1, retainHandling=retain_handling)
         try:
@@ -130,22 +129,22 @@ class MqttConnection:
         """
         message = await self._arrived.get()
         if message is None:
-            assert self._failure is not None  # it was the reason
+            assert self._failure is not None  # this was the reason
             raise self._failure
         return message
 
     def acknowledge(self, number: int) -> None:
-        """Sends PUBACK, if there is still a connection.
+        """Sends PUBACK, if the connection is open.
 
         Args:
-            number: of the packet (`mid`); in the order in which the packets came (MQTT 5.0, section 4.6).
+            number: the number of the packet (`mid`); packets are acknowledged in order (MQTT 5.0, section 4.6).
         """
         if self.is_open:
             self._paho.ack(number, 1)
             self._unsettled = True
 
     def publish(self, topic: str, payload: bytes, properties: Properties) -> None:
-        """Sends a message at QoS 1; `published` returns what the broker says.
+        """Sends a message at QoS 1; `published` returns the broker's reason code.
 
         Raises:
             SourceError: the connection has ended.
@@ -158,7 +157,7 @@ class MqttConnection:
         """Returns the reason code of the next message that the broker has acknowledged.
 
         Raises:
-            SourceError: the broker refuses it, or the connection has ended.
+            SourceError: the broker rejects it, or the connection has ended.
         """
         reply = await self._replies.get()
         if reply is None:
@@ -169,9 +168,9 @@ class MqttConnection:
         return reply
 
     async def watch(self) -> None:
-        """Waits for the end of the connection, and wakes what waits for it."""
+        """Waits for the end of the connection, and wakes its waiters."""
         try:
-            await anext(self._client.messages)  # to which no message comes
+            await anext(self._client.messages)  # which receives no messages
         except MqttError as error:
             self._failure = self._ending(error)
         for queue in (self._arrived, self._replies):
@@ -185,7 +184,7 @@ class MqttConnection:
             await self._client.unsubscribe(_NOTHING, timeout=_SETTLE_SECONDS)
 
     def end_session(self) -> None:
-        """Disconnects in such a way that the broker forgets the session."""
+        """Disconnects and ends the session at the broker."""
         properties = Properties(PacketTypes.DISCONNECT)  # type: ignore[no-untyped-call] # of paho
         properties.SessionExpiryInterval = 0
         self._paho.disconnect(properties=properties)
@@ -200,7 +199,7 @@ class MqttConnection:
             )
         if (
             isinstance(code, ReasonCode) and code.value > _FAILURE
-        ):  # which paho uses where there was none
+        ):  # paho uses this if there was none
             return refusal(f"{self._server} ended the connection", code)
         return SourceError(f"the connection to {self._server} was lost", transient=True)
 
@@ -240,14 +239,14 @@ async def connected(
     """Connects to the broker of a URL, and disconnects at the end of the block.
 
     Args:
-        url: with the host; its path is not for the connection.
+        url: the URL with the host; its path is not used.
         options: `username`, `password`, and those of TLS.
-        session: the one to continue, or to begin.
-        settings: how long the broker may be silent.
+        session: the session to continue or to begin.
+        settings: the maximal time without data from the broker.
 
     Raises:
-        SourceError: it cannot be reached, or refuses.
-        UsageError: certificates that cannot be read.
+        SourceError: the broker cannot be reached, or rejects the connection.
+        UsageError: certificates cannot be read.
     """
     parts = urlsplit(url)
     server = parts._replace(path="", query="", fragment="").geturl()
@@ -266,7 +265,7 @@ async def connected(
         properties=properties,
         tls_context=tls_context(options) if is_secure else None,
         timeout=min(CONNECT_SECONDS, settings.idle_seconds),
-        # after half as much more without an answer, the connection is lost
+        # without an answer in half of this time again, the connection is lost
         keepalive=max(1, int(settings.idle_seconds * 2 / 3)),
         socket_options=((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),),
     )
@@ -287,15 +286,15 @@ async def connected(
         elif connection.is_open:
             await (
                 connection.settle()
-            )  # or acknowledgements may be lost when the client comes back soon
-        with suppress(MqttError, OSError):  # it has ended
+            )  # otherwise acknowledgements may be lost when the client reconnects soon
+        with suppress(MqttError, OSError):  # the connection has ended
             await client.__aexit__(None, None, None)
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
 
 
 def failed(server: str, error: MqttError) -> SourceError:
-    """Returns the error for a connection that was not made.
+    """Returns the error for a failed connection attempt.
 
     >>> failed("mqtt://localhost", MqttError("[Errno 111] MqttConnection refused")).transient
     True

@@ -32,7 +32,7 @@ from construct_messages.net.wire import Header
 from construct_messages.streams.element import microseconds_of
 
 TIME: Final = "time"
-"""The user property that names when a message was sent. The one for its key is `Header.KEY`."""
+"""The user property with the time when a message was sent. The property for its key is `Header.KEY`."""
 
 _OPTIONS: Final = (
     "identifier",
@@ -46,17 +46,17 @@ _OPTIONS: Final = (
 _GONE: Final = 410
 _WEEK: Final = 7 * 24 * 3600
 _RECONNECTING_SECONDS: Final = 300
-"""How long the broker keeps the session of a reader without an identifier, which may come back after a failure."""
+"""The time that the broker keeps the session of a reader without an identifier, which may reconnect after a failure."""
 
 _RECEIVE_MAXIMUM: Final = 2500  # room for a batch that is delivered, and for the next one
 _KEYS: Final = 10_000
-"""How many keys are remembered, to recognise a message that comes again."""
+"""The number of stored keys, for recognising repeated messages."""
 
 _WILDCARDS: Final = ("+", "#")
 _SHARED: Final = "$share/"
 _TOPIC_BYTES: Final = 65_535
 _NO_SUBSCRIBERS: Final = 0x10
-_PACKET_BYTES: Final = 5 + 2 + 2  # the head, the length of the topic, the number
+_PACKET_BYTES: Final = 5 + 2 + 2  # the size of the header, the length of the topic and the number
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -64,16 +64,16 @@ _LOGGER: Final = logging.getLogger(__name__)
 class MqttTransport(RecordTransport):
     """Reads and writes a topic; see `Transport`.
 
-    With the option `identifier`, the broker keeps a session: what is sent while there is no reader, and what was not
-    acknowledged. Without it, reading begins with the next message, and messages are acknowledged when the next one is
-    asked for.
+    With the option `identifier`, the broker keeps a session with unacknowledged messages and those that are sent while
+    there is no reader. Without it, reading begins with the next message, and messages are acknowledged when the next
+    one is requested.
 
     Args:
         url: `mqtt://host/topic`, or `mqtts:`; wildcards for reading, `#` as `%23`.
         settings: see `Settings`.
 
     Raises:
-        UsageError: another URL, or an option that is none.
+        UsageError: another URL, or an unknown option.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -98,7 +98,7 @@ class MqttTransport(RecordTransport):
         self._has_session = False
         self._unacknowledged: deque[tuple[int, int]] = deque()
         self._keys: OrderedDict[str, int] = OrderedDict()
-        self._topics: set[str] = set()  # that match
+        self._topics: set[str] = set()  # topics that match the subscription
         self._gaps = Gaps(self.url)
         self._connection: MqttConnection | None = None
         self._open = AsyncExitStack()  # the connection
@@ -106,15 +106,15 @@ class MqttTransport(RecordTransport):
 
     @property
     def position(self) -> Checkpoint | None:
-        """See `Transport.position`: the number of messages; where to continue is the broker's to know."""
+        """See `Transport.position`: the number of messages; the broker stores the actual position."""
         return None if self._passed is None else Checkpoint(self._passed)
 
     def pass_by(self, record: Record) -> None:
-        """See `RecordTransport.pass_by`."""
+        """Advances the position; see `RecordTransport.pass_by`."""
         self._passed = record.sequence
 
     async def aclose(self) -> None:
-        """See `Transport.aclose`."""
+        """Closes the connection; see `Transport.aclose`."""
         await self._open.aclose()
 
     def _number(self, name: str, default: int, allowed: range) -> int:
@@ -129,14 +129,14 @@ class MqttTransport(RecordTransport):
         return int(value)
 
     async def _connected(self, *, reading: bool) -> MqttConnection:
-        """Returns the connection; makes another one where there is none, or it has ended."""
+        """Returns the connection; opens a new one if there is none, or it has ended."""
         if self._connection is None or not self._connection.is_open:
             await self._open.aclose()
             session = self._session
             connection = await self._open.enter_async_context(
                 connected(self.url, self._options, session, self.settings)
             )
-            self._unacknowledged.clear()  # they come again
+            self._unacknowledged.clear()  # unacknowledged messages are sent again
             if reading:
                 self._check_session(connection)
                 await connection.subscribe(self._topic, self._retain_handling)
@@ -147,10 +147,10 @@ class MqttTransport(RecordTransport):
     # --- reading ---
 
     async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:  # noqa: ARG002 - it always follows
-        """See `RecordTransport.records`.
+        """Yields the records; see `RecordTransport.records`.
 
         Raises:
-            UsageError: a start that needs earlier messages, or a checkpoint of a reader without an identifier.
+            UsageError: a start that requires earlier messages, or a checkpoint of a reader without an identifier.
             SourceError: also if the broker has lost the session, or dropped messages of a publisher (410).
         """
         if start.after is not None or start.last or start.since is not None:
@@ -182,7 +182,7 @@ class MqttTransport(RecordTransport):
             )
 
     async def _received(self) -> AsyncGenerator[Sequence[Record]]:
-        """The records of one connection that did not come before."""
+        """Yields the records of one connection that were not read before."""
         connection = await self._connected(reading=True)
         while True:
             message = await connection.next()
@@ -192,7 +192,7 @@ class MqttTransport(RecordTransport):
             if known is not None:  # it was sent again, by the broker or by its publisher
                 self._hold(known, message)
                 continue
-            if not self._topic.startswith(_SHARED):  # whose readers each get a part
+            if not self._topic.startswith(_SHARED):  # each of its readers gets a part
                 self._gaps.check(record.key)
             self._count += 1
             if record.key:
@@ -205,7 +205,7 @@ class MqttTransport(RecordTransport):
                 self._release(self._count)
 
     def _check_topic(self, topic: str) -> None:
-        """Makes sure that a message is of the subscription: a session may have others from an earlier reader."""
+        """Checks that a message belongs to the subscription: a session may have others from an earlier reader."""
         if topic not in self._topics:
             if not Topic(topic).matches(self._topic):
                 raise SourceError(
@@ -229,7 +229,7 @@ class MqttTransport(RecordTransport):
             self._release(self._acknowledged)
 
     def _release(self, sequence: int) -> None:
-        """Acknowledges messages, in the order in which they came."""
+        """Acknowledges messages in the order of their arrival."""
         self._acknowledged = max(self._acknowledged, sequence)
         while self._unacknowledged and self._unacknowledged[0][0] <= self._acknowledged:
             _, number = self._unacknowledged.popleft()
@@ -237,7 +237,9 @@ class MqttTransport(RecordTransport):
                 self._connection.acknowledge(number)
 
     def check_resumable(self) -> None:
-        """See `Transport.check_resumable`: the broker keeps messages for a reader with an identifier only."""
+        """Checks that the reader has an identifier, for which the broker keeps messages; see
+        `Transport.check_resumable`.
+        """
         if not self._is_named:
             raise UsageError(
                 f"{self.url} cannot be continued: the broker keeps nothing for a reader without an identifier",
@@ -246,19 +248,19 @@ class MqttTransport(RecordTransport):
             )
 
     async def acknowledge(self, position: Checkpoint) -> None:
-        """See `Transport.acknowledge`: the broker forgets the messages up to the position."""
+        """Acknowledges the messages up to the position, which the broker then deletes; see `Transport.acknowledge`."""
         self._release(position.sequence)
 
     # --- writing ---
 
     async def send(self, records: Sequence[Record], key: str) -> None:
-        """See `RecordTransport.send`.
+        """Sends records; see `RecordTransport.send`.
 
-        A batch is sent again as a whole if the connection is lost before all of it is acknowledged: a broker that was
-        restarted may have forgotten what it acknowledged before (Mosquitto writes its database afterwards).
+        A batch is sent again as a whole if the connection is lost before all of it is acknowledged: a restarted broker
+        may have lost acknowledged messages (Mosquitto writes its database afterwards).
 
         Raises:
-            LimitExceeded: a message is larger than the broker takes; none was sent.
+            LimitExceeded: a message is larger than the broker accepts; none was sent.
         """
         if any(each in self._topic for each in _WILDCARDS):
             raise UsageError(
@@ -276,7 +278,7 @@ class MqttTransport(RecordTransport):
                 try:
                     await self._publish(connection, records, packets)
                 except BaseException:
-                    self._connection = None  # replies to what was sent may still come
+                    self._connection = None  # replies to sent messages may still arrive
                     raise
 
     async def _publish(
@@ -339,7 +341,7 @@ def _record(message: MQTTMessage) -> Record:
 
 
 def _microseconds(text: str) -> int | None:
-    """Returns the time that a publisher names; None: it is no time.
+    """Returns the time from a publisher; None: it is not a time.
 
     >>> _microseconds("1970-01-01T00:00:01Z"), _microseconds("now"), _microseconds("2026-01-01")
     (1000000, None, None)
@@ -352,7 +354,7 @@ def _microseconds(text: str) -> int | None:
 
 
 def _topic_of(url: str) -> str:
-    """Returns the topic that a URL names.
+    """Returns the topic of a URL.
 
     >>> _topic_of("mqtt://localhost/rooms/kitchen"), _topic_of("mqtt://localhost//rooms/%23")
     ('rooms/kitchen', '/rooms/#')

@@ -1,6 +1,6 @@
-"""One connection to a NATS server, whose end is an error for all that wait for it. Nothing about messages.
+"""A connection to a NATS server; its end raises an error in all waiters. No messages of RDF here.
 
-The library would connect again by itself, but consumers do not survive the server: `transport.py` begins anew.
+The library could reconnect itself, but consumers do not survive the server: `transport.py` starts again instead.
 https://docs.nats.io/reference/reference-protocols/nats-protocol
 """
 
@@ -34,20 +34,20 @@ OPTIONS: Final = (
     "tls_hostname",
     *TLS_OPTIONS,
 )
-"""Those of `nats.connect` that callers set: credentials and TLS."""
+"""Options of `nats.connect` that callers may set: credentials and TLS."""
 
 IN_FLIGHT: Final = 500
-"""How many messages are on their way before one is acknowledged, or taken."""
+"""The maximal number of messages in flight."""
 
 _REFUSED: Final = ("authorization", "authentication", "permissions violation", "nkeys", "expired")
-"""Words of errors of the server that the same credentials bring again."""
+"""Words in permanent errors of the server about credentials."""
 
 _FILES: Final = {"user_credentials", "nkeys_seed"}
-"""Options that name files, whose libraries have errors of their own."""
+"""Options with paths of files, for which libraries raise other errors."""
 
 _CLOSE_SECONDS: Final = 1.0
 
-_NO_JETSTREAM: Final = (10039, 10076)  # not enabled: for the account, at all
+_NO_JETSTREAM: Final = (10039, 10076)  # not enabled for the account, not enabled for the server
 
 T = TypeVar("T")
 
@@ -56,12 +56,12 @@ class NatsConnection:
     """A connection to a server.
 
     Args:
-        client: connected.
+        client: the connected client.
         server: the URL, without path and query, for errors.
-        settings: how long the server may be silent.
+        settings: the maximal time without data from the server.
 
     Attributes:
-        client: that.
+        client: the client.
         streams: the library's interface to JetStream.
     """
 
@@ -74,7 +74,7 @@ class NatsConnection:
         self._listeners: list[Callable[[], object]] = []
 
     def end(self, failure: SourceError) -> None:
-        """Records that the connection is of no more use, and wakes what waits for it. The first failure counts."""
+        """Records the end of the connection, and wakes its waiters. Only the first failure is stored."""
         if self._failure is None:
             self._failure = failure
             self._ended.set()
@@ -94,10 +94,10 @@ class NatsConnection:
         )
 
     async def run(self, asking: Awaitable[T]) -> T:
-        """Waits for what the server answers, or for the end of the connection.
+        """Waits for the answer of the server, or for the end of the connection.
 
         Raises:
-            SourceError: the server refuses, or the connection has ended.
+            SourceError: the server rejects the request, or the connection has ended.
             SourceTimeout: the server is silent.
         """
         answer = asyncio.ensure_future(asking)
@@ -114,21 +114,21 @@ class NatsConnection:
             await asyncio.gather(answer, ended, return_exceptions=True)
 
     async def inbox(self) -> Inbox:
-        """Subscribes to what the server answers to a subject of its own, and to those below it."""
+        """Subscribes to the server's answers to a unique subject, and to those below it."""
         inbox = Inbox(self, self.client.new_inbox(), self._seconds)
         with self.errors():
             for subject in (inbox.subject, f"{inbox.subject}.*"):
                 await self.client.subscribe(
                     subject,
                     cb=inbox.arrive,
-                    pending_msgs_limit=0,  # none: what is asked for is kept
+                    pending_msgs_limit=0,  # no limit: requested messages are kept
                     pending_bytes_limit=0,
                 )
         return inbox
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Raises the library's errors as those of this package."""
+        """Converts the library's errors to those of this package."""
         try:
             yield
         except NoRespondersError as error:
@@ -141,7 +141,7 @@ class NatsConnection:
             ) from error
         except APIError as error:
             if error.code == 404:
-                raise  # the caller knows what there is not
+                raise  # the caller handles missing resources
             raise SourceError(f"{self._server} refuses: {shown(str(error.description))}") from error
         except TimeoutError as error:
             raise self.failure() if self._failure else self.silent() from error
@@ -170,12 +170,12 @@ class NatsConnection:
 
 
 class Inbox:
-    """What the server sends to a subject, in order.
+    """The messages from the server to a subject, in order.
 
     Args:
-        connection: to the server.
-        subject: that.
-        seconds: how long the server may be silent.
+        connection: the connection to the server.
+        subject: the subject.
+        seconds: the maximal time without data from the server.
     """
 
     def __init__(self, connection: NatsConnection, subject: str, seconds: float) -> None:
@@ -185,7 +185,7 @@ class Inbox:
         connection.at_end(lambda: self._arrived.put_nowait(None))
 
     async def arrive(self, message: Msg) -> None:
-        """Called by the library with each message."""
+        """Receives each message; called by the library."""
         self._arrived.put_nowait(message)
 
     def waiting(self) -> Msg | None:
@@ -218,7 +218,7 @@ class Inbox:
 
 
 def _unconnected(server: str, causes: Sequence[Exception]) -> SourceError:
-    """Returns the error for a connection that was not made: the last failure with a text, or a refusal before it."""
+    """Returns the error for a failed connection attempt: the last failure with a text, or a rejection before it."""
     failures = [failed(server, each) for each in causes if str(each)] or [
         failed(server, causes[-1])
     ]
@@ -242,7 +242,7 @@ def _unreadable(error: BaseException) -> UsageError:
 
 
 def failed(server: str, error: BaseException) -> SourceError:
-    """Returns the error for a connection that failed, or was not made.
+    """Returns the error for a connection that failed, or was not established.
 
     >>> failed("nats://localhost:4222", OSError("Connect call failed")).transient
     True
@@ -272,12 +272,12 @@ async def connected(
     """Connects to the server of a URL, and closes the connection at the end of the block.
 
     Args:
-        url: with the host; its path and query are not for the server.
+        url: the URL with the host; its path and query are not used.
         options: some of `OPTIONS`.
-        settings: how long the server may be silent.
+        settings: the maximal time without data from the server.
 
     Raises:
-        SourceError: it cannot be reached, or refuses.
+        SourceError: the server cannot be reached, or rejects the connection.
         UsageError: certificates or credentials that cannot be read.
     """
     seconds = min(CONNECT_SECONDS, settings.idle_seconds)
@@ -332,6 +332,6 @@ async def connected(
 
 
 async def _close(client: Client) -> None:
-    with suppress(Error, OSError):  # it has ended, or takes nothing any more
+    with suppress(Error, OSError):  # it has ended, or accepts no more data
         async with asyncio.timeout(_CLOSE_SECONDS):
             await client.close()

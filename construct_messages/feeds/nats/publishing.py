@@ -1,7 +1,7 @@
 """Sends records to a stream of NATS JetStream, many at a time, each stored once.
 
-The server does not store a message whose `Nats-Msg-Id` it knows, for as long as the stream's duplicate window. Later,
-the newest message of the subject shows what is stored, as long as there is no other writer.
+Within the stream's duplicate window, the server does not store a message whose `Nats-Msg-Id` it has seen. Later, the
+newest message of the subject shows the stored part, as long as there is no other writer.
 https://docs.nats.io/nats-concepts/jetstream/streams
 """
 
@@ -41,7 +41,7 @@ class _Error(msgspec.Struct):
 
 
 class _Reply(msgspec.Struct):
-    """What the server answers to a message; without an error, it was stored, or was there."""
+    """The server's answer to a message; without an error, it was stored, possibly before."""
 
     error: _Error | None = None
 
@@ -50,12 +50,12 @@ class Publisher:
     """Sends records over one connection.
 
     Args:
-        connection: to the server.
-        url: of the stream, for errors.
-        stream: its name.
-        subject: of the messages.
-        most: how many bytes a message may have, with its headers.
-        inbox: for the replies of the server.
+        connection: the connection to the server.
+        url: the URL of the stream, for errors.
+        stream: the name of the stream.
+        subject: the subject of the messages.
+        most: the maximal size of a message with its headers, in bytes.
+        inbox: the inbox for replies of the server.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Publisher:
         self._is_first = True
 
     async def publish(self, records: Sequence[Record]) -> None:
-        """Sends records until each is acknowledged. After an error, the publisher is of no more use.
+        """Sends records until each is acknowledged. After an error, the publisher must not be used again.
 
         Raises:
-            LimitExceeded: one is too large; none was sent.
-            SourceError: the server refuses, or the connection has ended.
+            LimitExceeded: a record is too large; none was sent.
+            SourceError: the server rejects a record, or the connection has ended.
         """
         named: object = None
         common: dict[str, str] = {}
@@ -105,7 +105,7 @@ class Publisher:
         )
 
     async def _known(self, records: Sequence[Record]) -> int:
-        """Returns how many of a batch the stream has, if nothing was written after them."""
+        """Returns the number of records of a batch in the stream, if there are no later ones."""
         streams = self._connection.streams
         try:
             last = await self._connection.run(streams.get_last_msg(self._stream, self._subject))
@@ -115,9 +115,9 @@ class Publisher:
         return next((n for n, record in enumerate(records, 1) if record.key == key), 0)
 
     async def _send(self, records: Sequence[Record], headers: Sequence[dict[str, str]]) -> None:
-        """Sends records, of which `IN_FLIGHT` are not acknowledged yet.
+        """Sends records, with up to `IN_FLIGHT` unacknowledged ones.
 
-        The library's own `publish_async` does not tell the sender that the server refused a message.
+        The library's own `publish_async` does not report rejected messages to the sender.
         """
         inbox, publish = self._inbox, self._connection.client.publish
         sent = acknowledged = 0
@@ -135,7 +135,7 @@ class Publisher:
                 answer = inbox.waiting()
 
     def _check_reply(self, reply: Msg) -> None:
-        """Makes sure that a reply acknowledges a message."""
+        """Checks that a reply acknowledges a message."""
         if (reply.headers or {}).get("Status") == _NO_RESPONDERS:
             raise SourceError(
                 f"no stream takes messages of the subject {self._subject}",
@@ -179,17 +179,17 @@ async def publisher(
     *,
     create: bool,
 ) -> Publisher:
-    """Returns what sends records to a stream.
+    """Returns the publisher of records to a stream.
 
     Args:
-        connection: to the server.
-        url: of the stream, for errors.
-        stream: its name.
-        subject: of the messages; None: the only one that the stream has, or its name if it is created.
+        connection: the connection to the server.
+        url: the URL of the stream, for errors.
+        stream: the name of the stream.
+        subject: the subject of the messages; None: the only one of the stream, or its name if it is created.
         create: whether to create the stream if it does not exist, in files.
 
     Raises:
-        SourceError: there is no such stream, or it is not known which subject messages have.
+        SourceError: the stream does not exist, or the subject of messages is unknown.
     """
     streams = connection.streams
     try:

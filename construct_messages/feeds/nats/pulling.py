@@ -1,4 +1,4 @@
-"""The messages of a consumer of a stream, pulled in batches, of which one is always on its way.
+"""Pulls the messages of a consumer of a stream in batches, one of which is always in flight.
 
 https://docs.nats.io/nats-concepts/jetstream/consumers: requests for messages, and the statuses that answer them.
 """
@@ -14,7 +14,7 @@ from nats.aio.msg import Msg
 from construct_messages.errors import SourceError, shown
 from construct_messages.feeds.nats.connection import IN_FLIGHT, NatsConnection
 
-_BYTES: Final = 32 << 20  # of a batch
+_BYTES: Final = 32 << 20  # the maximal size of a batch
 _NANOSECONDS: Final = 1_000_000_000
 _HEARTBEATS: Final = 4  # while the server may be silent
 _HEARTBEAT, _EXPIRED = "100", "408"
@@ -23,13 +23,13 @@ _HEARTBEAT, _EXPIRED = "100", "408"
 async def pulled(
     connection: NatsConnection, stream: str, consumer: str, idle_seconds: float
 ) -> AsyncGenerator[list[Msg]]:
-    """The messages of a consumer, without end: as many together as have come, at least one.
+    """Yields the messages of a consumer endlessly: all received ones together, at least one.
 
     Args:
-        connection: to the server.
+        connection: the connection to the server.
         stream: the name of the stream.
-        consumer: that of the consumer, which needs no acknowledgements.
-        idle_seconds: how long the server may be silent.
+        consumer: the name of the consumer, which needs no acknowledgements.
+        idle_seconds: the maximal time without data from the server.
 
     Raises:
         SourceError: the consumer or the connection has ended (`transient`).
@@ -64,7 +64,7 @@ async def pulled(
             continue
         headers = message.headers or {}
         status = headers.get("Status")
-        if status == _EXPIRED:  # the header has how many of its messages did not come
+        if status == _EXPIRED:  # the header has the number of missing messages
             wanted -= int(headers.get("Nats-Pending-Messages", wanted))
         elif status != _HEARTBEAT:
             raise SourceError(

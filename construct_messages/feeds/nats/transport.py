@@ -33,7 +33,7 @@ _STREAM: Final = re.compile(r"[^\s.*>/\\]+")
 _SUBJECT: Final = re.compile(r"[^\s.]+(\.[^\s.]+)*")
 _KNOWN: Final = {name.lower() for name in (*TYPE_HEADERS, KEY, "Nats-Expected-Stream")}
 _INACTIVE_SECONDS: Final = 300.0
-"""After which the server removes a consumer without requests."""
+"""The seconds after which the server removes a consumer without requests."""
 
 T = TypeVar("T")
 
@@ -54,12 +54,12 @@ class NatsTransport(RecordTransport):
         super().__init__(url, settings)
         self._options = option_values(settings, OPTIONS)
         self._stream, self._subject = _named(url)
-        self._reached: Checkpoint | None = None  # after what was yielded
+        self._reached: Checkpoint | None = None  # the position after the yielded records
         self._passed = 0  # the sequence of `position`
         self._end = 0
         self._writer: Publisher | None = None
         self._behind: int | None = None
-        self._left = 0  # of what was yielded, how many were not passed by
+        self._left = 0  # yielded records that were not passed by
         self._writing = AsyncExitStack()  # its connection
 
     @property
@@ -69,27 +69,27 @@ class NatsTransport(RecordTransport):
         return None if reached is None else Checkpoint(self._passed, identity=reached.identity)
 
     def pass_by(self, record: Record) -> None:
-        """See `RecordTransport.pass_by`."""
+        """Advances the position; see `RecordTransport.pass_by`."""
         self._passed = record.sequence
         self._left -= 1
 
     @property
     def behind(self) -> int | None:
-        """See `Transport.behind`: as the server said with the last message."""
+        """See `Transport.behind`: the number that the server sent with the last message."""
         return None if self._behind is None else self._behind + self._left
 
     async def aclose(self) -> None:
-        """See `Transport.aclose`."""
+        """Closes the connections; see `Transport.aclose`."""
         await self._writing.aclose()
 
     # --- reading ---
 
     async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
-        """See `RecordTransport.records`.
+        """Yields the records; see `RecordTransport.records`.
 
         Raises:
             UsageError: `last` messages of some subjects of a stream.
-            SourceError: also for a stream that does not exist, or was replaced (410).
+            SourceError: also if the stream does not exist, or was replaced (410).
         """
         if start.checkpoint is not None:
             start.checkpoint.check()
@@ -126,7 +126,7 @@ class NatsTransport(RecordTransport):
         return connected(self.url, self._options, self.settings)
 
     async def _begin(self, connection: NatsConnection, start: Start) -> Checkpoint:
-        """Returns the position before the first element that is wanted."""
+        """Returns the position before the first requested element."""
         info = await self._info(connection)
         first, last = info.state.first_seq or 1, info.state.last_seq
         if start.checkpoint is not None:
@@ -148,7 +148,7 @@ class NatsTransport(RecordTransport):
         return position
 
     async def _last(self, connection: NatsConnection) -> int:
-        """Returns the sequence of the newest message that is wanted."""
+        """Returns the sequence of the newest requested message."""
         if self._subject is None:
             return (await self._info(connection)).state.last_seq
         try:
@@ -160,7 +160,7 @@ class NatsTransport(RecordTransport):
         return newest.seq or 0
 
     async def _connection(self, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
-        """The records of one connection, after what was yielded before."""
+        """Yields the records of one connection, after those that were yielded before."""
         async with self._connected() as connection:
             self._check(self._known, await self._info(connection), self._at + 1)
             consumer = await self._consumer(
@@ -180,7 +180,7 @@ class NatsTransport(RecordTransport):
                         last = records[-1].sequence if records else self._at
                         is_missing = sequence > last + 1 and self._subject is None
                         is_lost = metadata.sequence.consumer != count
-                        if records and (is_missing or is_lost):  # what comes before the error
+                        if records and (is_missing or is_lost):  # records before the error
                             yield self._reach(records, pending)
                             records = []
                         if is_lost:
@@ -200,20 +200,20 @@ class NatsTransport(RecordTransport):
                     yield self._reach(records, pending)
 
     def _reach(self, records: Sequence[Record], pending: int) -> Sequence[Record]:
-        """Notes that records are yielded, after which there are others."""
+        """Updates the position after yielding records that others follow."""
         self._reached = Checkpoint(records[-1].sequence, identity=self._known.identity)
         self._behind, self._left = pending, len(records)
         return records
 
     def _check(self, position: Checkpoint, info: api.StreamInfo, next: int) -> None:
-        """Makes sure that a stream is the one that was read before, and has what comes after a position.
+        """Checks that a stream is the one that was read before, and has the messages after a position.
 
-        Messages that were deleted one by one are not missed, those that retention removed are.
+        Messages that were deleted individually do not count as missing; messages that retention removed do.
 
         Args:
-            position: the one.
-            info: what the server knows of the stream now.
-            next: the sequence of the next message, as far as it is known.
+            position: the position.
+            info: the current description of the stream by the server.
+            next: the sequence of the next message, if it is known.
         """
         if position.identity and position.identity != _identity(info):
             raise SourceError(
@@ -263,10 +263,10 @@ class NatsTransport(RecordTransport):
     # --- writing ---
 
     async def send(self, records: Sequence[Record], key: str) -> None:  # noqa: ARG002 - each record has its own
-        """See `RecordTransport.send`: a message is stored once, see `publishing.py`.
+        """Sends records, each stored once (`publishing.py`); see `RecordTransport.send`.
 
         Raises:
-            LimitExceeded: a message is larger than the server or the stream takes; none was sent.
+            LimitExceeded: a message is larger than the server or the stream accepts; none was sent.
         """
         async for attempt in attempts_of(self.settings):
             with attempt:
@@ -274,7 +274,7 @@ class NatsTransport(RecordTransport):
                 try:
                     await publisher.publish(records)
                 except BaseException:
-                    self._writer = None  # replies to what was sent may still come
+                    self._writer = None  # replies to sent messages may still arrive
                     raise
 
     async def _publisher(self) -> Publisher:
@@ -308,7 +308,7 @@ def _identity(info: api.StreamInfo) -> str:
 
 
 def _named(url: str) -> tuple[str, str | None]:
-    """Returns the stream and the subject that a URL names.
+    """Returns the stream and the subject of a URL.
 
     >>> _named("nats://localhost/rooms"), _named("nats://localhost/rooms?subject=rooms.*")
     (('rooms', None), ('rooms', 'rooms.*'))

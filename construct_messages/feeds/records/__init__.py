@@ -1,1 +1,1 @@
-"""What the transports of brokers share: a record is one message, read and written as a document."""
+"""Shared by the transports of brokers: a record is one message, read and written as a document."""

@@ -1,4 +1,4 @@
-"""Places of records that are no message: a file of JSON lines, or another topic of a broker."""
+"""Destinations of records that are not messages: a file of JSON lines, or another topic of a broker."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from construct_messages.net.wire import Header
 
 
 class DeadLetterFile:
-    """A file with a line of JSON for each record, which is on disk before the next one is read.
+    """A file with a line of JSON per record, which is stored durably before the next one is read.
 
     Args:
-        path: of the file, which grows.
+        path: the path of the file, to which lines are appended.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
 
     async def put(self, record: Record, source: str, reason: str) -> None:
-        """See `DeadLetters.put`. The value is base64 (RFC 4648, section 4)."""
+        """Appends a record, with its value in base64 (RFC 4648, section 4); see `DeadLetters.put`."""
         letter = {
             "source": source,
             "sequence": record.sequence,
@@ -58,7 +58,7 @@ class DeadLetterFile:
 
 
 class DeadLetterTopic:
-    """Another topic of a broker, which gets each record as it came, with its source and the reason as headers.
+    """Another topic of a broker, which gets each record unchanged, with its source and the reason as headers.
 
     Args:
         opening: opens the transport of the topic; called for each record.
@@ -68,7 +68,7 @@ class DeadLetterTopic:
         self._opening = opening
 
     async def put(self, record: Record, source: str, reason: str) -> None:
-        """See `DeadLetters.put`.
+        """Sends a record to the topic; see `DeadLetters.put`.
 
         Raises:
             UsageError: the transport has no records.

@@ -1,7 +1,7 @@
-"""Notices messages of a publisher that a broker dropped, by the numbers in the keys of records. No I/O.
+"""Detects messages of a publisher that a broker dropped, by the numbers in the keys of records. No I/O.
 
-Brokers of MQTT drop what a slow reader has not taken. The reader cannot see that, since packets have no sequences.
-`RecordTransport.write` numbers the records of a publisher without gaps.
+Brokers of MQTT drop messages that a slow reader has not received. The reader cannot see that, since packets have no
+sequences. `RecordTransport.write` numbers the records of a publisher without gaps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PUBLISHERS: Final = 1000
 
 
 def numbered_key(key: str) -> tuple[str, int] | None:
-    """Returns the publisher of a record and its number, from its key; None: it is of another form.
+    """Returns the publisher of a record and its number, from its key; None: the key has another form.
 
     >>> numbered_key("a1-1001-3"), numbered_key("a1")
     (('a1', 1003), None)
@@ -32,7 +32,7 @@ class Gaps:
     """The last number of each publisher.
 
     Args:
-        url: what is read.
+        url: the URL of the topic.
     """
 
     def __init__(self, url: str) -> None:
@@ -40,10 +40,10 @@ class Gaps:
         self._last: OrderedDict[str, int] = OrderedDict()
 
     def check(self, key: str) -> None:
-        """Takes the key of the next record.
+        """Checks the key of the next record.
 
         Raises:
-            SourceError: messages of its publisher are missing before it (410). The next call goes on after them.
+            SourceError: messages of its publisher are missing before it (410). The next call continues after them.
         """
         if (found := numbered_key(key)) is None:
             return

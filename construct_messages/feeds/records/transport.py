@@ -1,4 +1,5 @@
-"""The transport whose records are one message each: decodes and encodes them, whatever the broker. No connection here.
+"""The base of transports whose records are one message each: decodes and encodes them, for any broker. No connection
+here.
 
 RDF Messages, section 3: the type of a message comes from its record, or else from the settings.
 """
@@ -29,7 +30,7 @@ _READERS: Final = 32  # a header can name any number of types, all of one format
 
 
 def _parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """The records in parts of a size that caches of processors hold: to look at more at once takes longer."""
+    """Yields the records in parts that fit into processor caches, which is faster than processing more together."""
     size = sum([len(record.value) for record in records])
     if size <= _PART_BYTES:
         return iter((records,) if records else ())
@@ -38,18 +39,18 @@ def _parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
 
 
 class RecordTransport(Transport):
-    """A transport of a broker. A class of it reads records and sends them.
+    """A transport of a broker; its subclasses read and send records.
 
     Args:
-        url: of the topic; it is the stream of the elements, and the base of relative IRIs.
+        url: the URL of the topic, which is also the stream of the elements, and the base of relative IRIs.
         settings: see `Settings`.
 
     Attributes:
-        url, settings: those.
-        content_type: the media type of the records that are written.
+        url, settings: the arguments.
+        content_type: the media type of written records.
 
     Raises:
-        UsageError: `settings.media_type` is of no format.
+        UsageError: `settings.media_type` is not that of a format.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -64,10 +65,10 @@ class RecordTransport(Transport):
 
     @abstractmethod
     def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
-        """The records from a position on, see `Transport.read`: as many together as have come.
+        """Yields the records from a position on, all received ones together; see `Transport.read`.
 
-        Yields none first, once it is known where to start. `pass_by` is called for each of those that were yielded
-        before the next ones are asked for.
+        Yields an empty sequence first, once the start position is known. `pass_by` is called for each yielded record
+        before the next ones are requested.
         """
 
     @abstractmethod
@@ -79,18 +80,19 @@ class RecordTransport(Transport):
         """Sends records until the broker has acknowledged all of them.
 
         Args:
-            records: at least one. Their keys are different in the stream, and the same each time that they are sent.
-            key: the same each time that they are sent.
+            records: the records, at least one. Their keys are unique in the stream, and the same each time that they
+                are sent.
+            key: the key of the batch, the same each time that it is sent.
 
         Raises:
-            SourceError: the broker refuses, or cannot be reached.
+            SourceError: the broker rejects a record, or cannot be reached.
         """
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """See `Transport.read`. Records that are no message go to `settings.dead_letters`.
+        """Yields the elements; see `Transport.read`. Records that are not messages go to `settings.dead_letters`.
 
         Raises:
-            SourceError: also for a record without a media type, or with one that is not read.
+            SourceError: also for a record without a media type, or with an unsupported one.
         """
         async with aclosing(self.records(start, follow=follow)) as batches:
             async for batch in batches:
@@ -109,7 +111,7 @@ class RecordTransport(Transport):
                             yield received(self.url, record.sequence, message, record.microseconds)
 
     def _elements_of(self, records: Sequence[Record]) -> Sequence[Element]:
-        """The elements of records whose values are lines; none: they have to be read one by one."""
+        """Returns the elements of records whose values are lines; empty: they must be read one by one."""
         lines = self._lines_of(records)
         if lines is None:
             return ()
@@ -121,7 +123,7 @@ class RecordTransport(Transport):
         )
 
     def _lines_of(self, records: Sequence[Record]) -> Sequence[bytes] | None:
-        """The lines of the messages that records are; None: they have to be read one by one."""
+        """Returns the lines of the messages of records; None: they must be read one by one."""
         named = {record.content_type for record in records}
         content_type = named.pop() or self.settings.media_type
         if content_type is None or named:
@@ -133,7 +135,7 @@ class RecordTransport(Transport):
         return reader.lines([record.value for record in records])
 
     async def _message(self, record: Record) -> Message | None:
-        """Returns the message that a record is; None: it is none, and was stored as a dead letter."""
+        """Returns the message of a record; None: it is not a message, and was stored as a dead letter."""
         try:
             return self.message_in(record)
         except (LogError, LimitExceeded, SourceError) as error:
@@ -143,26 +145,26 @@ class RecordTransport(Transport):
             return None
 
     async def write(self, batch: Sequence[Message], key: str) -> None:
-        """See `Transport.write`: each message is a record, whose key is that of the batch and its number in it."""
+        """Sends each message as a record, with the key of the batch and its number as the key; see
+        `Transport.write`.
+        """
         values = list(map(_lines_of if self.writes_lines else self._write, batch))
         await self.send(records_of(values, self.content_type, key), key)
 
     @property
     def writes_lines(self) -> bool:
         """See `Transport.writes_lines`."""
-        return (
-            self._lines
-        )  # N-Quads has all that messages can have, so that there is nothing to check
+        return self._lines  # N-Quads can represent every message, so no check is necessary
 
     def message_in(self, record: Record) -> Message:
-        """Returns the message that a record is.
+        """Returns the message of a record.
 
         Raises:
-            SourceError: its media type is not known.
+            SourceError: its media type is unknown.
             LogError, LimitExceeded: it is malformed, or too large.
         """
         if not record.value:
-            return Message()  # in every format
+            return Message()  # unlimited in every format
         content_type = record.content_type or self.settings.media_type
         if content_type is None:
             raise SourceError(

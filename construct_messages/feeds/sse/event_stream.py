@@ -1,4 +1,4 @@
-"""Reads server-sent events: bytes in, events out. No I/O, and nothing about what events hold.
+"""Reads server-sent events from bytes, independently of their content. No I/O.
 
 WHATWG HTML, section 9.2.6 (interpreting an event stream).
 """
@@ -19,8 +19,8 @@ class Event(NamedTuple):
     """One event.
 
     Args:
-        type: its name; `message` where it has none.
-        id: the last one, of this event or an earlier one; empty: none yet.
+        type: its name; `message` if it has none.
+        id: the last id, of this event or an earlier one; empty: none yet.
         data: its lines, joined by LF, as bytes: the reader checks whether they are UTF-8.
     """
 
@@ -35,10 +35,10 @@ class EventParser:
     The text after the last blank line is not an event, so the end needs no call.
 
     Args:
-        most: how many bytes an event may have.
+        most: the maximal size of an event, in bytes.
 
     Attributes:
-        retry: how many milliseconds a client is to wait before it connects again; None: the server has not sent any.
+        retry: the time before reconnecting, in milliseconds; None: the server has not sent it.
 
     >>> parser = EventParser(1000)
     >>> list(parser.feed(b"event: rdf-message\nid: 7\ndata: a\nda")), list(parser.feed(b"ta: b\n\n"))
@@ -47,22 +47,22 @@ class EventParser:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._parts: list[bytes] = []  # of a line that has not ended
-        self._held = 0  # bytes of the event that has not ended
+        self._parts: list[bytes] = []  # of an incomplete line
+        self._held = 0  # the size of the incomplete event, in bytes
         self._first, self._ended_by_cr = True, False
         self._type, self._id = "", ""
         self._data: list[bytes] = []
         self.retry: int | None = None
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """The events that are complete now.
+        """Returns the events that are complete now.
 
         Raises:
-            LimitExceeded: an event that is too large.
+            LimitExceeded: an event is too large.
         """
         if not data:
             return
-        if self._ended_by_cr and data.startswith(b"\n"):  # of CR LF, in two chunks
+        if self._ended_by_cr and data.startswith(b"\n"):  # the LF of a CR LF in two chunks
             data = data[1:]
             self._ended_by_cr = False
             if not data:
@@ -86,7 +86,7 @@ class EventParser:
 
     def _check(self, more: int) -> None:
         self._held += more
-        # a line that came in parts is counted twice, which a bound of size may do
+        # a line that arrives in parts is counted twice, which is acceptable for a limit
         if self._held > 2 * self._most:
             raise LimitExceeded(
                 f"an event has more than {self._most} bytes", hint="raise message_bytes"

@@ -21,7 +21,7 @@ from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 
 _PAUSES: Final = (0.1, 60.0)
-"""The least and the most seconds that a server may ask a client to wait."""
+"""The minimal and maximal seconds before reconnecting that a server may set."""
 
 
 class EventsTransport(ConnectedTransport):
@@ -31,7 +31,7 @@ class EventsTransport(ConnectedTransport):
     counts = False
 
     async def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
-        """See `ConnectedTransport.connection`.
+        """Yields the elements of one connection; see `ConnectedTransport.connection`.
 
         Raises:
             SourceError: also for a format that events cannot carry.
@@ -58,7 +58,7 @@ class EventsTransport(ConnectedTransport):
                     sequence = int(event.id) if is_number else last + 1
                     if is_number and state.sequence is not None:
                         if sequence <= last:
-                            continue  # it came before
+                            continue  # it was already read
                         if numbered:
                             check_next(without_query(url), last, sequence)
                     element = received(stream, sequence, reader.read(event.data, sequence))
@@ -69,19 +69,19 @@ class EventsTransport(ConnectedTransport):
                     state.retry_seconds = min(max(parser.retry / 1000, _PAUSES[0]), _PAUSES[1])
 
     def _reader(self, response: aiohttp.ClientResponse, url: str) -> DocumentReader:
-        """Returns the reader of what the events hold."""
+        """Returns the reader of the data of events."""
         if response.content_type != EVENT_STREAM:
             raise SourceError(
                 f"{without_query(url)} answers with {shown(response.content_type)}, and not {EVENT_STREAM}"
             )
-        said = response.headers.get(Header.CONTENT_TYPE)
-        if said is None:
+        content_type = response.headers.get(Header.CONTENT_TYPE)
+        if content_type is None:
             raise SourceError(
                 f"{without_query(url)} does not declare the format of its events:  {Header.CONTENT_TYPE} is missing",
                 hint="check that it is a stream of RDF Messages",
             )
         context = link(response, CONTEXT_RELATION)
-        reader = reader_of(said, self._settings, base=without_query(url), context=context)
+        reader = reader_of(content_type, self._settings, base=without_query(url), context=context)
         if reader.format.binary:
             raise SourceError(
                 f"{without_query(url)} sends {reader.format.name}, which is binary, as server-sent events",

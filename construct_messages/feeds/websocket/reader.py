@@ -1,4 +1,4 @@
-"""The elements that a WebSocket pushes, one a frame. RDF Messages, section 3 (WebSocket); RFC 6455."""
+"""Reads the elements that a WebSocket pushes, one per frame. RDF Messages, section 3 (WebSocket); RFC 6455."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from construct_messages.net.wire import SUBPROTOCOLS, Property, refused_status
 from construct_messages.streams import Element
 
 _ENDS: Final = frozenset((aiohttp.WSCloseCode.OK, aiohttp.WSCloseCode.GOING_AWAY, 1012, 1013))
-"""Close codes after which a client may come back (RFC 6455, section 7.4; 1012 and 1013 as registered)."""
+"""Close codes after which a client may reconnect (RFC 6455, section 7.4; 1012 and 1013 as registered)."""
 _REFUSED: Final = frozenset((1002, 1003, 1007, 1008, 1009, 1010))
-"""Close codes that the same client would get again."""
+"""Close codes that the same client would receive again."""
 
 
 class WebSocketTransport(ConnectedTransport):
@@ -28,7 +28,7 @@ class WebSocketTransport(ConnectedTransport):
     endpoint = Property.SOCKET
 
     async def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
-        """See `ConnectedTransport.connection`.
+        """Yields the elements of one connection; see `ConnectedTransport.connection`.
 
         Raises:
             SourceError: also if the server closes the socket with an error.
@@ -55,12 +55,12 @@ class WebSocketTransport(ConnectedTransport):
 
 
 def _check_close(url: str, code: int | None, reason: str) -> None:
-    """Raises the error of a close code, unless it is an end after which a client may connect again."""
+    """Raises the error of a close code, unless a client may reconnect after it."""
     if code in _ENDS:
         return
     if (status := refused_status(code)) is not None:
         raise refusal(url, status, json.dumps({"detail": reason}).encode() if reason else b"")
-    said = f": {shown(reason)}" if reason else ""
+    detail = f": {shown(reason)}" if reason else ""
     raise SourceError(
-        f"{without_query(url)} was closed with code {code}{said}", transient=code not in _REFUSED
+        f"{without_query(url)} was closed with code {code}{detail}", transient=code not in _REFUSED
     )

@@ -1,7 +1,8 @@
-"""Files of Parquet and Arrow in, messages out: of the layouts `quads` and `nested`, with terms as values or N-Triples.
+"""Reads messages from files of Parquet and Arrow, in the layouts `quads` and `nested`, with terms as values or
+N-Triples.
 
-The columns decide the layout, so that files which other programs have written, or changed, are read as well. Such files
-are read from their end: what comes is kept in a temporary file until it is whole.
+The columns decide the layout, so files that other programs have written or changed are read as well. Such files are
+read from their end, so their bytes are kept in a temporary file until it is complete.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class ColumnsDecoder:
         options: see `DecoderOptions`.
 
     Attributes:
-        options: the layout of the file; None: it has not been read.
+        options: the layout of the file; None: it was not read yet.
     """
 
     def __init__(self, format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
@@ -64,11 +65,11 @@ class ColumnsDecoder:
 
     @property
     def prefixes(self) -> Mapping[str, str]:
-        """None: columns have no prefixes."""
+        """Always None: columns have no prefixes."""
         return MappingProxyType({})
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns nothing: a file is read when it is whole."""
+        """Returns nothing: a file is read when it is complete."""
         self._file.write(data)
         return iter(())
 
@@ -76,8 +77,8 @@ class ColumnsDecoder:
         """Yields the messages of the file.
 
         Raises:
-            LogError: no such file, other columns, a value that is no term, or a message that is in several places.
-            LimitExceeded: a message that is too large.
+            LogError: not such a file, other columns, a value that is not a term, or a message with separated rows.
+            LimitExceeded: a message is too large.
         """
         with self._file:
             self._file.seek(0)
@@ -87,7 +88,7 @@ class ColumnsDecoder:
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _grouped(self) -> Iterator[tuple[int, list[_Row]]]:
-        """The number and the quads of each message."""
+        """Yields the number and the quads of each message."""
         held: tuple[int, list[_Row]] | None = None
         for batch in self._batches():
             numbers = batch.column(0).to_pylist()
@@ -117,7 +118,7 @@ class ColumnsDecoder:
             yield held
 
     def _begin(self, number: int | None) -> None:
-        """Counts a message, whose number is after that of the one before."""
+        """Counts a message, whose number must be larger than the previous one."""
         self._number += 1
         if number is None or number < 1:
             raise self._error(
@@ -130,7 +131,7 @@ class ColumnsDecoder:
         self._last = number
 
     def _batches(self) -> Iterator[Any]:
-        """The record batches, with the columns in order."""
+        """Yields the record batches, with the columns in order."""
         pa = arrow()
         try:
             if self._format is PARQUET:
@@ -158,7 +159,7 @@ class ColumnsDecoder:
             yield reader.get_batch(index)
 
     def _names(self, schema: Any) -> list[str]:
-        """The columns to read, which decide the layout."""
+        """Returns the columns to read, which decide the layout."""
         pa = arrow()
         names = set(schema.names)
         layout, parts = "quads", names
@@ -228,7 +229,7 @@ class ColumnsDecoder:
         assert subject is not None
         assert predicate is not None
         assert object is not None
-        triple(subject, predicate, object)  # for its checks
+        triple(subject, predicate, object)  # checks the term
         if graph is not None and graph.startswith(('"', "<<(")):
             raise TermError(f"{graph} cannot be the name of a graph")
         return Quad(subject, predicate, object, graph)

@@ -1,4 +1,4 @@
-"""Messages, or the solutions of a query, in; a file of Parquet, Arrow or CSV out."""
+"""Writes messages, or the solutions of a query, to a file of Parquet, Arrow or CSV."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from construct_messages.template import Template
 
 
 class ColumnsEncoder:
-    """Writes a file of columns; see `Encoder`. Bytes come a row group at a time.
+    """Writes a file of columns, one row group at a time; see `Encoder`.
 
     Args:
         format: Parquet, Arrow or CSV.
@@ -26,7 +26,7 @@ class ColumnsEncoder:
         options: see `EncoderOptions`.
 
     Raises:
-        UsageError: a layout that is not possible here, or options that the format does not have.
+        UsageError: a layout that is not possible here, or options of another format.
 
     >>> from construct_messages.columns.options import ColumnOptions
     >>> encoder = ColumnsEncoder(CSV, CSV.own, EncoderOptions(own=ColumnOptions(raw=True)))
@@ -57,7 +57,7 @@ class ColumnsEncoder:
             )
 
     def start(self) -> bytes:
-        """Nothing: a file begins with its first batch."""
+        """Returns nothing: a file begins with its first batch."""
         return b""
 
     def encode(self, message: Message) -> bytes:
@@ -112,15 +112,15 @@ class _ByTemplate:
     """Encodes batches of a template's solutions; see `TemplateEncoder`.
 
     Args:
-        encoder: of the file.
-        template: of the solutions.
+        encoder: the encoder of the file.
+        template: the template of the solutions.
     """
 
     def __init__(self, encoder: ColumnsEncoder, template: Template) -> None:
         self._encoder, self._template = encoder, template
 
     def encode(self, solutions: Solutions, first: int) -> EncodedMessages:
-        """Encodes a batch: what it completes is one piece, as messages have no bytes of their own."""
+        """Encodes a batch as one piece, because messages do not have separate bytes."""
         return EncodedMessages([self._encoder.encode_solutions(self._template, solutions, first)])
 
 

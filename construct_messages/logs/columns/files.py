@@ -1,4 +1,4 @@
-"""Record batches in, the bytes of a file out: Parquet, the file format of Arrow's IPC, and CSV.
+"""Writes record batches as the bytes of a file: Parquet, the file format of Arrow's IPC, and CSV.
 
 Parquet: https://parquet.apache.org/docs/file-format/. Arrow: https://arrow.apache.org/docs/format/Columnar.html.
 CSV: RFC 4180, with a header line, and lines that end in CRLF. No messages and no solutions here.
@@ -15,7 +15,7 @@ from construct_messages.formats import CSV, PARQUET, Format
 
 
 class BatchWriter(Protocol):
-    """Writes one file; what it has not returned yet is not lost."""
+    """Writes one file; bytes that it has not returned yet follow later."""
 
     def write(self, batch: Any) -> bytes:
         """Returns the bytes that a record batch adds; the first one determines the schema."""
@@ -32,7 +32,7 @@ def writer_for(format: Format) -> BatchWriter:
 
 
 class _Sink:
-    """A file whose bytes are taken as they come."""
+    """A file whose bytes are taken while they are written."""
 
     closed = False
 
@@ -44,10 +44,10 @@ class _Sink:
         return len(self._parts[-1])
 
     def flush(self) -> None:
-        """Does nothing: nothing is held back."""
+        """Does nothing: no bytes are held back."""
 
     def close(self) -> None:
-        """Does nothing: what is not taken yet stays."""
+        """Does nothing: bytes that were not taken yet stay."""
 
     def take(self) -> bytes:
         taken, self._parts = b"".join(self._parts), []
@@ -74,7 +74,7 @@ class _Binary:
         return self._sink.take()
 
     def finish(self) -> bytes:
-        assert self._writer is not None  # a batch without rows at least is written
+        assert self._writer is not None  # at least a batch without rows is written
         self._writer.close()
         return self._sink.take()
 

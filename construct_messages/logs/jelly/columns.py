@@ -1,4 +1,4 @@
-"""Checks whole columns of a batch, and makes rows of literals a column at a time."""
+"""Checks whole columns of a batch, and writes rows of literals a column at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Literals(NamedTuple):
     kind: bytes
 
     def value(self, number: int) -> bytes:
-        """The RdfLiteral of a solution, after its length."""
+        """Returns the RdfLiteral of a solution, after its length."""
         return delimited(b"\x0a" + delimited(self.lexical[number]) + self.kind)
 
 
@@ -36,21 +36,23 @@ class Batch:
 
     def __init__(self, solutions: Solutions) -> None:
         self._columns = solutions.utf8
-        # no term contains a line break: so one search shows whether any begins or ends in some way
+        # terms do not contain line breaks, so one search shows whether any has some beginning or end
         self._joined = [b"\n%b\n" % b"\n".join(column) for column in self._columns]
 
     def __len__(self) -> int:
         return len(self._columns[0])
 
     def has_all(self, index: int, forbidden: Sequence[str]) -> bool:
-        """Whether a variable is bound in all solutions, to terms with none of the forbidden beginnings."""
+        """Returns whether a variable is bound in all solutions, to terms without the forbidden beginnings."""
         joined = self._joined[index]
         return b"\n\n" not in joined and not any(
             b"\n" + start.encode() in joined for start in forbidden
         )
 
     def literals(self, index: int, suffixes: Mapping[str, bytes]) -> Literals | None:
-        """The literals of a column; None: it has other terms, literals of several or unknown kinds, or escapes."""
+        """Returns the literals of a column; None: it has other terms, literals of several or unknown kinds, or
+        escapes.
+        """
         column, joined = self._columns[index], self._joined[index]
         suffix = column[0][column[0].rfind(b'"') :]
         kind = suffixes.get(suffix[1:].decode()) if suffix.startswith(b'"') else None
@@ -65,11 +67,11 @@ class Batch:
         return Literals(lexical, kind) if len(lexical) == len(column) else None
 
     def has(self, index: int, term: Term) -> bool:
-        """Whether a variable has this value in any solution."""
+        """Returns whether a variable has this value in any solution."""
         return term.encode() in self._columns[index]
 
     def have_same(self, one: int, other: int) -> bool:
-        """Whether two variables have the same value in any solution."""
+        """Returns whether two variables have the same value in any solution."""
         return any(map(eq, self._columns[one], self._columns[other]))
 
 
@@ -77,9 +79,9 @@ class LiteralHeads(dict[int, bytes]):
     """The bytes before the lexical form, in rows that end with a literal, by the length of the form.
 
     Args:
-        kind: of the row.
-        body: of the row, up to its object.
-        rest: how many bytes the literal has after its lexical form.
+        kind: the kind of the row.
+        body: the body of the row, up to its object.
+        rest: the number of bytes of the literal after its lexical form.
 
     >>> LiteralHeads(b"\\x12", b"", 0)[1].hex()
     '0a0712055a030a01'

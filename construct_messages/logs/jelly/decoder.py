@@ -1,7 +1,7 @@
 """Reads Jelly logs: finds the frames in chunks of bytes of any size, and adds positions to errors.
 
-Jelly 1.1, "Delimited variant of Jelly" and how it differs from a single frame; RDF Messages section 3: a frame is a
-message, and its blank nodes are its own, except in a flat stream. What is in a frame is read by `rows.py`.
+Jelly 1.1, "Delimited variant of Jelly" and its difference from a single frame; RDF Messages section 3: a frame is a
+message with separate blank nodes, except in a flat stream. `rows.py` reads the content of frames.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from construct_messages.logs.jelly.wire import Malformed, read_varint
 from construct_messages.message import Message
 
 _ROW = 0x0A
-"""How a frame that is not delimited begins: with the tag of a row. It is also a length, of ten bytes."""
+"""The first byte of an undelimited frame: the tag of a row. As a length, it is ten bytes."""
 _LONGEST_LENGTH = 10
 _LEAST_MADE = 1 << 26
-"""How many characters the different IRIs of a frame may have, also where its bytes are more narrowly bounded."""
+"""The maximal number of characters of a frame's distinct IRIs, even if the limit of its bytes is lower."""
 
 
 class JellyDecoder:
@@ -30,8 +30,8 @@ class JellyDecoder:
 
     Args:
         syntax: Jelly's own.
-        options: see `DecoderOptions`; the different IRIs of a frame may have as many characters as it may have bytes,
-            or 64 Mi.
+        options: see `DecoderOptions`; the distinct IRIs of a frame may have as many characters as the maximal number of
+            its bytes, or 64 Mi.
 
     >>> from construct_messages.formats import JELLY
     >>> from construct_messages.logs import encoder_for
@@ -51,7 +51,7 @@ class JellyDecoder:
             lenience=options.lenience,
         )
         self._buffer = bytearray()
-        self._offset = 0  # of the buffer in the log
+        self._offset = 0  # the position of the buffer in the log
         self._messages = 0
         self._delimited: bool | None = None
 
@@ -62,7 +62,7 @@ class JellyDecoder:
 
     @property
     def options(self) -> JellyOptions | None:
-        """The options of the stream, once they came."""
+        """The options of the stream; None: not read yet."""
         options = self._rows.options
         return options and replace(
             options,
@@ -71,11 +71,11 @@ class JellyDecoder:
         )
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that are complete now.
+        """Returns the messages that are complete now.
 
         Raises:
-            LogError: malformed bytes, with their offset and the number of the message.
-            LimitExceeded: a frame that is too large.
+            LogError: malformed bytes; the error has their offset and the number of the message.
+            LimitExceeded: a frame is too large.
         """
         buffer = self._buffer
         buffer += data
@@ -104,7 +104,7 @@ class JellyDecoder:
                 yield message
 
     def close(self) -> Iterator[Message]:
-        """The messages that only the end completes: the one of a log that is not delimited.
+        """Returns the message that the end of an undelimited log completes.
 
         Raises:
             LogError: the log ends within a frame.
@@ -152,10 +152,10 @@ class JellyDecoder:
 
 
 def _is_delimited(head: bytes | bytearray) -> bool | None:
-    """Whether a log with this beginning is delimited; None: more bytes are needed.
+    """Returns whether a log with this beginning is delimited; None: more bytes are needed.
 
-    A single frame begins with a row, whose first field is of options: 0A, their row's length, 0A. A length of ten is
-    0A as well, and then comes the row.
+    A single frame begins with a row whose first field contains options: 0A, the length of the row, 0A. A length of ten
+    is also 0A, followed by the row.
 
     >>> [_is_delimited(bytes.fromhex(head)) for head in ("22", "0a22", "0a0a08", "0a0a0a", "0a")]
     [True, False, True, False, None]

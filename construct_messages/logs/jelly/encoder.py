@@ -1,6 +1,6 @@
-"""The Jelly encoder: a frame is a message, after its length.
+"""The Jelly encoder: each message is a frame, after its length.
 
-`frames.py` writes the content of a frame, or `template.py` for a template's solutions.
+`frames.py` writes the content of frames; `template.py` writes it for a template's solutions.
 
 Jelly 1.1, serialization; RDF Messages section 3.
 """
@@ -25,19 +25,19 @@ from construct_messages.terms import iri
 class JellyEncoder:
     """Writes messages as Jelly.
 
-    The first frame contains the options, and each frame is a message. A log without messages is a frame of the options
-    twice, which no frame of a message is.
+    The first frame contains the options, and each frame is a message. A log without messages is a frame with the
+    options twice, which is never the frame of a message.
 
     Args:
-        options: what the `JellyOptions` among them leave open is chosen by the others; the prefixes are for namespace
-            declarations, where those ask for them.
+        options: open `JellyOptions` among them are chosen by the others; the prefixes are for namespace declarations,
+            if the options include them.
 
     Attributes:
-        options: of the stream, none of them open.
+        options: the options of the stream, without open ones.
 
     Raises:
         UsageError: options that cannot be written.
-        TermError: a prefix for what is no IRI.
+        TermError: a namespace that is not an IRI.
 
     >>> from construct_messages.message import Quad
     >>> from construct_messages.formats import JELLY
@@ -65,12 +65,12 @@ class JellyEncoder:
         return b""
 
     def encode(self, message: Message) -> bytes:
-        """One message as a frame, after its length if the stream is delimited.
+        """Encodes one message as a frame, after its length if the stream is delimited.
 
         Raises:
-            UnsupportedByFormat: a base direction, a named graph in a stream of triples, a term where the options allow
-                none, triple terms too deep in each other, a statement that outgrows a table, or a second message
-                where the stream is not delimited.
+            UnsupportedByFormat: a base direction, a named graph in a stream of triples, a term that the options do not
+                allow, too deeply nested triple terms, a statement that needs too many table entries, or a second
+                message in an undelimited stream.
         """
         if self.options.delimited:
             return delimited(self._frames.write(message))
@@ -83,9 +83,10 @@ class JellyEncoder:
         return self._frames.write(message)
 
     def encode_document(self, message: Message) -> bytes:
-        """One message as a frame with its own options and tables, without its length; see `Encoder.encode_document`.
+        """Encodes one message as a frame with its own options and tables, without its length; see
+        `Encoder.encode_document`.
 
-        It has all namespace declarations of the stream.
+        The frame has all namespace declarations of the stream.
 
         Raises:
             UnsupportedByFormat: as `encode`.
@@ -95,14 +96,14 @@ class JellyEncoder:
         return alone.write(message)
 
     def finish(self) -> bytes:
-        """Returns no bytes, or the only frame of a log without messages: pyjelly takes an empty file for damaged."""
+        """Returns no bytes, or the only frame of a log without messages: pyjelly considers an empty file damaged."""
         if self._frames.is_open:
             return b""
         frame = options_row(self.options) * 2
         return delimited(frame) if self.options.delimited else frame
 
     def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateFrames:
-        """The encoder specialised for a template."""
+        """Returns the encoder specialised for a template."""
         graphs = self.options.physical_type is PhysicalType.GRAPHS
         if graphs or not self.options.delimited or not is_laid_out(template):
             return PlainTemplateEncoder(self.encode, template)

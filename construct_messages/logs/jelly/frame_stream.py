@@ -1,6 +1,6 @@
-"""The frames of one stream that come and go one by one, as over gRPC, with their metadata.
+"""Reads and writes the frames of one stream one by one, as over gRPC, with their metadata.
 
-What is in a frame is read by `rows.py` and written by `frames.py`. The lookup tables belong to the whole stream, so its
+`rows.py` reads the content of frames, and `frames.py` writes it. The lookup tables belong to the whole stream, so its
 frames must be written and read in order. Jelly 1.1, gRPC streaming protocol; RdfStreamFrame of rdf.proto.
 """
 
@@ -46,15 +46,15 @@ class FrameReader:
 
     @property
     def options(self) -> JellyOptions | None:
-        """The options of the stream, once they came."""
+        """The options of the stream; None: not read yet."""
         return self._rows.options
 
     def read(self, frame: bytes) -> Message | None:
         """Returns the message of the next frame; None: the frame means that a stream has no messages.
 
         Raises:
-            LogError: it is no frame of the stream; the position in it is named.
-            LimitExceeded: it is too large.
+            LogError: it is not a frame of the stream; the error has the position in it.
+            LimitExceeded: the frame is too large.
         """
         self._count += 1
         if len(frame) > self._limit:
@@ -81,7 +81,7 @@ class FrameReader:
 
 
 def metadata_fields(metadata: Mapping[str, bytes]) -> bytes:
-    """Encodes the metadata of a frame. It goes before the rows, so that it is found without looking through them.
+    """Encodes the metadata of a frame. They precede the rows, so that readers need not search them.
 
     >>> read_metadata(metadata_fields({"a": b"1"}) + b"\\x0a\\x00")
     ({'a': b'1'}, b'\\n\\x00')
@@ -111,12 +111,12 @@ def read_metadata(frame: bytes) -> tuple[dict[str, bytes], bytes]:
             name, data = _entry(value)
             found[name] = data
     except Malformed:
-        return {}, frame  # which the reader of its rows reports
+        return {}, frame  # the reader of its rows reports the error
     return found, frame[place:] if place else frame
 
 
 def _short_entry(frame: bytes, place: int) -> tuple[int, str, bytes] | None:
-    """An entry in the usual form and its end, where all lengths take a byte; None: it is not, or malformed."""
+    """Returns an entry in the usual form, with lengths of one byte, and its end; None: another form, or malformed."""
     try:
         end = place + 2 + frame[place + 1]
         named = place + 4 + frame[place + 3]
@@ -134,7 +134,7 @@ def _short_entry(frame: bytes, place: int) -> tuple[int, str, bytes] | None:
 
 
 def find_metadata(frame: bytes) -> dict[str, bytes]:
-    """Returns the metadata of a frame, wherever they are in it: most programs write them after the rows.
+    """Returns the metadata of a frame, at any position in it: most programs write them after the rows.
 
     >>> find_metadata(b"\\x0a\\x00" + metadata_fields({"a": b"1"}))
     {'a': b'1'}

@@ -1,9 +1,9 @@
 """Writes the frames of a Jelly stream: statements as rows, and terms by lookup tables.
 
 Terms are canonical N-Triples strings. An IRI becomes two table ids, most of which the previous IRI makes unnecessary;
-the language or datatype of a literal is looked up by what follows the closing quote. A stream begins with explicit ids
-and whole statements, so that logs with the same options can be joined end to end. `template.py` writes the same rows
-faster where a template determines them.
+the language or datatype of a literal is looked up by the text after the closing quote. A stream begins with explicit
+ids and complete statements, so that logs with the same options can be concatenated. `template.py` writes the same rows
+faster, for the solutions of a template.
 
 Jelly 1.1, serialization (rdf.proto); RDF Messages section 3.
 """
@@ -47,7 +47,7 @@ from construct_messages.terms import Term, is_triple, triple_parts, unescape
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
 _NO_TERM: Final = Term("")
-_NOWHERE: Final = -2  # an id that no id is, or follows
+_NOWHERE: Final = -2  # an invalid id that also follows no other id
 _MOST: Final = 1 << 12  # languages and datatypes to remember
 _MOST_IRIS: Final = 1 << 14
 
@@ -56,17 +56,17 @@ class FrameWriter:
     """Writes one stream: a frame a message, without its length.
 
     Args:
-        options: of the stream, none of them open.
+        options: the options of the stream, without open ones.
         namespaces: the IRIs to declare, by prefix.
-        message_count: how many messages came before the stream, for errors.
+        message_count: the number of messages before the stream, for errors.
 
     Attributes:
         kind: the tag of rows of statements.
         is_open: whether the stream's options are written.
-        message_count: how many messages were to be written so far, refused ones included.
+        message_count: the number of messages so far, including rejected ones.
         names, prefixes, datatypes: the lookup tables.
         iris: recent IRIs whose prefix and name are in the tables.
-        suffixes: the bytes of a language or datatype in an RdfLiteral, by what follows the closing quote.
+        suffixes: the bytes of a language or datatype in an RdfLiteral, by the text after the closing quote.
         prefix, name: the ids of the last IRI.
         last: the last statement.
     """
@@ -81,17 +81,17 @@ class FrameWriter:
         self._restart()
 
     def _restart(self) -> None:
-        """Forgets tables and terms: what is written next has explicit ids and whole statements."""
+        """Clears tables and terms, so that the next message has explicit ids and complete statements."""
         options = self.options
         self.names = Table("names", 0x4A, options.max_name_table_size)
         self.prefixes = Table("prefixes", 0x52, options.max_prefix_table_size)
         self.datatypes = Table("datatypes", 0x5A, options.max_datatype_table_size)
         if not options.max_prefix_table_size:
-            self.prefixes.ids[""] = 0  # what all IRIs then have, and no row enters
+            self.prefixes.ids[""] = 0  # the empty prefix of all IRIs, which needs no row
         self.iris: dict[Term, Iri] = {}
         self._named: dict[str, list[Term]] = {}  # the keys of `iris`, by name
         self.suffixes: dict[str, bytes] = {"": b""}
-        # where no prefix is ever written, the last one is that of no id
+        # without prefixes, the id of the last one is invalid
         self.prefix, self.name = _NOWHERE if options.max_prefix_table_size else 0, _NOWHERE
         self.last: Statement = (_NO_TERM, _NO_TERM, _NO_TERM, _NO_TERM)
 
@@ -99,8 +99,8 @@ class FrameWriter:
         """Encodes one message as a frame.
 
         Raises:
-            UnsupportedByFormat: a base direction, a named graph in a stream of triples, a term where the options allow
-                none, triple terms too deep in each other, or a statement that outgrows a table.
+            UnsupportedByFormat: a base direction, a named graph in a stream of triples, a term that the options do not
+                allow, too deeply nested triple terms, or a statement that needs too many table entries.
         """
         self.message_count += 1
         rows = [] if self.is_open else self._opening()
@@ -160,7 +160,7 @@ class FrameWriter:
             self._statements((unknown,), rows)
 
     def _statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
-        """Appends the rows of any statements, by Python alone."""
+        """Appends the rows of any statements, in Python."""
         known, kind, heads = self.iris, self.kind, HEADS[self.kind]
         last_subject, last_predicate, last_object, last_graph = self.last
         for quad in quads:
@@ -173,7 +173,7 @@ class FrameWriter:
                 )
             if predicate != last_predicate:
                 found = known.get(predicate)
-                if found:  # as `field`
+                if found:  # same as `field`
                     prefix, name, forms = found
                     body += b"\x2a" + forms[(prefix == self.prefix) + 2 * (name == self.name + 1)]
                     self.prefix, self.name = prefix, name
@@ -181,7 +181,7 @@ class FrameWriter:
                     body += self.term(PREDICATE, predicate, quad, rows)
             if object != last_object:
                 if object[0] == '"':
-                    # as `literal`, without a call for most
+                    # same as `literal`, mostly without a call
                     end = object.rindex('"')
                     ending = self.suffixes.get(object[end + 1 :])
                     data = object[1:end].encode()
@@ -230,7 +230,7 @@ class FrameWriter:
         """Encodes a term as a field, and appends the table entries that it needs to `rows`.
 
         Args:
-            quad: the whole statement, whose entries must not make room for each other.
+            quad: the whole statement, whose entries must not replace each other.
         """
         start = term[0]
         if start == '"':
@@ -309,9 +309,7 @@ class FrameWriter:
             if old in self._named:
                 for stale in self._named.pop(old):
                     del self.iris[stale]
-            return iri_of(
-                prefix, name
-            )  # not worth remembering before it comes again, which most never do
+            return iri_of(prefix, name)  # only remembered when it is repeated, because most are not
         if len(self.iris) >= _MOST_IRIS:
             self._forget()
         self.iris[term] = found = iri_of(prefix, name)
@@ -326,7 +324,7 @@ class FrameWriter:
         self._named.clear()
 
     def _split(self, term: Term) -> tuple[str, str]:
-        """Splits an IRI into what most IRIs of one vocabulary share, and the rest."""
+        """Splits an IRI into the namespace, which most IRIs of a vocabulary share, and the rest."""
         at = term.rfind("#")
         if at < 0:
             at = term.rfind("/")
@@ -358,7 +356,7 @@ class FrameWriter:
         return delimited(b"\x0a" + delimited(data) + kind)
 
     def _kind(self, suffix: str, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        """Encodes what follows the closing quote: the fields of language or datatype in an RdfLiteral."""
+        """Encodes the text after the closing quote as the fields of language or datatype in an RdfLiteral."""
         if suffix.startswith("@"):
             if "--" in suffix:
                 raise UnsupportedByFormat(
@@ -392,13 +390,13 @@ class FrameWriter:
 
 
 def _leaves(quad: Statement | tuple[()]) -> Iterator[Term]:
-    """The terms of a statement that are no triple terms, those within triple terms included."""
+    """Yields the terms of a statement other than triple terms, including those within triple terms."""
     pending = [(term, 0) for term in quad if term is not None]
     while pending:
         term, depth = pending.pop()
         if not is_triple(term):
             yield term
-        elif depth < DEEPEST:  # what is deeper is refused anyway
+        elif depth < DEEPEST:  # deeper ones are rejected anyway
             pending += ((part, depth + 1) for part in triple_parts(term))
 
 
@@ -407,7 +405,7 @@ def _iris(quad: Statement | tuple[()]) -> Iterator[Term]:
 
 
 def _holds(quad: Statement | tuple[()], text: str) -> bool:
-    """Whether a term contains a text anywhere: a cheap test that is asked before the exact one."""
+    """Returns whether a term contains a text anywhere: a cheap test before the exact one."""
     for term in quad:  # noqa: SIM110 - any() of a generator takes twice the time, for each name that is new
         if term is not None and text in term:
             return True
@@ -415,7 +413,7 @@ def _holds(quad: Statement | tuple[()], text: str) -> bool:
 
 
 def _is_too_deep(term: Term) -> bool:
-    if term.count("<<(") <= DEEPEST:  # some may be in a literal
+    if term.count("<<(") <= DEEPEST:  # some of these may be in a literal
         return False
     pending = [(term, 1)]
     while pending:

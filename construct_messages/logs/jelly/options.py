@@ -1,7 +1,7 @@
-"""The options of a Jelly stream: what it consists of, what it may hold, and how large its lookup tables may grow.
+"""The options of a Jelly stream: the kind of its statements, allowed terms, and sizes of its lookup tables.
 
-Jelly 1.1, "Stream options" and "Stream types" (RdfStreamOptions of rdf.proto), and "Delimited variant of Jelly".
-Names are those of the specification. Nothing is encoded or decoded with the options here.
+Jelly 1.1, "Stream options" and "Stream types" (RdfStreamOptions of rdf.proto), and "Delimited variant of Jelly". Names
+are those of the specification. This module does not read or write statements.
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ _OF_TRIPLES: Final = (LogicalType.FLAT_TRIPLES, LogicalType.GRAPHS)
 _FLAT: Final = (LogicalType.FLAT_TRIPLES, LogicalType.FLAT_QUADS)
 
 LARGEST_TABLE: Final = 4096
-"""How many entries a table may be asked to have."""
+"""The maximal size of a table, in entries."""
 SMALLEST_NAME_TABLE: Final = 8
 SMALLEST_PREFIX_TABLE: Final = 4
-"""A quad has four IRIs: a smaller table that is written could lose a prefix between its entry and its use."""
+"""The minimal size of a prefix table for writing. A quad has four IRIs: a smaller table could lose a prefix between
+its entry and its use.
+"""
 VERSION: Final = 2
-"""The newest version of the protocol that is read: 1 is Jelly 1.0, 2 is Jelly 1.1."""
+"""The newest supported version of the protocol: 1 is Jelly 1.0, 2 is Jelly 1.1."""
 _NAMESPACES: Final = 2
 """The first version that has namespace declarations."""
 
@@ -79,9 +81,9 @@ _TYPES: Final = {
     "rdf_star": bool,
     "version": int,
 }
-"""Of the options that may be None."""
+"""The types of the options that may be None."""
 _OF_NUMBERS: Final = {**_TYPES, "generalized_statements": bool}
-"""What the numbers of a stream's options are, where it is not `int`."""
+"""The types of a stream's options that are not `int`."""
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
@@ -97,7 +99,7 @@ class JellyOptions:
         logical_type: the elements; None: graphs for triples, else datasets. In a flat stream frames have no meaning,
             and a blank node label is one node in the whole stream.
         rdf_star: whether triple terms (quoted triples) are allowed; None: if the query's template has one, or the Jelly
-            log that is converted allows them. If not, a message with a triple term is refused.
+            log that is converted allows them. If not, a message with a triple term is rejected.
         generalized_statements: whether terms are allowed in positions that RDF does not allow.
         max_name_table_size: the size of the name table, from 8 to 4096.
         max_prefix_table_size: the size of the prefix table, 0 (none) to 4096; 1 to 3 can be read, but not written.
@@ -177,7 +179,7 @@ class JellyOptions:
         triple_terms: bool = False,
         generalized: bool = True,
     ) -> JellyOptions:
-        """Returns the options to write a log with: None is replaced according to what is known of its messages.
+        """Returns the options for writing a log: None is replaced according to the properties of its messages.
 
         Args:
             source: the options of the Jelly log that is converted: its types are kept as far as `graphs` allows, and
@@ -331,7 +333,7 @@ rdf-star'
 
 
 def _value(name: str, value: object) -> object:
-    """The value of an option from its text, or unchanged."""
+    """Returns the value of an option from its text, or unchanged."""
     if name in ("physical_type", "logical_type"):
         types: type[IntEnum] = PhysicalType if name == "physical_type" else LogicalType
         written = str(value).replace("-", "_").upper()

@@ -1,6 +1,6 @@
 """Reads terms from the fields of Jelly statements, with the lookup tables that they refer to.
 
-An IRI is made and checked once for each pair of table entries, a datatype or a language once for its bytes. `rows.py`
+An IRI is created and checked once per pair of table entries, a datatype or a language once per encoding. `rows.py`
 decides which rows a frame may have, and uses the terms.
 
 Jelly 1.1, serialization: RdfIri, RdfLiteral, RdfTriple, RdfQuad, RdfGraphStart of rdf.proto.
@@ -42,7 +42,7 @@ from construct_messages.terms import (
 
 ReadTerm: TypeAlias = Callable[[bytes], Term | None]
 Fields: TypeAlias = Mapping[int, tuple[int, ReadTerm]]
-"""Where a statement's term goes and what reads it, by the number of its field."""
+"""The position of a statement's term and the function that reads it, by field number."""
 
 UNSET: Final = Term("")
 POSITIONS: Final = ("subject", "predicate", "object", "graph")
@@ -57,20 +57,20 @@ class TermReader:
     """Reads the terms of one stream, strictly in order.
 
     Args:
-        options: of the stream.
+        options: the options of the stream.
         generalized: whether terms may be in positions that RDF does not allow.
         shared: whether blank node labels mean nodes of the whole stream, and not of their frame alone.
-        labels: of the log.
+        labels: creates the labels of the log.
         lenience: see `decoder_for`.
-        most_made: how many characters the IRIs may have that one frame makes of table entries.
+        most_made: the maximal number of characters of the IRIs that a frame creates from table entries.
 
     Attributes:
-        prefix, begin, name: what the next IRI depends on: id and string of the last prefix, and id of the last name.
-        iris: the IRIs that were met, by the id of the name and by the prefix itself, so that another prefix with the
-            same id changes nothing.
-        ids: of the prefix and the name, by the bytes of an RdfIri.
-        made, most_made: how many characters the IRIs have that the frame has made so far, and may.
-        suffixes: what follows a literal's text in a term, by what follows it in an RdfLiteral.
+        prefix, begin, name: the state for the next IRI: id and string of the last prefix, and id of the last name.
+        iris: the known IRIs, by the id of the name and by the prefix itself, so that they stay valid when the id of the
+            prefix is reused.
+        ids: the ids of the prefix and the name, by the bytes of an RdfIri.
+        made, most_made: the number of characters of the IRIs that the frame has created, and its limit.
+        suffixes: the text after a literal's lexical form in a term, by the bytes after it in an RdfLiteral.
     """
 
     def __init__(
@@ -88,12 +88,13 @@ class TermReader:
         self.datatypes = Entries("datatypes", options.max_datatype_table_size)
         self.prefix, self.begin, self.name = 0, "", 0
         self._shared = shared
-        self._nodes: dict[bytes, Term] = {}  # of the whole stream, by their labels
+        self._nodes: dict[bytes, Term] = {}  # the nodes of the whole stream, by their labels
         self._frame = 0
         self._of_log, self._lenience = labels, lenience
-        self._labels: MessageLabels | None = None  # of this frame, once it has a blank node
+        # the labels of this frame, if it has a blank node
+        self._labels: MessageLabels | None = None
         self._depth = 0
-        # a few entries make many long IRIs, which their frame is no measure of
+        # a few entries can create many long IRIs, independently of the size of the frame
         self.made, self.most_made = 0, most_made
         self.iris: dict[int, dict[str, Term]] = {}
         self.ids: dict[bytes, tuple[int, int]] = {}
@@ -115,35 +116,35 @@ class TermReader:
     # --- the tables ---
 
     def enter_name(self, data: bytes) -> None:
-        """Takes an RdfNameEntry."""
+        """Processes an RdfNameEntry."""
         self.iris[self.names.enter(data)] = {}
 
     def enter_prefix(self, data: bytes) -> None:
-        """Takes an RdfPrefixEntry."""
+        """Processes an RdfPrefixEntry."""
         number = self.prefixes.enter(data)
         if number == self.prefix:
             self.begin = self.prefixes.get(number)
 
     def enter_datatype(self, data: bytes) -> None:
-        """Takes an RdfDatatypeEntry."""
+        """Processes an RdfDatatypeEntry."""
         self.datatypes.enter(data)
         self.suffixes = dict(_NO_SUFFIXES)
 
     def demand_ids(self) -> None:
-        """Takes the next entry of each table only with an id."""
+        """Requires an id in the next entry of each table."""
         for table in (self.names, self.prefixes, self.datatypes):
             table.demand_id()
 
     # --- statements ---
 
     def fill(self, terms: list[Term | None], data: bytes, known: Fields) -> None:
-        """Puts the terms that a statement has into their positions, and leaves the others as they are.
+        """Writes the terms of a statement to their positions, and leaves the others unchanged.
 
-        Takes any form that Protocol Buffers allows: of a term that comes twice the last one counts, or, if both are
-        messages of one field, the two are one.
+        Accepts any form that Protocol Buffers allows: the last one of repeated terms counts; messages of the same field
+        are merged.
 
         Raises:
-            Malformed: no such statement, or a term that is none.
+            Malformed: not a statement, or not a term.
         """
         found: dict[int, tuple[int, bytes]] = {}
         for number, value in fields(data):
@@ -162,7 +163,7 @@ class TermReader:
             terms[position] = known[number][1](value)
 
     def quoted(self, data: bytes) -> Term:
-        """The triple term of an RdfTriple."""
+        """Reads the triple term of an RdfTriple."""
         self._depth += 1
         if self._depth > DEEPEST:
             raise Malformed(f"more than {DEEPEST} quoted triples in each other")
@@ -176,16 +177,16 @@ class TermReader:
         return triple(*terms, generalized=True)  # type: ignore[arg-type] # only a graph is None
 
     def go_back(self, prefix: int, begin: str, name: int) -> None:
-        """Takes the state where a statement began that is to be read again."""
+        """Restores the state at the start of a statement that is read again."""
         self.prefix, self.begin, self.name = prefix, begin, name
         self._depth = 0
 
     def new_scope(self, number: int, terms: list[Term | None]) -> None:
-        """Begins a frame, and forgets the labels of the last one.
+        """Begins a frame, and clears the labels of the last one.
 
         Args:
-            number: of the frame that comes.
-            terms: which the frame may repeat; a node in them becomes one of this frame.
+            number: the number of the frame.
+            terms: the last terms, which the frame may repeat; their blank nodes become nodes of this frame.
         """
         self.made = 0
         self._frame = number
@@ -194,7 +195,7 @@ class TermReader:
             labels = self._labels = self._of_log.in_message(number)
 
             def renew(term: Term) -> Term:
-                if is_triple(term):  # of a generalized one the predicate as well
+                if is_triple(term):  # in a generalized statement also the predicate
                     return triple(*map(renew, triple_parts(term)), generalized=True)
                 return labels[written[term]] if is_blank(term) else term
 
@@ -203,7 +204,7 @@ class TermReader:
     # --- terms ---
 
     def iri(self, data: bytes) -> Term:
-        """The term of an RdfIri."""
+        """Reads the term of an RdfIri."""
         prefix, name = self.ids.get(data) or self.read_ids(data)
         if not name:
             name = self.name + 1
@@ -214,13 +215,13 @@ class TermReader:
         return (known and known.get(self.begin)) or self.new_iri(self.begin, name)
 
     def read_ids(self, data: bytes) -> tuple[int, int]:
-        """The ids of the prefix and the name in an RdfIri, of which 0 means the last one and the next one."""
+        """Returns the ids of the prefix and the name in an RdfIri; 0 means the last prefix and the next name."""
         prefix = name = place = 0
         if data[:1] == b"\x08":
             prefix, place = read_varint(data, 1)
         if data[place : place + 1] == b"\x10":
             name, place = read_varint(data, place + 1)
-        if place != len(data):  # not as producers write it
+        if place != len(data):  # an unusual form
             for number, value in fields(data):
                 if number == 1:
                     prefix = integer(value, "the prefix of an IRI")
@@ -232,7 +233,7 @@ class TermReader:
         return prefix, name
 
     def new_iri(self, begin: str, name: int) -> Term:
-        """The term of a prefix and the name with an id, which are met together for the first time."""
+        """Creates the term of the current prefix and the name with an id, for a new pair."""
         value = begin + self.names.get(name)
         self.made += len(value)
         if self.made > self.most_made:
@@ -251,7 +252,7 @@ class TermReader:
         return term
 
     def blank(self, data: bytes) -> Term:
-        """The term of a blank node's label."""
+        """Returns the term of a blank node's label."""
         if self._shared:
             return self._nodes.get(data) or self._shared_node(data)
         label = text(data, "the label of a blank node")
@@ -263,7 +264,8 @@ class TermReader:
         label = text(data, "the label of a blank node")
         try:
             node = self._of_log.in_log(blank(label))
-        except TermError:  # any text is a label in Jelly; no other one has a surrogate
+        except TermError:
+            # any text is a label in Jelly; the surrogate distinguishes it from others
             node = blank(label or "\ud800", self._of_log.of_data)
         if len(data) <= _LONGEST:
             if len(self._nodes) >= _MOST:
@@ -272,7 +274,7 @@ class TermReader:
         return node
 
     def literal(self, data: bytes) -> Term:
-        """The term of an RdfLiteral."""
+        """Reads the term of an RdfLiteral."""
         try:
             size, start = data[1], 2
             if size > 0x7F:
@@ -285,7 +287,7 @@ class TermReader:
                     lexical = escape(lexical)
                 return Term(f'"{lexical}{suffix}')
         except (IndexError, KeyError, UnicodeDecodeError):
-            pass  # empty, of a datatype or language not met yet, or malformed
+            pass  # empty, with a new datatype or language, or malformed
         return self._any_literal(data)
 
     def _any_literal(self, data: bytes) -> Term:
@@ -335,7 +337,7 @@ def _only_generalized(what: str) -> ReadTerm:
 
 
 def _default(_: bytes) -> None:
-    """The default graph."""
+    """Reads the default graph."""
 
 
 def _legal(make: Callable[[], Term]) -> Term:

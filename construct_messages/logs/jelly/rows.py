@@ -1,6 +1,6 @@
-"""Reads the rows of Jelly frames: the bytes of a frame in, its message out.
+"""Reads the rows of Jelly frames, and returns the message of each frame.
 
-Jelly 1.1, serialization: RdfStreamFrame and RdfStreamRow of rdf.proto. `reader.py` reads terms; `decoder.py` knows the
+Jelly 1.1, serialization: RdfStreamFrame and RdfStreamRow of rdf.proto. `reader.py` reads terms; `decoder.py` adds the
 position of a frame in the log.
 """
 
@@ -45,9 +45,9 @@ def _tag(number: int) -> int:
 
 
 _ROW: Final = _tag(1)
-_SLICE: Final = 1 << 20  # bytes of rows between two looks at how much they have made
+_SLICE: Final = 1 << 20  # bytes of rows between checks of the size of their statements
 _QUAD: Final = 1 << 6
-"""How many characters a statement counts for: one that repeats all terms takes four bytes in a frame."""
+"""The number of characters that a statement counts for: one that repeats all terms takes four bytes in a frame."""
 
 
 class Rows:
@@ -57,14 +57,14 @@ class Rows:
         generalized: whether terms may be in positions that RDF does not allow.
         shared_labels: whether blank node labels mean nodes of the whole stream; None: in a flat stream, where frames
             have no meaning.
-        labels: of the log.
+        labels: creates the labels of the log.
         lenience: see `decoder_for`.
-        most_made: how many characters the IRIs may have that one frame makes of table entries.
+        most_made: the maximal number of characters of the IRIs that a frame creates from table entries.
 
     Attributes:
-        options: of the stream, once they came.
+        options: the options of the stream; None: not read yet.
         prefixes: the namespace declarations so far.
-        place: where in the frame the row begins that was read last.
+        place: the start of the last row in its frame.
     """
 
     def __init__(
@@ -82,23 +82,23 @@ class Rows:
         self.prefixes: dict[str, str] = {}
         self.place = 0
         self._frames = 0
-        self._terms: list[Term | None] = []  # of the frame, four a statement
-        # the terms of the last statement, and the graph that is open
+        self._terms: list[Term | None] = []  # the terms of the frame, four per statement
+        # the terms of the last statement, and the open graph
         self._last: list[Term | None] = [UNSET] * 4
         self._complete = False  # whether all of these are set
         self._handlers: dict[int, Callable[[bytes], None]] = {_tag(1): self._options}
 
     def message(self, frame: bytes) -> Message | None:
-        """The message of the next frame; None: it means that a log has no messages, by the options twice.
+        """Returns the message of the next frame; None: the frame has the options twice, so the log has no messages.
 
         Raises:
             Malformed: the frame does not belong to such a stream; `place` is its position.
-            LimitExceeded: it makes too much of little.
+            LimitExceeded: its statements are too large.
         """
         self._frames += 1
         if self.options is not None:
             self._reader.new_scope(self._frames, self._last)
-            # most cannot, as two bytes show
+            # most frames cannot, as two bytes show
             may = frame[2:3] == b"\x0a" or frame[1:2] > b"\x7f"
             if may and _begins_with_options(frame):
                 self._reader.demand_ids()
@@ -121,7 +121,7 @@ class Rows:
 
     def _usual_rows(self, frame: bytes, start: int, stop: int) -> int:
         """Reads rows in the usual form up to a place, and returns the start of the next row, or of the first row that
-        has another form, or is malformed.
+        is malformed or has another form.
         """
         if (wire := compiled.wire) is None:
             return self._rows(frame, start, stop)
@@ -135,7 +135,7 @@ class Rows:
         return start
 
     def _compiled_rows(self, wire: Wire, frame: bytes, start: int, stop: int) -> int:
-        """Returns the start of the first row that the compiled module does not know."""
+        """Returns the start of the first row that the compiled module does not support."""
         reader = self._reader
         names, prefixes = reader.names, reader.prefixes
         (
@@ -171,8 +171,8 @@ class Rows:
     def _rows(self, frame: bytes, start: int, stop: int) -> int:
         """Reads rows as `_usual_rows`.
 
-        The one at which it stops is `_field`'s, which takes any form that Protocol Buffers allows. Here every call and
-        slice counts: IRIs are read as `TermReader.iri` does, without a call.
+        `_field` reads the row at which it stops, in any form that Protocol Buffers allows. Every call and slice here
+        affects the speed: IRIs are read like in `TermReader.iri`, without a call.
         """
         handlers, last, reader = self._handlers, self._last, self._reader
         statement, readers = self._statement, self._readers
@@ -222,7 +222,7 @@ class Rows:
                 state = prefix, begin, name
                 start = following
         except (IndexError, KeyError, Malformed):
-            pass  # an error is `_field`'s to find again, in the order of the fields' numbers
+            pass  # `_field` finds the error again, in the order of field numbers
         reader.go_back(*state)
         return start
 
@@ -241,7 +241,7 @@ class Rows:
             if number in _KINDS:
                 if isinstance(value, int):
                     raise Malformed(f"{_KINDS[number]} is a number, where bytes are due")
-                # of several kinds the last one counts; the parts of one are one message
+                # the last one of several kinds counts; parts of the same kind are one message
                 kind, data = number, data + value if number == kind else value
         handler = self._handlers.get(_tag(kind))
         if handler is not None:
@@ -292,7 +292,7 @@ class Rows:
                 self._statement = _tag(2)
                 self._handlers |= {_tag(4): self._start_graph, _tag(5): self._end_graph}
         self._handlers[self._statement] = self._any_statement
-        # by the tag instead of the number, where that is one byte; None: an IRI. Quoted triples have IRIs themselves
+        # by the tag instead of the number, if the tag is one byte; None: an IRI. Quoted triples themselves have IRIs
         self._readers = {
             _tag(number): (position, None if read == reader.iri else read)
             for number, (position, read) in self._fields.items()
@@ -330,7 +330,9 @@ class Rows:
 
 
 def _begins_with_options(frame: bytes) -> bool:
-    """Whether a frame's first row is of options, as producers write it: that of a stream, or of one joined to it."""
+    """Returns whether a frame's first row contains options, in the usual form: at the start of a stream, or of a
+    concatenated one.
+    """
     try:
         _, start = read_varint(frame, 1)
     except Malformed:
@@ -339,7 +341,7 @@ def _begins_with_options(frame: bytes) -> bool:
 
 
 def _is_options_twice(frame: bytes) -> bool:
-    """Whether a frame is two equal rows of options, and nothing else: what `JellyEncoder.finish` writes."""
+    """Returns whether a frame only consists of two equal rows of options, like that of `JellyEncoder.finish`."""
     half, odd = divmod(len(frame), 2)
     if odd or not frame or frame[:half] != frame[half:] or not _begins_with_options(frame):
         return False

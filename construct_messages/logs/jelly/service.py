@@ -1,7 +1,7 @@
-"""The messages of Jelly's gRPC service, and the negotiation of the options of a stream. No gRPC here.
+"""The messages of Jelly's gRPC service, and the negotiation of a stream's options. No gRPC here.
 
-Jelly 1.1, gRPC streaming protocol (grpc.proto; https://w3id.org/jelly/1.1.x/specification/streaming). The frames
-themselves are in `frame_stream.py`.
+Jelly 1.1, gRPC streaming protocol (grpc.proto; https://w3id.org/jelly/1.1.x/specification/streaming). `frame_stream.py`
+reads and writes frames.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RdfStreamSubscribe(NamedTuple):
     """The request of a subscriber.
 
     Args:
-        topic: what it subscribes to.
+        topic: the topic to subscribe to.
         requested_options: the bytes of an RdfStreamOptions message; empty: none are requested.
 
     >>> RdfStreamSubscribe.decode(RdfStreamSubscribe("rooms").encode())
@@ -66,7 +66,7 @@ class RdfStreamSubscribe(NamedTuple):
         """Parses the bytes of the message.
 
         Raises:
-            UsageError: they are no such message.
+            UsageError: the bytes are not such a message.
         """
         topic, options = "", b""
         try:
@@ -97,10 +97,10 @@ PREFERRED_OPTIONS: Final = JellyOptions(
 def negotiated(requested: bytes) -> JellyOptions:
     """Returns the options of the stream that answers a request, by the table of the specification.
 
-    A request with any option is taken as a whole: an option that is left out is 0 or false, as Protocol Buffers do not
-    distinguish the two. Tables have the requested size or that of `DEFAULT_OPTIONS`, whichever is smaller; prefix
-    tables of 1 to 3 are too small to be written, so that there is none. The logical type is that of the messages: it is
-    ignored in the request, unless no stream of the requested physical type can have it.
+    In a request with any option, an option that is left out is 0 or false, because Protocol Buffers do not distinguish
+    the two. Tables have the smaller one of the requested size and that of `DEFAULT_OPTIONS`; prefix tables of 1 to 3
+    are too small for writing, so none is used. The logical type is that of the messages: the requested one is ignored,
+    unless it contradicts the requested physical type.
 
     Args:
         requested: the bytes of an RdfStreamOptions message.
@@ -170,7 +170,7 @@ def _read(requested: bytes) -> tuple[Mapping[str, int], str]:
 
 
 def _check_logical(wanted: int, physical: PhysicalType, logical: LogicalType) -> None:
-    """Refuses a logical type that contradicts the physical type, or is none."""
+    """Rejects an invalid logical type, or one that contradicts the physical type."""
     base = wanted % 10  # subtypes end with the digit of their type
     flat = logical - 2
     if wanted and base not in (logical, flat):
@@ -180,12 +180,12 @@ def _check_logical(wanted: int, physical: PhysicalType, logical: LogicalType) ->
         )
 
 
-def refused_options(said: str, options: JellyOptions) -> UsageError:
-    """The error for a message that cannot be written with the options of a stream.
+def refused_options(text: str, options: JellyOptions) -> UsageError:
+    """Returns the error for a message that cannot be written with the options of a stream.
 
     Args:
-        said: which message, and why not.
-        options: of the stream.
+        text: which message, and why not.
+        options: the options of the stream.
     """
     wanted = [
         f"{name} {value}"
@@ -197,4 +197,4 @@ def refused_options(said: str, options: JellyOptions) -> UsageError:
         )
         if is_so
     ]
-    return UsageError(said, hint=f"request {', '.join(wanted)}" if wanted else None)
+    return UsageError(text, hint=f"request {', '.join(wanted)}" if wanted else None)

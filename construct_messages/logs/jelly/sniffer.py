@@ -7,8 +7,8 @@ from __future__ import annotations
 
 
 def begins_stream(head: bytes) -> bool | None:
-    """Whether `head` begins with a frame, delimited or not, whose first row is stream options; None: more bytes are
-    needed.
+    """Returns whether `head` begins with a frame, delimited or not, whose first row is stream options; None: more bytes
+    are needed.
 
     >>> begins_stream(bytes.fromhex("0a060a04100170010000")), begins_stream(b"<urn:s>"), begins_stream(b"\\n")
     (True, False, None)
@@ -39,13 +39,13 @@ def _is_options(head: bytes, place: int) -> bool | None:
         return False
     if (
         b"\x10" in head[start : start + size]
-    ):  # field 2 of options: the physical type, which none can do without
+    ):  # field 2 of options: the physical type, which is required
         return True
     return None if len(head) < start + size else False
 
 
 def _varint(head: bytes, place: int) -> tuple[int, int] | None:
-    """The number at a place, and the place after it; None: it does not end."""
+    """Returns the number at a place, and the place after it; None: it is truncated."""
     value = 0
     for index, byte in enumerate(head[place : place + 10]):
         value |= (byte & 0x7F) << 7 * index

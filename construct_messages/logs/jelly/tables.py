@@ -1,8 +1,8 @@
-"""Lookup tables: as a producer keeps them (ids by strings), and as a consumer does (strings by ids).
+"""Lookup tables of a producer (ids by strings) and of a consumer (strings by ids).
 
-Jelly 1.1, "Prefix, name, and datatype lookups", which leaves it to the producer what makes room for a new entry. Here
-it is the oldest one: that needs no bookkeeping when an entry is used, and ids nearly always follow each other, so that
-they need not be written. Which terms use the entries is not known here.
+Jelly 1.1, "Prefix, name, and datatype lookups". The specification lets the producer choose the entry that a new one
+replaces. Here it is the oldest one: this needs no bookkeeping when an entry is used, and ids are nearly always
+consecutive, so that they need not be written. No terms here.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from construct_messages.logs.jelly.wire import Malformed, delimited, fields, int
 JOINED: Final = (
     "if streams were joined end to end, read them one by one, as construct-messages cat does"
 )
-"""What to do about a stream within a stream."""
+"""The fix for a stream within a stream."""
 
 
 class Table:
-    """A table as a producer keeps it.
+    """A table of a producer.
 
     Args:
-        name: what the table holds, for errors.
-        tag: of the row that enters a string.
-        size: how many entries there may be.
+        name: the kind of its entries, for errors.
+        tag: the tag of the row that enters a string.
+        size: the maximal number of entries.
 
     Attributes:
-        size: how many entries there may be.
-        ids: the ids of the strings that are entered now, from 1.
-        strings: in the order of their ids.
-        last: the id entered last.
-        entered: how many strings were entered so far.
+        size: the maximal number of entries.
+        ids: the ids of the current strings, from 1.
+        strings: the strings, in the order of their ids.
+        last: the id of the last entry.
+        entered: the number of strings that were entered so far.
 
     >>> table = Table("prefixes", 0x52, 1)
     >>> table.enter("a", "b".__eq__)
@@ -50,14 +50,14 @@ class Table:
         self.last = self.entered = 0
 
     def enter(self, string: str, is_kept: Callable[[str], bool]) -> tuple[int, str | None, bytes]:
-        """The id that a string gets, the string that had it, and the row that assigns it.
+        """Enters a string; returns its id, the string that it replaces, and the row of the entry.
 
         Args:
-            string: one that is not entered.
-            is_kept: whether the statement at hand needs a string itself; asked where the table is full.
+            string: a string that is not in the table.
+            is_kept: whether the current statement needs a string itself; called if the table is full.
 
         Raises:
-            UnsupportedByFormat: it needs them all.
+            UnsupportedByFormat: the statement needs all strings.
         """
         old, last, strings = None, self.last, self.strings
         if len(strings) < self.size:
@@ -75,7 +75,7 @@ class Table:
         self.entered += 1
         follows = number == last + 1 > 1
         data = string.encode()
-        # 0 is the id after the last; the first is written, so that logs can be joined end to end
+        # 0 means the id after the last one; the first id is written, so that logs can be concatenated
         if follows and 0 < len(data) < 0x70:
             return number, old, self._heads[len(data)] + data
         explicit = b"" if follows else b"\x08" + varint(number)
@@ -83,7 +83,7 @@ class Table:
         return number, old, b"\x0a" + delimited(bytes((self._tag,)) + delimited(entry))
 
     def follow(self, count: int) -> None:
-        """Takes note of strings that were entered in turn, each in the place of the oldest."""
+        """Records strings that were entered in order, each replacing the oldest one."""
         if count:
             self.last = (self.last + count - 1) % self.size + 1
             self.entered += count
@@ -116,16 +116,16 @@ def _entry_heads(tag: int) -> tuple[bytes, ...]:
 
 
 class Entries:
-    """A table as a consumer keeps it.
+    """A table of a consumer.
 
     Args:
-        name: what the table holds, for errors.
-        size: how many entries there may be.
+        name: the kind of its entries, for errors.
+        size: the maximal number of entries.
 
     Attributes:
-        size: how many entries there may be.
-        strings: by their ids, from 1.
-        last: the id entered last; -1: the next entry must have one.
+        size: the maximal number of entries.
+        strings: the strings by their ids, from 1.
+        last: the id of the last entry; -1: the next entry must have one.
 
     >>> entries = Entries("names", 8)
     >>> entries.enter(b"\x12\x01a"), entries.enter(b"\x12\x01b"), entries.get(2)
@@ -138,10 +138,10 @@ class Entries:
         self.last = 0
 
     def enter(self, entry: bytes) -> int:
-        """Takes an RdfNameEntry, RdfPrefixEntry or RdfDatatypeEntry, and returns its id.
+        """Processes an RdfNameEntry, RdfPrefixEntry or RdfDatatypeEntry, and returns its id.
 
         Raises:
-            Malformed: no such entry, an id that the table's size excludes, or none where one is demanded.
+            Malformed: not such an entry, an id larger than the table, or a missing id that is required.
         """
         number, string, size = 0, "", len(entry)
         # most: the next id, and less than 128 bytes
@@ -167,14 +167,14 @@ class Entries:
         return number
 
     def demand_id(self) -> None:
-        """Takes the next entry only with an id: none could mean the one after the last as well as the first."""
+        """Requires an id in the next entry: without one, it could be the first id as well as the one after the last."""
         self.last = -1
 
     def get(self, number: int) -> str:
-        """The string with an id.
+        """Returns the string with an id.
 
         Raises:
-            Malformed: there is none.
+            Malformed: the id has no entry.
         """
         try:
             return self.strings[number]

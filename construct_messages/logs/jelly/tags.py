@@ -1,6 +1,6 @@
 """Encodes rows of Jelly frames and their fields: tags, lengths, and IRIs as table ids.
 
-Lookup tables and statements that repeat terms are in `frames.py`.
+`frames.py` has the lookup tables, and statements that repeat terms.
 
 Jelly 1.1, serialization (rdf.proto).
 """
@@ -29,7 +29,7 @@ SUBJECT: Final = PositionTags(b"\x0a", b"\x12", b"\x1a", b"\x22")
 PREDICATE: Final = PositionTags(b"\x2a", b"\x32", b"\x3a", b"\x42")
 OBJECT: Final = PositionTags(b"\x4a", b"\x52", b"\x5a", b"\x62")
 TRIPLE_POSITIONS: Final = (SUBJECT, PREDICATE, OBJECT)
-# graphs are named by no triple: neither RDF nor rdf.proto has a place for that
+# a triple cannot name a graph in RDF and in rdf.proto
 GRAPH: Final = PositionTags(b"\x6a", b"\x72", b"\x82\x01", b"")
 STARTED_GRAPH: Final = PositionTags(b"\x0a", b"\x12", b"\x22", b"")
 DEFAULT_GRAPH: Final = b"\x7a\x00"
@@ -67,8 +67,8 @@ def options_row(options: JellyOptions) -> bytes:
 class Iri(NamedTuple):
     """An IRI as the ids of its prefix and its name.
 
-    `forms` are its encodings as an RdfIri. An id is left out where the previous IRI implies it: neither id, the prefix
-    (it is the same), the name (it is the next one), or both.
+    `forms` are its encodings as an RdfIri, in which ids that the previous IRI implies are left out: none, the prefix
+    (if it is the same), the name (if it is the next one), or both.
     """
 
     prefix: int
@@ -76,7 +76,7 @@ class Iri(NamedTuple):
     forms: tuple[bytes, bytes, bytes, bytes]
 
 
-@lru_cache(_MOST_IRIS)  # names come and go, and their ids come again
+@lru_cache(_MOST_IRIS)  # names are replaced, and their ids are reused
 def iri_of(prefix: int, name: int) -> Iri:
     """Encodes an IRI in all forms."""
     next_name, same_prefix = _form(0x08, prefix), _form(0x10, name)

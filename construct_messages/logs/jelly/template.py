@@ -1,10 +1,10 @@
-"""Writes batches of a template's solutions as Jelly frames, without making messages.
+"""Writes batches of a template's solutions as Jelly frames, without creating messages.
 
 Most rows of a frame repeat the subject and add a constant predicate, often a constant object too. The bytes of such a
 row depend only on the table ids that the previous IRI makes unnecessary, so they are prepared. Prepared rows are valid
-as long as the tables keep the entries that they refer to, which the tables report. Larger frames, and solutions that
-drop a triple or produce one twice, are written by `Template.instantiate` and `FrameWriter.write`. Both ways produce the
-same bytes (tests/logs/jelly/test_template.py).
+as long as the tables, which report changes, keep the referenced entries. Larger frames, and solutions that drop a
+triple or produce one twice, are written by `Template.instantiate` and `FrameWriter.write`. Both ways produce the same
+bytes (tests/logs/jelly/test_template.py).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TemplateFrames:
 
     Args:
         writer: writes the frames of the stream.
-        template: one that `layout.is_laid_out` accepts.
+        template: a template that `layout.is_laid_out` accepts.
     """
 
     def __init__(self, writer: FrameWriter, template: Template) -> None:
@@ -55,7 +55,7 @@ class TemplateFrames:
         }
 
     def encode(self, solutions: Solutions, first: int) -> EncodedMessages:
-        """Encodes a batch, one frame a solution; see `TemplateEncoder.encode`."""
+        """Encodes a batch, one frame per solution; see `TemplateEncoder.encode`."""
         writer, prepared, layout = self._writer, self._prepared, self._layout
         batch = Batch(solutions)
         are_whole = all(batch.has_all(index, forbidden) for index, forbidden in self._checks)
@@ -73,12 +73,13 @@ class TemplateFrames:
             if self._twins and layout.has_twins(terms):
                 out.append(self._encode_plainly(solution, first + number))
                 continue
-            if entered < 0:  # by now the writer knows what one message needs
+            if entered < 0:  # now the writer has the entries of one message
                 entered = writer.datatypes.entered
                 literals = [
                     batch.literals(index, writer.suffixes) for index in range(len(solution))
                 ]
-            elif entered != writer.datatypes.entered:  # which may have cost a datatype its id
+            elif entered != writer.datatypes.entered:
+                # the message may have replaced the entry of a datatype
                 rows, literals = None, [None] * len(literals)
             if rows is not prepared.rows:
                 rows = prepared.rows
@@ -90,7 +91,7 @@ class TemplateFrames:
         return delimited(self._writer.write(Message(self._template.instantiate(solution, number))))
 
     def _is_whole(self, solution: tuple[Term, ...]) -> bool:
-        """Whether the message has every triple of the template."""
+        """Returns whether the message has every triple of the template."""
         return not any(
             not solution[index] or (forbidden and solution[index].startswith(forbidden))
             for index, forbidden in self._checks
@@ -107,7 +108,7 @@ class _Layout:
         self.indexes = [row[:4] for row in compiled.rows]
 
     def terms(self, solution: tuple[Term, ...], number: int) -> list[Term]:
-        """The list of terms for one solution."""
+        """Returns the list of terms for one solution."""
         terms = [*solution, *self._constants]
         if self._blanks:
             terms += [self._labels.of_template(number, index) for index in self._blanks]
@@ -133,7 +134,7 @@ class _Layout:
         return steps
 
     def _may_repeat(self, one: int, other: int, batch: Batch) -> bool:
-        """Whether two objects of a message, each constant or of a column, are the same anywhere in a batch."""
+        """Returns whether two objects of a message, each constant or of a column, are the same anywhere in a batch."""
         one, other = sorted((one, other))
         if one >= self._variables or one == other:
             return one == other
@@ -142,7 +143,7 @@ class _Layout:
         return batch.have_same(one, other)
 
     def has_twins(self, terms: Sequence[Term]) -> bool:
-        """Whether two statements are the same."""
+        """Returns whether two statements are the same."""
         return len({_statement(terms, indexes) for indexes in self.indexes}) < len(self.indexes)
 
 
@@ -159,8 +160,8 @@ class _Row(NamedTuple):
     """A row with a constant predicate.
 
     `variants` are its bytes from the predicate up to the object, or to the end if that is constant, for each of the
-    predicate's forms (see `Iri`). `end` is what they leave as last prefix and name. Where `adds` is true, the row is
-    sure to repeat subject and graph and no predicate, so that these are all its bytes; with their head, if complete.
+    predicate's forms (see `Iri`). `end` is the last prefix and name after them. If `adds` is true, the row repeats the
+    subject and the graph but not the predicate, so that these are all its bytes, including the head of a complete row.
     """
 
     prefix: int
@@ -172,7 +173,7 @@ class _Row(NamedTuple):
     heads: dict[tuple[int, int], LiteralHeads]
 
     def heads_for(self, kind: bytes, variant: int, literals: Literals) -> LiteralHeads:
-        """The bytes before literals, in rows that add them."""
+        """Returns the bytes before literals, in rows that add them."""
         rest = len(literals.kind)
         if (variant, rest) not in self.heads:
             self.heads[variant, rest] = LiteralHeads(kind, self.variants[variant], rest)
@@ -183,9 +184,9 @@ _IndexedRow: TypeAlias = tuple[_Indexes, _Row | None]
 
 
 class _Step:
-    """Rows of a batch's messages that follow each other; those of a run are made for all messages at once.
+    """Consecutive rows of a batch's messages; those of a run are written for all messages together.
 
-    The first bytes of a run depend on the previous IRI, which seldom varies: they are made for the first message.
+    The first bytes of a run depend on the previous IRI, which seldom varies: they are written for the first message.
     """
 
     __slots__ = ("_count", "_first", "_made", "_variant", "end", "is_run", "last", "rows")
@@ -198,7 +199,9 @@ class _Step:
         self.last, self.end = _NO_INDEXES, (0, 0)
 
     def made(self, kind: bytes, prefix: int, name: int, number: int) -> bytes | None:
-        """The rows of a run in a message, after an IRI of these ids; None: those made begin differently."""
+        """Returns the rows of a run in a message, after an IRI with these ids; None: the written ones begin
+        differently.
+        """
         row = self.rows[0][1]
         assert row is not None
         variant = (row.prefix == prefix) + 2 * (row.name == name + 1)
@@ -225,7 +228,7 @@ class _Step:
 
 
 class _Prepared:
-    """The prepared rows of a template, and how long they are valid."""
+    """The prepared rows of a template, and their validity."""
 
     def __init__(self, writer: FrameWriter, patterns: Sequence[Pattern], layout: _Layout) -> None:
         self._writer, self._patterns, self._indexes = writer, patterns, layout.indexes
@@ -233,20 +236,21 @@ class _Prepared:
             slot for pattern in patterns if _can_be_prepared(pattern) for slot in pattern[1:3]
         ]
         self._constants = {slot.term for slot in prepared if isinstance(slot, Constant)}
-        # An entry is made at most once for each other term of a message, and then may have to pass the four that its
-        # statement needs itself.
+        # An entry is created at most once for each other term of a message, and then may have to skip the four that its
+        # own statement needs.
         others = {slot for pattern in patterns for slot in pattern if slot is not None} - set(
             prepared
         )
         variables = {slot for slot in prepared if not isinstance(slot, Constant)}
         self._reserve = 5 * len(others | variables)
         self.rows: list[_IndexedRow] = []
-        self._limits: list[tuple[Table, int]] = []  # how many entries the tables may have had
+        # the numbers of entries up to which the rows are valid
+        self._limits: list[tuple[Table, int]] = []
 
     def holds(self) -> bool:
-        """Whether the next message can be written by prepared rows; prepares them if they are out of date."""
+        """Returns whether prepared rows can write the next message; prepares them if they are out of date."""
         limits, writer = self._limits, self._writer
-        # a writer that refused a message has begun with new tables
+        # a writer that rejected a message has begun with new tables
         if limits and limits[0][0] is writer.names:
             for table, limit in limits:
                 if table.entered > limit:
@@ -285,7 +289,7 @@ class _Prepared:
     def _prepare(self, pattern: Pattern, adds: bool) -> _Row:
         writer = self._writer
         predicate = writer.found(_constant(pattern.predicate))
-        assert predicate is not None  # which `holds` has seen to
+        assert predicate is not None  # `holds` has checked this
         end = predicate[:2]
         object = b""
         is_complete = isinstance(pattern.object, Constant)
@@ -310,12 +314,12 @@ class _Prepared:
         )
 
     def frame(self, terms: Sequence[Term], steps: Sequence[_Step], number: int) -> bytes:
-        """The frame of a message that has a statement for each pattern.
+        """Writes the frame of a message that has a statement for each pattern.
 
         Args:
-            terms: as the layout returns them.
-            steps: of the solution's batch.
-            number: of the solution in it.
+            terms: the terms from the layout.
+            steps: the steps of the solution's batch.
+            number: the number of the solution in the batch.
 
         Raises:
             UnsupportedByFormat: as `FrameWriter.write`.
@@ -324,7 +328,7 @@ class _Prepared:
         writer.message_count += 1
         known, kind = writer.iris, writer.kind
         rows: list[bytes] = []
-        last, last_object = None, writer.last[2]  # `last` are the indexes of the last statement
+        last, last_object = None, writer.last[2]  # `last` has the indexes of the last statement
         try:
             for step in steps:
                 if step.is_run and terms[step.rows[0][0][2]] != last_object:
@@ -372,7 +376,9 @@ class _Prepared:
         return delimited(b"".join(rows))
 
     def _start(self, statement: Statement, rows: list[bytes]) -> bytes | None:
-        """The bytes before the predicate, in a row that does not only add one; None: the row cannot be prepared."""
+        """Returns the bytes before the predicate, in a row that does not only add one; None: the row cannot be
+        prepared.
+        """
         writer = self._writer
         subject, predicate, _, graph = statement
         last_subject, last_predicate, _, last_graph = writer.last
@@ -384,14 +390,14 @@ class _Prepared:
 
 
 def _can_be_prepared(pattern: Pattern) -> bool:
-    """Whether the predicate is constant, and the object is not a constant that the writer may refuse."""
+    """Returns whether the predicate is constant, and the object is not a constant that the writer may reject."""
     return isinstance(pattern.predicate, Constant) and not (
         isinstance(pattern.object, Constant) and is_triple(pattern.object.term)
     )
 
 
 def _adds_predicate(before: Pattern, pattern: Pattern) -> bool:
-    """Whether a row repeats the subject and the graph of the previous one, but not its predicate."""
+    """Returns whether a row repeats the subject and the graph of the previous one, but not its predicate."""
     return (
         pattern.subject == before.subject
         and pattern.graph == before.graph
@@ -401,5 +407,5 @@ def _adds_predicate(before: Pattern, pattern: Pattern) -> bool:
 
 
 def _constant(slot: Slot) -> Term:
-    assert isinstance(slot, Constant)  # which `_can_be_prepared` has seen to
+    assert isinstance(slot, Constant)  # `_can_be_prepared` has checked this
     return slot.term

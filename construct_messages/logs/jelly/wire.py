@@ -1,6 +1,6 @@
-"""The wire format of Protocol Buffers, as far as Jelly needs it: varints and fields, written and read.
+"""Reads and writes the part of the Protocol Buffers wire format that Jelly needs: varints and fields.
 
-https://protobuf.dev/programming-guides/encoding/. Nothing here knows what a field means.
+https://protobuf.dev/programming-guides/encoding/. Independent of the meaning of fields.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 DEEPEST: Final = 97
-"""How deep quoted triples may be nested: libraries of Protocol Buffers read 100 messages in each other, which here are
-a row, a statement, these, and an IRI or a literal in the innermost."""
+"""The maximal nesting of quoted triples: libraries of Protocol Buffers read 100 nested messages, here a row, a
+statement, the quoted triples, and an IRI or a literal in the innermost.
+"""
 
 VARINT: Final = 0
 LENGTH_DELIMITED: Final = 2
@@ -18,7 +19,7 @@ _FIXED: Final = {1: 8, 5: 4}  # bytes by wire type
 
 
 class Malformed(Exception):
-    """Bytes that are no such message; the decoder makes a `LogError` of it, which knows where."""
+    """Raised for bytes that are not such a message; the decoder converts it to a `LogError` with the position."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -38,7 +39,7 @@ _SMALL: Final = tuple(map(_varint, range(4097)))
 
 
 def varint(number: int) -> bytes:
-    """A number that is not negative, seven bits a byte, the lowest first.
+    """Encodes a number that is not negative, with seven bits per byte, the lowest first.
 
     >>> varint(300).hex()
     'ac02'
@@ -47,7 +48,7 @@ def varint(number: int) -> bytes:
 
 
 def delimited(data: bytes) -> bytes:
-    """Bytes after their length.
+    """Encodes bytes after their length.
 
     >>> delimited(b"abc")
     b'\\x03abc'
@@ -56,10 +57,10 @@ def delimited(data: bytes) -> bytes:
 
 
 def read_varint(data: bytes | bytearray, start: int) -> tuple[int, int]:
-    """The number that begins at `start`, and where it ends.
+    """Returns the number that begins at `start`, and its end.
 
     Raises:
-        Malformed: the data end within it, or it has more than 64 bits.
+        Malformed: the number is truncated, or has more than 64 bits.
 
     >>> read_varint(bytes.fromhex("ac02"), 0)
     (300, 2)
@@ -80,10 +81,11 @@ def read_varint(data: bytes | bytearray, start: int) -> tuple[int, int]:
 
 
 def read_field(data: bytes, start: int) -> tuple[int, int | bytes, int]:
-    """The field that begins at `start`: its number, its value (an integer of a varint, else bytes), and where it ends.
+    """Returns the field that begins at `start`: its number, its value (an integer of a varint, else bytes), and its
+    end.
 
     Raises:
-        Malformed: the data end within the field, or it has a wire type that does not exist.
+        Malformed: the field is truncated, or its wire type does not exist.
     """
     tag, place = read_varint(data, start)
     number, kind = tag >> 3, tag & 7
@@ -105,7 +107,7 @@ def read_field(data: bytes, start: int) -> tuple[int, int | bytes, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message as they come: numbers and values.
+    """Yields the fields of a message in order, as numbers and values.
 
     Raises:
         Malformed: as `read_field`.
@@ -120,10 +122,10 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def text(data: int | bytes, what: str) -> str:
-    """The UTF-8 of a field.
+    """Returns the text of a field.
 
     Raises:
-        Malformed: no bytes, or not UTF-8; `what` names the field.
+        Malformed: not bytes, or not UTF-8; `what` names the field.
     """
     if isinstance(data, int):
         raise Malformed(f"{what} is a number, where text is due")
@@ -136,10 +138,10 @@ def text(data: int | bytes, what: str) -> str:
 
 
 def integer(data: int | bytes, what: str) -> int:
-    """The number of a field.
+    """Returns the number of a field.
 
     Raises:
-        Malformed: it is bytes; `what` names the field.
+        Malformed: the value is bytes; `what` names the field.
     """
     if not isinstance(data, int):
         raise Malformed(f"{what} is bytes, where a number is due")

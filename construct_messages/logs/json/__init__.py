@@ -1,4 +1,4 @@
-"""JSON documents, one for each message, by a JSON-LD frame. JSON-LD 1.1 Framing. Written only. No I/O."""
+"""Writes messages as JSON documents, by a JSON-LD frame. JSON-LD 1.1 Framing. No I/O."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def document(
     contexts: Mapping[str, Any] | None,
     native: bool,
 ) -> dict[str, Any]:
-    """The document of a message; see `Message.to_json`."""
+    """Returns the document of a message; see `Message.to_json`."""
     try:
         # callers pass the same frame with every message
         key = msgspec.json.encode([frame, context, contexts, native])

@@ -1,6 +1,6 @@
-"""A frame and its context, read once: compiled, or left to PyLD.
+"""Reads a frame and its context once: compiles them, or leaves them to PyLD.
 
-JSON-LD 1.1 API, sections 4.1 (context processing) and 5.1 (expansion), by PyLD. No context is fetched.
+JSON-LD 1.1 API, sections 4.1 (context processing) and 5.1 (expansion), by PyLD. Contexts are not fetched.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class CompiledFrame:
 
     Args:
         frame: the frame.
-        notation: of its context.
-        is_laid_out: whether only the kinds of terms decide what matches, and not the terms themselves, but for types.
+        notation: the notation of its context.
+        is_laid_out: whether matching only depends on the kinds of terms, except for types, and not on the terms
+            themselves.
     """
 
     frame: NodeFrame
@@ -70,11 +71,11 @@ def compiled(options: JsonOptions, frame: Mapping[str, Any]) -> CompiledFrame | 
     """Reads a frame.
 
     Args:
-        options: contexts, and how values are written.
+        options: the contexts, and the options for values.
         frame: the frame, with its context.
 
     Raises:
-        UsageError: it is no frame; names the place.
+        UsageError: it is not a frame; the error has the place.
     """
     _check(frame, "")
     pyld = _options(options)
@@ -98,10 +99,10 @@ def compiled(options: JsonOptions, frame: Mapping[str, Any]) -> CompiledFrame | 
 
 
 def is_compiled(options: JsonOptions) -> bool:
-    """Whether the frame of options, and its context, are applied without PyLD.
+    """Returns whether the frame of options, and its context, are applied without PyLD.
 
     Raises:
-        UsageError: they have no meaning.
+        UsageError: the frame or the context is invalid.
     """
     frame, context = options.frame or {}, options.context
     if set(frame) == {"@context"}:
@@ -115,7 +116,7 @@ def is_compiled(options: JsonOptions) -> bool:
 
 
 def by_pyld(options: JsonOptions, frame: Mapping[str, Any]) -> ByPyLD:
-    """A frame that PyLD applies to each message; it is known to be well-formed."""
+    """Returns the well-formed frame for PyLD, which applies it to each message."""
     pyld = _options(options)
     inverse = Processor()._get_inverse_context(_active(frame.get("@context", {}), pyld))
 
@@ -134,10 +135,10 @@ def notation_of(
     arrays: Collection[Term] = (),
     maps_if_needed: bool = False,
 ) -> ContextNotation:
-    """The notation of a context for documents without a frame; see `ContextNotation`.
+    """Returns the notation of a context for documents without a frame; see `ContextNotation`.
 
     Raises:
-        UsageError: it is no context, or has a feature that needs a frame.
+        UsageError: it is not a context, or has a feature that needs a frame.
     """
     active = _guarded(lambda: _active(context, _options(options)), "the context")
     try:
@@ -178,7 +179,7 @@ def _guarded(read: Callable[[], Any], what: str) -> Any:
             return read()
     except MemoryError:
         raise
-    # PyLD raises any error where it meets a value of a kind that it does not expect
+    # PyLD raises arbitrary errors for values of an unexpected kind
     except Exception as error:
         reason = reason_of(error)
         raise UsageError(f"{what} is malformed: {reason.message}", hint=reason.hint) from error
@@ -195,7 +196,7 @@ def _is_laid_out(frame: NodeFrame) -> bool:
 
 
 def matches_types(frame: NodeFrame) -> bool:
-    """Whether a frame, or one within it, selects nodes by certain types."""
+    """Returns whether a frame, or a nested one, selects nodes by certain types."""
     return bool(frame.types) or any(
         matches_types(inner) for inner in (*frame.properties.values(), frame.items) if inner
     )
@@ -205,7 +206,7 @@ def matches_types(frame: NodeFrame) -> bool:
 
 
 def _check(frame: Any, place: str) -> None:
-    """Refuses values of keywords that have no meaning, with their place as a JSON pointer."""
+    """Rejects invalid values of keywords, with their place as a JSON pointer."""
     if isinstance(frame, list):
         for index, each in enumerate(frame):
             _check(each, f"{place}/{index}")
@@ -241,7 +242,7 @@ def _refused(place: str, value: Any, hint: str) -> UsageError:
 
 
 def _check_terms(frame: Any, active: Any, place: str) -> None:
-    """Refuses keys that the context does not define, which framing would leave out without a word."""
+    """Rejects keys that the context does not define; framing would leave them out silently."""
     processor = Processor()
     for key, value in frame.items() if isinstance(frame, Mapping) else ():
         if key == "@context" or key.startswith("@"):
@@ -258,7 +259,7 @@ def _check_terms(frame: Any, active: Any, place: str) -> None:
                 hint=f'define it: "@context": {{"{key}": "http://…"}}, or write the IRI',
             )
         if mapping and "@context" in mapping:
-            continue  # other terms are defined within
+            continue  # the context defines other terms in it
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, Mapping) and "@context" not in each:
                 _check_terms(each, active, f"{place}/{key}")

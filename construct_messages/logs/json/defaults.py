@@ -1,8 +1,8 @@
-"""Documents without a frame: where they begin, what is embedded, and a context for their keys.
+"""Documents without a frame: chooses their roots, the embedded nodes, and a context for their keys.
 
-Documents begin with the subjects that are no objects, and embed all nodes that these lead to. A key is the local name
-of a predicate. What a key has depends on the values in the message: IRIs are strings, and literals with a language make
-a language map. Several values make an array; where the template can make several, one value makes one, too.
+The roots are the subjects that are not objects; documents embed all nodes that these lead to. A key is the local name
+of a predicate. Its value depends on the values in the message: IRIs are strings, and literals with a language make a
+language map. Several values are an array; if the template can produce several, a single value is an array as well.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from construct_messages.template import Blank, Constant, Slot, Template, Variabl
 from construct_messages.terms import Term
 
 EVERYTHING: Final = NodeFrame(Flags(embed="@always"))
-"""Embeds every node wherever it is an object, but for cycles."""
+"""Embeds every node wherever it is an object, except in cycles."""
 
 RESERVED: Final = ("id", "type")
 _LOCAL: Final = re.compile(r"[^/#:@]+$")
 
 Kinds: TypeAlias = tuple[bool, bool, bool, bool]
-"""Which kinds of values a predicate has: nodes, literals with a language, others, lists."""
+"""The kinds of values of a predicate: nodes, literals with a language, others, lists."""
 Uses: TypeAlias = Mapping[Term, Kinds]
 
 
 def roots_of(nodes: Nodes) -> list[Term]:
-    """The nodes that documents begin with: subjects that are no objects of others, then one for each cycle.
+    """Returns the roots of documents: subjects that are not objects of others, then one node per cycle.
 
     >>> from construct_messages.logs.json.nodes import NodeProperties
     >>> a, b = NodeProperties(properties={"<urn:p>": ["<urn:b>"]}), NodeProperties(properties={"<urn:p>": ['"x"']})
@@ -76,7 +76,7 @@ def _nodes_in(values: Iterable[Value]) -> Iterable[Term]:
 
 
 def uses_of(nodes: Nodes) -> Uses:
-    """The kinds of values that each predicate has."""
+    """Returns the kinds of values of each predicate."""
     uses: dict[Term, Kinds] = {}
     for node in nodes.values():
         for predicate, values in node.properties.items():
@@ -97,12 +97,12 @@ def uses_of(nodes: Nodes) -> Uses:
 
 
 class KeyNames:
-    """Gives keys to predicates.
+    """Assigns keys to predicates.
 
     Args:
-        fixed: those of the template, whose names do not depend on the message.
-        prefixes: namespaces by prefix, for predicates whose local names are equal.
-        sets: those that have an array always, unless it is of languages.
+        fixed: the predicates of the template, whose keys do not depend on the message.
+        prefixes: namespaces by prefix, for predicates with equal local names.
+        sets: the predicates that always have an array, unless they have a language map.
 
     >>> names = KeyNames((), {"a": "urn:a/"}, ())
     >>> names.of([Term("<urn:a/x>"), Term("<urn:b/x>"), Term("<urn:b/y>"), Term("<urn:a/id>")])
@@ -120,7 +120,7 @@ class KeyNames:
         self._fixed = self.of(fixed)
 
     def of(self, predicates: Iterable[Term]) -> dict[Term, str]:
-        """The keys of predicates, all different."""
+        """Returns distinct keys of predicates."""
         names = dict(self._fixed)
         taken = {*RESERVED, *names.values()}
         for shorten in (self._local, self._prefixed):
@@ -144,7 +144,7 @@ class KeyNames:
         return f"{prefix}_{local}" if prefix and local else ""
 
     def context(self, uses: Uses) -> dict[str, Any]:
-        """The context for a message whose predicates have these kinds of values."""
+        """Returns the context for a message whose predicates have these kinds of values."""
         names = self.of(list(uses))
         types = {"@id": "@type"} | ({"@container": "@set"} if RDF_TYPE in self.sets else {})
         context: dict[str, Any] = {"id": "@id", "type": types if len(types) > 1 else "@type"}
@@ -161,11 +161,11 @@ class KeyNames:
 
 
 def sets_of(template: Template, group_by: Set[str] | None) -> set[Term]:
-    """The predicates that may have several values in a message, by its template.
+    """Returns the predicates that may have several values in a message, by its template.
 
     Args:
-        template: of the query.
-        group_by: the variables that are the same in all solutions of a message; None: a solution is a message.
+        template: the template of the query.
+        group_by: the variables with the same values in all solutions of a message; None: each solution is a message.
     """
 
     def is_one(slot: Slot) -> bool:
@@ -185,7 +185,7 @@ def sets_of(template: Template, group_by: Set[str] | None) -> set[Term]:
 
 
 def fixed_of(template: Template) -> list[Term]:
-    """The predicates that a template names, but for types."""
+    """Returns the constant predicates of a template, except `rdf:type`."""
     predicates = {
         pattern.predicate.term: None
         for pattern in template.live

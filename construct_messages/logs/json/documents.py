@@ -1,4 +1,4 @@
-"""Framed trees as JSON documents.
+"""Writes framed trees as JSON documents.
 
 JSON-LD 1.1 API, section 6.1 (the compaction algorithm), steps 7 to 12, for the containers that `notation.py` compiles.
 """
@@ -20,15 +20,15 @@ class DocumentWriter:
     """Writes the trees of a message.
 
     Args:
-        notation: of the context.
-        place: what writes terms.
+        notation: the notation of the context.
+        place: returns the writer of terms.
     """
 
     def __init__(self, notation: ContextNotation, place: Place) -> None:
         self._notation, self._place = notation, place
 
     def document(self, trees: Sequence[Tree]) -> str:
-        """The document of the nodes that match a frame: the one, or all of them under `@graph`."""
+        """Returns the document of the nodes that match a frame: a single node, or all of them under `@graph`."""
         if len(trees) == 1:
             return self._node(trees[0])
         if not trees:
@@ -78,7 +78,7 @@ class DocumentWriter:
                 yield f"{key.text}[{','.join(text for _, text in texts if text != 'null')}]"
 
     def _item(self, predicate: Term, item: Item) -> tuple[Key, str]:
-        """The key and the text of a value."""
+        """Returns the key and the text of a value."""
         notation = self._notation
         if isinstance(item, str):
             key, kind = notation.literal(predicate, item)
@@ -108,7 +108,7 @@ class DocumentWriter:
         return list(kinds), list(kinds.values())
 
     def _within(self, predicate: Term, key: Key, item: Item) -> str:
-        """The text of an item of a list, under the key of the list."""
+        """Returns the text of an item of a list, under the key of the list."""
         notation = self._notation
         if isinstance(item, str):
             own = notation.under(key, predicate, item)
@@ -134,7 +134,7 @@ def _sample(tree: Tree) -> dict[str, str]:
 
 
 def _map(texts: Iterable[tuple[str, str]], *, is_set: bool) -> str:
-    """A language map."""
+    """Returns the text of a language map."""
     languages: dict[str, list[str]] = {}
     for language, text in texts:
         languages.setdefault(language, []).append(text)

@@ -1,8 +1,8 @@
-"""The encoder of JSON documents: one for each message, a line each or in one array.
+"""The encoder of JSON documents: one per message, as lines or in one array.
 
-What a document has is decided by a frame (`frames.py`, `framing.py`) or by default (`defaults.py`). With a template, a
-document is laid out once for all messages of the same shape, as those of other formats are (`layout.py`), so that only
-its values are filled in.
+A frame (`frames.py`, `framing.py`) or the defaults (`defaults.py`) decide the content of a document. With a template, a
+document is laid out once for all messages of the same shape, as in other formats (`layout.py`), and only its values are
+filled in.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ class JsonEncoder(TextEncoder):
 
     Args:
         format, syntax: JSON and its own.
-        options: their own are `JsonOptions`; the prefixes, the template and its grouping are for the default documents.
+        options: the format's own are `JsonOptions`; the prefixes, the template and its grouping are for the default
+            documents.
 
     Raises:
-        UsageError: a frame or context that has no meaning; names the place.
+        UsageError: an invalid frame or context; the error has the place.
 
     >>> from construct_messages.formats import JSON_DOCUMENTS
     >>> from construct_messages.message import Quad
@@ -100,11 +101,11 @@ class JsonEncoder(TextEncoder):
         self._begun = False
 
     def start(self) -> bytes:
-        """The bracket of the array, if it is to be one."""
+        """Returns the opening bracket of an array, or nothing."""
         return b"[" if self._own.array else b""
 
     def finish(self) -> bytes:
-        """The other bracket."""
+        """Returns the closing bracket of an array, or nothing."""
         return b"\n]\n" if self._own.array else b""
 
     def declare(self, texts: list[str]) -> None:
@@ -114,19 +115,19 @@ class JsonEncoder(TextEncoder):
             texts[0] = texts[0].removeprefix(",")
 
     def write(self, message: Message, place: Place) -> str:
-        """One document, unless terms decide about it other than by their kinds.
+        """Encodes one document that only depends on the kinds of terms.
 
         Raises:
-            NoLayout: they do.
+            NoLayout: it also depends on the terms.
         """
         return self._delimited(self._document(message, place, alone=False))
 
     def write_alone(self, message: Message) -> str:
-        """One document."""
+        """Encodes one document."""
         return self._delimited(self.write_document(message))
 
     def write_document(self, message: Message) -> str:
-        """One document without what is around it."""
+        """Encodes one document without line ends and commas."""
         if isinstance(self._framed, ByPyLD):
             return self._framed.document(message)
         return self._document(message, self._place, alone=True)
@@ -139,7 +140,7 @@ class JsonEncoder(TextEncoder):
         if not alone and any(
             term[0] == "_" and not (node.properties or node.types) for term, node in nodes.items()
         ):
-            raise NoLayout  # whether it has an identifier depends on how often it occurs
+            raise NoLayout  # the number of its occurrences decides whether it has an identifier
         if isinstance(self._framed, CompiledFrame):
             if not alone and any(quad.graph is not None for quad in message):
                 raise NoLayout  # the name of a graph is a node, too
@@ -155,7 +156,7 @@ class JsonEncoder(TextEncoder):
         return DocumentWriter(notation, lambda kind: place((notation, kind))).document(trees)
 
     def _notation_for(self, uses: Uses) -> ContextNotation:
-        """The notation for a message without a frame."""
+        """Returns the notation for a message without a frame."""
         known = frozenset(uses.items())
         notation = self._by_uses.get(known)
         if notation is None:
@@ -169,7 +170,7 @@ class JsonEncoder(TextEncoder):
         return notation
 
     def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateTexts:
-        """The encoder for batches of a template's solutions."""
+        """Returns the encoder for batches of a template's solutions."""
         framed = self._framed
         if isinstance(framed, ByPyLD) or (
             isinstance(framed, CompiledFrame) and not framed.is_laid_out

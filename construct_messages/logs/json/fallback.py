@@ -26,10 +26,10 @@ def expanded(
     natively: bool = True,
     is_expected: Callable[[Term, str], bool] = lambda *_: False,
 ) -> list[dict[str, Any]]:
-    """A message as JSON-LD in expanded form.
+    """Returns a message as JSON-LD in expanded form.
 
     Args:
-        message: its quads.
+        message: the message.
         natively: whether numbers and booleans are JSON's.
         is_expected: whether a context has a term for a property and a datatype: then a number keeps its datatype, so
             that the term is found.
@@ -87,7 +87,7 @@ class ByPyLD:
 
     Args:
         frame: as parsed JSON.
-        options: of PyLD, with a loader of contexts.
+        options: the options of PyLD, with a loader of contexts.
         natively, is_expected: see `expanded`.
     """
 
@@ -103,7 +103,7 @@ class ByPyLD:
         self._natively, self._is_expected = natively, is_expected
 
     def document(self, message: Message) -> str:
-        """The document of a message, as JSON.
+        """Returns the document of a message, as JSON.
 
         Raises:
             UnsupportedByFormat: PyLD cannot frame it.
@@ -115,7 +115,7 @@ class ByPyLD:
                 framed = Processor().frame(input, copy.deepcopy(self._frame), dict(self._options))
         except MemoryError:
             raise
-        # PyLD raises any error where it meets a value of a kind that it does not expect
+        # PyLD raises arbitrary errors for values of an unexpected kind
         except Exception as error:
             reason = reason_of(error)
             raise UnsupportedByFormat(

@@ -1,7 +1,7 @@
-"""A frame, compiled: what nodes match it, and what is embedded of them.
+"""Compiled frames: the conditions for matching nodes, and the embedded properties.
 
 JSON-LD 1.1 Framing, section 4 (https://www.w3.org/TR/json-ld11-framing/), over frames that PyLD has expanded. Frames
-with features that are not compiled here are left to PyLD. Nothing is known of messages.
+with features that are not compiled here are left to PyLD. No messages here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NotCompiled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The flags of a frame (section 4.1.1); a frame that is implied has those of the frame around it."""
+    """The flags of a frame (section 4.1.1); an implied frame has the flags of the enclosing one."""
 
     embed: str = "@once"
     explicit: bool = False
@@ -38,17 +38,17 @@ class NodeFrame:
     """A frame for nodes and values.
 
     Args:
-        flags: of the frame.
+        flags: the flags of the frame.
         ids: the IRIs that match; empty: any; None: the frame has no `@id`.
         types: the types that match; None: the frame has no `@type`.
         any_type: whether nodes with any type match (`"@type": {}`).
         default_types: the types of nodes without one.
         properties: the frames of properties by predicate, in order.
         items: the frame of the items of a list.
-        value: the pattern of literals: `@value`, `@type` and `@language`, each with what it lists.
-        default: what a property without a value has: JSON; Ellipsis: the frame has no `@default`.
+        value: the pattern of literals: `@value`, `@type` and `@language`, each with its listed values.
+        default: the JSON value of a property without values; Ellipsis: the frame has no `@default`.
         omit_default: whether such a property is left out.
-        is_value: whether it is for literals alone: it has `@value`.
+        is_value: whether it is only for literals: it has `@value`.
         is_reference: whether it consists of `@id`.
     """
 
@@ -66,7 +66,7 @@ class NodeFrame:
     is_reference: bool = False
 
     def implied(self) -> NodeFrame:
-        """The frame of values of a property that it does not mention."""
+        """Returns the frame for values of a property that it does not mention."""
         return NodeFrame(self.flags)
 
 
@@ -75,11 +75,11 @@ def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> NodeFrame:
 
     Args:
         expanded: a frame in expanded form: an array of one object.
-        default_flags: those that the frame does not set.
+        default_flags: the flags that the frame does not set.
 
     Raises:
-        NotCompiled: it has a feature for PyLD.
-        UsageError: it is no frame.
+        NotCompiled: it has a feature that is left to PyLD.
+        UsageError: it is not a frame.
 
     >>> frame = compile_frame([{"@type": ["urn:A"], "urn:p": [{"@embed": ["@never"]}]}])
     >>> sorted(frame.types), frame.properties["<urn:p>"].flags.embed
@@ -133,7 +133,7 @@ def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> NodeFrame:
 
 
 def _ids(frame: Mapping[str, Any]) -> frozenset[Term] | None:
-    """The IRIs that match; empty: any; None: the frame has no `@id`."""
+    """Returns the IRIs that match; empty: any; None: the frame has no `@id`."""
     if "@id" not in frame:
         return None
     given = _values(frame, "@id")
@@ -145,7 +145,7 @@ def _ids(frame: Mapping[str, Any]) -> frozenset[Term] | None:
 
 
 def _types(frame: Mapping[str, Any]) -> tuple[frozenset[Term] | None, tuple[Term, ...]]:
-    """The types that match, and the one of nodes without any: a default comes first."""
+    """Returns the types that match, and the default type of nodes without one."""
     if "@type" not in frame:
         return None, ()
     given = list(_values(frame, "@type"))

@@ -1,4 +1,4 @@
-"""Framing: the nodes of a message as trees, by a compiled frame.
+"""Framing: arranges the nodes of a message as trees, by a compiled frame.
 
 JSON-LD 1.1 Framing, section 4.3 (the framing algorithm). The result has terms for values; `documents.py` writes it.
 tests/logs/json/test_framing.py compares it with PyLD.
@@ -27,10 +27,10 @@ from construct_messages.terms import Term
 
 @dataclass(slots=True)
 class Tree:
-    """A node in a document, with what is embedded in it; without types and properties it is a reference.
+    """A node in a document, with its embedded nodes; without types and properties it is a reference.
 
     Args:
-        id: its term; None: a blank node that nothing refers to.
+        id: its term; None: a blank node without references.
         types: its types.
         properties: the values of each property, in order.
     """
@@ -42,7 +42,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """The JSON that a frame has for a property without a value."""
+    """The JSON value of a frame for a property without values."""
 
     value: Any
 
@@ -55,11 +55,11 @@ class Items:
 
 
 Item: TypeAlias = Tree | Term | Items | Default
-"""What a property has: a node, a literal, a list, or the frame's default."""
+"""The value of a property: a node, a literal, a list, or the frame's default."""
 
 
 def in_order(term: Term) -> str:
-    """What terms are sorted by: IRIs by their characters alone."""
+    """Returns the sort key of a term: IRIs are sorted by their characters alone."""
     return term[1:-1] if term[0] == "<" else term
 
 
@@ -67,10 +67,10 @@ class Framing:
     """Frames the nodes of one message.
 
     Args:
-        nodes: of the message.
-        expand: a literal of a property as a value object.
+        nodes: the nodes of the message.
+        expand: returns a literal of a property as a value object.
         sort: whether the properties of a node are in the order of their predicates, which decides where a node is
-            embedded once; else they are in the order of the message.
+            embedded that is only embedded once; otherwise they are in the order of the message.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class Framing:
         self._count = 0
 
     def trees(self, roots: Iterable[Term], frame: NodeFrame) -> list[Tree]:
-        """The nodes that match a frame, each with what it embeds.
+        """Returns the nodes that match a frame, with their embedded nodes.
 
         Args:
             roots: the nodes to match, in order.
             frame: the frame.
 
         Raises:
-            UnsupportedByFormat: nodes are nested too deep, or too many.
+            UnsupportedByFormat: nodes are nested too deeply, or are too many.
         """
         trees = []
         for root in roots:
@@ -184,7 +184,7 @@ class Framing:
         return self._embed(term, frame)
 
     def matches(self, node: NodeProperties, term: Term, frame: NodeFrame) -> bool:
-        """Whether a node matches a frame (section 4.3.2)."""
+        """Returns whether a node matches a frame (section 4.3.2)."""
         require_all, some, wildcard = frame.flags.require_all, False, True
         if frame.ids is not None:
             some = not frame.ids or term in frame.ids
@@ -236,7 +236,7 @@ class Framing:
             if isinstance(value, tuple) or value[0] != '"':
                 if frame.is_value:
                     if frame.value == ANY_VALUE:
-                        return True  # of processors, this matches nodes and lists, too
+                        return True  # in processors, this also matches nodes and lists
                 elif isinstance(value, str) and self.matches(self._nodes[value], value, frame):
                     return True
             elif frame.is_value and self._matches_value(predicate, value, frame):

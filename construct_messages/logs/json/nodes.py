@@ -1,7 +1,7 @@
-"""The nodes of a message: its types and properties, with RDF lists as lists.
+"""The nodes of a message: their types and properties, with RDF lists as lists.
 
 JSON-LD 1.1 API, section 8.4 (serialize RDF as JSON-LD), and section 4.6 of its framing (the graphs of a message are
-merged). Values stay terms: what they are in JSON is in `values.py`.
+merged). Values stay terms; `values.py` converts them to JSON.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ Value: TypeAlias = "Term | tuple[Value, ...]"
 """A term, or the items of a list."""
 
 MOST_NESTED: Final = 128
-"""How deep nodes and lists may be nested: readers of JSON set bounds like this one, and Python's stack is short."""
+"""The maximal nesting of nodes and lists: readers of JSON have similar limits, and Python's stack is short."""
 
 MOST_EMBEDDED: Final = 1 << 16
-"""How many nodes a document may have, counted wherever they are embedded: a few nodes may have many paths to others."""
+"""The maximal number of nodes in a document, counted wherever they are embedded: a few nodes may have many paths to
+others.
+"""
 
 RDF_TYPE: Final = Term(f"<{RDF}type>")
 RDF_FIRST: Final = Term(f"<{RDF}first>")
@@ -32,10 +34,10 @@ RDF_LIST: Final = Term(f"<{RDF}List>")
 
 @dataclass(slots=True)
 class NodeProperties:
-    """What a message says of an IRI or blank node.
+    """The properties of an IRI or blank node in a message.
 
     Args:
-        types: the IRIs and blank nodes that are its types.
+        types: its types, IRIs and blank nodes.
         properties: its other values by predicate.
     """
 
@@ -47,7 +49,7 @@ Nodes: TypeAlias = dict[Term, NodeProperties]
 
 
 def too_deep() -> UnsupportedByFormat:
-    """The error for a document that is nested too deep."""
+    """Returns the error for a document that is nested too deeply."""
     return UnsupportedByFormat(
         f"the document is nested more than {MOST_NESTED} levels deep",
         hint='refer to nodes instead of embedding them: "@embed": "@never" in the frame',
@@ -55,7 +57,7 @@ def too_deep() -> UnsupportedByFormat:
 
 
 def nodes_of(message: Message) -> Nodes:
-    """The subjects of a message and the nodes that they refer to, by their terms, in order of appearance.
+    """Returns the subjects of a message and the nodes that they refer to, by their terms, in order of appearance.
 
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri
@@ -73,7 +75,7 @@ def nodes_of(message: Message) -> Nodes:
 
 
 def graphs_of(message: Message) -> dict[Term | None, Nodes]:
-    """The subjects of each graph of a message; None: the default graph, which is always there."""
+    """Returns the subjects of each graph of a message; None: the default graph, which is always present."""
     triples: dict[Term | None, list[tuple[Term, Term, Term]]] = {None: []}
     lists = False
     for quad in message:
@@ -101,7 +103,7 @@ def _subjects(triples: Iterable[tuple[Term, Term, Term]]) -> Nodes:
 
 
 def _with_references(nodes: Nodes, names: Iterable[Term] = ()) -> Nodes:
-    """Adds the nodes that others refer to, and those that name graphs."""
+    """Adds the nodes that others refer to, and the names of graphs."""
     references = {
         value: None
         for node in nodes.values()
@@ -116,7 +118,7 @@ def _with_references(nodes: Nodes, names: Iterable[Term] = ()) -> Nodes:
 
 
 def terms_in(values: Iterable[Value]) -> Iterator[Term]:
-    """The terms among values and in their lists."""
+    """Yields the terms among values and in their lists."""
     for value in values:
         if isinstance(value, tuple):
             yield from terms_in(value)
@@ -137,7 +139,7 @@ def _merged(graphs: Iterable[Nodes]) -> Nodes:
 
 
 class _Use(NamedTuple):
-    """Where a node is an object."""
+    """An occurrence of a node as an object."""
 
     nodes: Nodes
     subject: Term
@@ -147,7 +149,7 @@ class _Use(NamedTuple):
 
 
 def _convert_lists(graphs: Mapping[Term | None, Nodes]) -> None:
-    """Replaces the head of each well-formed list by its items (section 8.4.2, step 6)."""
+    """Replaces the head of each well-formed list with its items (section 8.4.2, step 6)."""
     uses: dict[Term, _Use | None] = {}  # None: used more than once
     ends: list[_Use] = []
     for nodes in graphs.values():

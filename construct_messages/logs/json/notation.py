@@ -1,7 +1,7 @@
 """The JSON-LD notation of terms by a context: keys, and the texts of names and values.
 
-JSON-LD 1.1 API, section 6 (compaction), by PyLD: once for each property and kind of value, and not for each term. IRIs
-are shortened here. Contexts with features that are not compiled are left to PyLD as a whole.
+JSON-LD 1.1 API, section 6 (compaction), by PyLD: once for each property and kind of value, not for each term. IRIs are
+shortened here. Contexts with features that are not compiled are left to PyLD as a whole.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from construct_messages.logs.layout import NoLayout, Texts
 from construct_messages.terms import Term, literal_parts
 
 _CONTAINERS: Final = {"@set", "@list", "@language"}
-_MARK: Final = "\1"  # takes the place of a literal's text; no JSON has it but as an escape
+_MARK: Final = "\1"  # a placeholder for a literal's text; JSON only contains it escaped
 
 Kind: TypeAlias = Hashable
-"""A kind of value: what decides the key of a value beside its property."""
+"""The kind of a value, which decides its key together with the property."""
 
 NODE: Final = "@id"
 ANONYMOUS: Final = "{}"
@@ -41,12 +41,12 @@ class Key:
     """The key of some values of a property.
 
     Args:
-        name: as compacted.
-        text: as JSON, with the colon.
+        name: the compacted key.
+        text: the key as JSON, with the colon.
         is_set, is_list, is_language: whether it has this container.
         language: the key in the language map.
-        before, after: what is around the text of a value.
-        reference: the kind of text of a node that is referred to: `name` or `vocab`; None: it is an object.
+        before, after: the text around a value.
+        reference: the kind of text of a referenced node: `name` or `vocab`; None: the node is an object.
     """
 
     name: str
@@ -64,14 +64,14 @@ class ContextNotation:
     """Writes terms by an active context.
 
     Args:
-        active: the context, as PyLD has processed it.
-        typed: whether literals that are no number or boolean keep their datatypes; else they are strings.
+        active: the context, processed by PyLD.
+        typed: whether literals other than numbers and booleans keep their datatypes; otherwise they are strings.
         natively: whether numbers and booleans are JSON's.
-        arrays: the properties that have an array always, beside those of the context.
-        maps_if_needed: whether values without a language are in a language map only beside others.
+        arrays: the properties that always have an array, in addition to those of the context.
+        maps_if_needed: whether values without a language are in a language map only next to others.
 
     Raises:
-        NotCompiled: the context has a feature for PyLD.
+        NotCompiled: the context has a feature that is left to PyLD.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class ContextNotation:
         self._relative = active.get("@base") is not None
         self.to_terms = any(mapping.get("@type") == "@vocab" for mapping in mappings.values())
         self._keys: dict[tuple[Term, Kind], Key] = {}
-        self._items: dict[Hashable, Key] = {}  # of the items of lists
+        self._items: dict[Hashable, Key] = {}  # the keys of items of lists
         self.id, self.type, self.graph, self.list, self.none = (
             _json(self._alias(keyword)) for keyword in ("@id", "@type", "@graph", "@list", "@none")
         )
@@ -121,15 +121,15 @@ class ContextNotation:
     # --- kinds of values and their keys -----------------------------------------------------------------------------
 
     def kind_of(self, term: Term) -> Kind:
-        """The kind of a literal."""
+        """Returns the kind of a literal."""
         suffix = suffix_of(term)
         if not self._natively or "^" not in suffix or not is_native(suffix[4:-1]):
             return suffix
-        # of a mark for all literals like it, the text is not known yet
+        # a mark represents all literals of a kind, so its text is unknown
         return suffix, _is_mark(term) or self._native(term) is not None
 
     def kind_of_node(self, term: Term | None) -> Kind:
-        """The kind of a reference, or of a node without an identifier."""
+        """Returns the kind of a reference, or of a node without an identifier."""
         if term is None:
             return ANONYMOUS
         if self.to_terms and term[0] == "<" and term[1:-1] in self._inverse:
@@ -137,15 +137,15 @@ class ContextNotation:
         return NODE
 
     def key(self, predicate: Term, kind: Kind, sample: Callable[[], Any]) -> Key:
-        """The key of values of a kind.
+        """Returns the key of values of a kind.
 
         Args:
             predicate: the property.
             kind: see `kind_of`.
-            sample: makes a value of the kind in expanded form.
+            sample: returns a value of the kind in expanded form.
 
         Raises:
-            UnsupportedByFormat: the property's IRI reads like a compact one.
+            UnsupportedByFormat: the property's IRI looks like a compact one.
         """
         key = self._keys.get((predicate, kind))
         if key is None:
@@ -153,12 +153,12 @@ class ContextNotation:
         return key
 
     def literal(self, predicate: Term, term: Term) -> tuple[Key, Hashable]:
-        """The key of a literal, and the kind of its text."""
+        """Returns the key of a literal, and the kind of its text."""
         key = self.key(predicate, self.kind_of(term), lambda: self.sample_of(predicate, term))
         return key, self.literal_kind(term)
 
     def expanded(self, predicate: Term, term: Term) -> dict[str, Any]:
-        """A literal of a property as a value object."""
+        """Returns a literal of a property as a value object."""
         return expanded_value(
             term,
             natively=self._natively,
@@ -170,7 +170,7 @@ class ContextNotation:
         return any(datatype in entry["@type"] for entry in entries)
 
     def sample_of(self, predicate: Term, term: Term) -> dict[str, Any]:
-        """A value of the kind of a literal, in expanded form."""
+        """Returns a value of the kind of a literal, in expanded form."""
         value = self.expanded(predicate, term)
         if not self._typed:
             value.pop("@type", None)
@@ -178,21 +178,21 @@ class ContextNotation:
         return value
 
     def under(self, key: Key, predicate: Term, term: Term) -> Key:
-        """How a literal is written in a list that has a key."""
+        """Returns the notation of a literal in a list with a key."""
         found = key.name, "item", self.kind_of(term)
         if found not in self._items:
             self._items[found] = self._described(key.name, self.sample_of(predicate, term))
         return self._items[found]
 
     def under_node(self, key: Key) -> Key:
-        """How a reference is written in a list that has a key."""
+        """Returns the notation of a reference in a list with a key."""
         found = key.name, "item", NODE
         if found not in self._items:
             self._items[found] = self._described(key.name, {"@id": ""})
         return self._items[found]
 
     def literal_kind(self, term: Term) -> Hashable:
-        """The kind of the text of a literal."""
+        """Returns the kind of the text of a literal."""
         kind = self.kind_of(term)
         return kind if isinstance(kind, tuple) else "string"
 
@@ -242,7 +242,7 @@ class ContextNotation:
     # --- texts ------------------------------------------------------------------------------------------------------
 
     def texts_of(self, kind: Hashable) -> Texts:
-        """The texts of terms in a kind of place: `name`, `vocab`, `string`, or a kind of number."""
+        """Returns the texts of terms in a kind of place: `name`, `vocab`, `string`, or a kind of number."""
         if kind == "name":
             return Texts(lambda term: _json(self._name(term)))
         if kind == "vocab":

@@ -1,4 +1,4 @@
-"""The options of JSON documents: the frame, and how they are put together."""
+"""The options of JSON documents: the frame, and the arrangement of documents."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class JsonOptions:
         context: a JSON-LD context as parsed JSON, or its IRI, for a frame without `@context` or for the default
             documents.
         contexts: contexts by their IRI, as parsed JSON; nothing is fetched.
-        native: whether numbers and booleans are JSON's; else they are written as other literals are.
-        array: whether the documents are one JSON array, instead of a line each.
+        native: whether numbers and booleans are JSON's; otherwise they are written like other literals.
+        array: whether the documents are one JSON array, instead of lines.
 
     Raises:
-        UsageError: a frame that is no JSON object, or two contexts.
+        UsageError: a frame that is not a JSON object, or two contexts.
 
     >>> JsonOptions(frame={"@type": "http://schema.org/City"}).in_words()
     'a frame'

@@ -1,4 +1,4 @@
-"""Literals as JSON: numbers and booleans, and what a value object of JSON-LD has for the rest.
+"""Converts literals to JSON: numbers and booleans, and value objects of JSON-LD for the others.
 
 JSON-LD 1.1 API, section 8.5 (RDF to object conversion), with `useNativeTypes` for all numbers of XML Schema. A decimal
 keeps its digits.
@@ -27,18 +27,18 @@ _NATIVE: Final = frozenset(
 )
 _JSON: Final = f"{RDF}JSON"
 _MOST_DIGITS: Final = 300
-"""Readers of JSON take longer numbers for infinity, or not at all."""
+"""The maximal length of numbers: readers of JSON take longer ones for infinity, or reject them."""
 
 
 def json_of(text: str, datatype: str | None) -> str | None:
-    """The JSON number, boolean or JSON text that a literal is; None: it is none.
+    """Returns a literal as a JSON number, boolean or JSON text; None: it is none of these.
 
     Args:
         text: the lexical form.
-        datatype: its IRI; None: a string.
+        datatype: the IRI of the datatype; None: a string.
 
     Raises:
-        UnsupportedByFormat: an `rdf:JSON` literal that is no JSON.
+        UnsupportedByFormat: an `rdf:JSON` literal that is not JSON.
 
     >>> json_of("+007", f"{XSD}integer"), json_of("1.50", f"{XSD}decimal"), json_of("1e3", f"{XSD}double")
     ('7', '1.50', '1000.0')
@@ -64,12 +64,12 @@ def json_of(text: str, datatype: str | None) -> str | None:
 
 
 def is_native(datatype: str | None) -> bool:
-    """Whether literals of a datatype may be numbers or booleans."""
+    """Returns whether literals of a datatype may be numbers or booleans."""
     return datatype in _NATIVE or datatype == _JSON
 
 
 def suffix_of(term: Term) -> str:
-    """What follows the text of a literal, with the quote that ends it; empty for other terms.
+    """Returns the text after a literal's lexical form, with the closing quote; empty for other terms.
 
     >>> from construct_messages.terms import literal
     >>> suffix_of(literal("a", language="en"))
@@ -79,12 +79,12 @@ def suffix_of(term: Term) -> str:
 
 
 def string(term: Term) -> str:
-    """The text of a literal as a JSON string: canonical N-Triples has the escapes of JSON."""
+    """Returns the text of a literal as a JSON string: canonical N-Triples has the escapes of JSON."""
     return term[: term.rindex('"') + 1]
 
 
 def value_object(term: Term) -> dict[str, Any]:
-    """A literal as a value object, with `@value` as a string.
+    """Returns a literal as a value object, with `@value` as a string.
 
     >>> from construct_messages.terms import literal, number
     >>> value_object(literal("a", language="en")), value_object(number("7"))["@value"]
@@ -106,7 +106,7 @@ def value_object(term: Term) -> dict[str, Any]:
 def expanded_value(
     term: Term, *, natively: bool, is_expected: Callable[[str], bool]
 ) -> dict[str, Any]:
-    """A literal as a value object, with a number or boolean for `@value` where it is one.
+    """Returns a literal as a value object, with a number or boolean for `@value` if it is one.
 
     Args:
         term: the literal.
@@ -123,7 +123,7 @@ def expanded_value(
     if datatype is None or not natively:
         return value
     text = value["@value"]
-    # the text of a mark for all literals like it is not known yet: numbers that are none have no layout
+    # a mark represents all literals of a kind, so its text is unknown: malformed numbers have no layout
     json = "0" if text.startswith("\0") and is_native(datatype) else json_of(text, datatype)
     if json is not None:
         value["@value"] = msgspec.json.decode(json)
@@ -135,7 +135,9 @@ def expanded_value(
 def matches_value(
     pattern: tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]], value: Mapping[str, Any]
 ) -> bool:
-    """Whether a value object matches the `@value`, `@type` and `@language` of a frame (Framing, section 4.3.2)."""
+    """Returns whether a value object matches the `@value`, `@type` and `@language` of a frame (Framing, section
+    4.3.2).
+    """
     keywords = ("@value", "@type", "@language")
     return all(
         _matches(listed, value.get(keyword))

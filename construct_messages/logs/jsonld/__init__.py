@@ -1,1 +1,1 @@
-"""NDJSON-LD logs, and what JSON-LD documents mean, which YAML-LD shares. JSON-LD 1.1. No I/O."""
+"""NDJSON-LD logs, and the interpretation of JSON-LD documents, also for YAML-LD. JSON-LD 1.1. No I/O."""

@@ -1,7 +1,7 @@
 """Estimates the cost of JSON-LD contexts before they are processed.
 
-Each context that is met makes a copy of all terms that are in scope, and each name may become an IRI as long as the
-longest of a context: a few bytes of both multiply. PyLD interprets contexts, in `contexts.py`.
+Each context creates a copy of all terms in scope, and each name may become an IRI as long as the longest one of a
+context: a few bytes of both multiply. PyLD interprets contexts, in `contexts.py`.
 
 JSON-LD 1.1 API, section 4.1 (context processing) and 5.2 (IRI expansion).
 """
@@ -17,20 +17,20 @@ from construct_messages.logs.turtle.declarations import MOST_BASE
 
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _MOST_COPIES: Final = 1 << 22
-"""Terms that contexts of one message may copy, all together."""
+"""The maximal number of terms that all contexts of one message may copy."""
 _COPY: Final = 1 << 4
-"""How many characters a copy counts for."""
+"""The number of characters that a copy counts for."""
 _USUAL_IRI: Final = 1 << 7
-"""How long what contexts declare may be without being counted, in characters."""
+"""The length of declarations in contexts that is not counted, in characters."""
 _VALUE: Final = 1 << 7
-"""How many characters a value counts for: about the bytes that it takes while its document is expanded."""
+"""The number of characters that a value counts for: about its size in bytes during the expansion of its document."""
 
 
 class Weight:
-    """Counts what is in a document and in its contexts.
+    """Counts the content of a document and of its contexts.
 
     Args:
-        active: of the context that is active before it; None: none is.
+        active: the counts of the context that is active before it; None: no context.
 
     >>> weight = Weight()
     >>> weight.add({"@context": [{"a": "urn:a"}, {"b": "urn:b"}], "a": 1, "b": [2, 3]}, {})
@@ -41,10 +41,10 @@ class Weight:
     def __init__(self, active: Weight | None = None) -> None:
         self._active = active
         self.contexts = self.terms = self.values = self.names = 0
-        # of what contexts declare: the longest IRI, and what relative bases and vocabularies add to it
+        # of declarations in contexts: the longest IRI, and the additions of relative bases and vocabularies
         self._longest = self._relative = 0
         self._lengths: dict[str, int] = {}  # of terms, as IRIs
-        self._scoped: set[str] = set()  # names of terms and types that bring a context of their own
+        self._scoped: set[str] = set()  # names of terms and types with scoped contexts
         self._loaded: set[str] = set()  # contexts by IRI that are counted
         if active is not None:
             self.contexts, self.terms = active.contexts, active.terms
@@ -106,7 +106,7 @@ class Weight:
                         contexts.append(definition["@context"])
 
     def _measure(self, context: Mapping[str, Any]) -> None:
-        """Counts how long the IRIs of a context get: a term may begin with another one, which begins with another."""
+        """Counts the lengths of a context's IRIs: a term may begin with another one, which begins with another."""
         values = {
             name: value["@id"] if isinstance(value, dict) and "@id" in value else value
             for name, value in context.items()
@@ -134,14 +134,14 @@ class Weight:
         return self._active._lengths.get(name)
 
     def check(self, number: int, most: float) -> None:
-        """Refuses what comes to too much.
+        """Checks that the document is not too large.
 
         Args:
-            number: of the message, from 1.
-            most: how many characters the message may have; names, values and copies count for some.
+            number: the number of the message, from 1.
+            most: the maximal number of characters of the message; names, values and copies count for some.
 
         Raises:
-            LimitExceeded: that is passed, or contexts make too many copies of terms.
+            LimitExceeded: the message is too large, or contexts create too many copies of terms.
         """
         if self.contexts * self.terms > min(_MOST_COPIES, most / _COPY):
             raise LimitExceeded(

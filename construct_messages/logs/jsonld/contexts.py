@@ -1,7 +1,6 @@
-"""JSON-LD contexts: expansion of a document by them. Nothing is fetched: a context is in the log, or the caller passed
-it.
+"""Expands documents by their JSON-LD contexts, which are in the log or passed by the caller. Contexts are not fetched.
 
-JSON-LD 1.1 API, section 5.1 (expansion), by PyLD. The result needs no context any more; its RDF is not decided here.
+JSON-LD 1.1 API, section 5.1 (expansion), by PyLD. The result needs no context; this module does not convert it to RDF.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from pyld.resolved_context import ResolvedContext  # type: ignore[import-untyped
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.logs.jsonld.context_weight import Weight
 
-# PyLD takes an IRI of example.org for a base where there is none; under this one, what is relative becomes no IRI: to
-# PyLD it is absolute, but no scheme has a comma
+# without a base, PyLD uses an IRI of example.org. With this one, relative IRIs stay invalid: PyLD considers it
+# absolute, but schemes do not contain commas
 _NO_BASE: Final = "no,base:<>/"
 _MOST_CONTEXTS: Final = 100
 
@@ -56,17 +55,17 @@ class Contexts:
     def expand(
         self, document: Any, active: Any = None, *, number: int = 1, most: float = inf
     ) -> list[Any]:
-        """The document in expanded form.
+        """Returns the document in expanded form.
 
         Args:
             document: parsed JSON.
             active: the context that is active before it.
-            number: of the message, from 1.
-            most: how many characters it may come to.
+            number: the number of the message, from 1.
+            most: the maximal number of characters of the expanded message.
 
         Raises:
-            UsageError: a context that is not known, or no JSON-LD.
-            LimitExceeded: what contexts and terms come to together is too much.
+            UsageError: an unknown context, or not JSON-LD.
+            LimitExceeded: contexts and terms together are too large.
         """
         if len(self._processed) > _MOST_CONTEXTS:
             self._processed.clear()
@@ -79,28 +78,28 @@ class Contexts:
         options = {
             "base": self._base,
             "documentLoader": self.load,
-            # keeps what it has made of a context from one document to the next
+            # keeps processed contexts from one document to the next
             "contextResolver": _Resolver(self._active, self._processed, self.load),
         }
         if active is not None:
             options["expandContext"] = active
         try:
-            # of terms that are reserved PyLD warns, and drops them, as JSON-LD 1.1 (section 9.15.1) has it
+            # PyLD warns about reserved terms, and drops them according to JSON-LD 1.1 (section 9.15.1)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SyntaxWarning)
                 expanded: list[Any] = Processor().expand(document, options)
         except MemoryError:
             raise
-        # PyLD raises any error where it meets a value of a kind that it does not expect
+        # PyLD raises arbitrary errors for values of an unexpected kind
         except Exception as error:
             raise reason_of(error) from error
         return expanded
 
     def load(self, iri: str, _options: object) -> dict[str, Any]:
-        """The document loader of PyLD: a context that was given.
+        """Returns a context of the caller; the document loader of PyLD.
 
         Raises:
-            UsageError: it was not.
+            UsageError: the caller passed no such context.
         """
         if iri not in self._given:
             raise UsageError(
@@ -113,37 +112,40 @@ class Contexts:
 
 
 class Processor(jsonld.JsonLdProcessor):  # type: ignore[misc] # PyLD has no type information
-    """PyLD's, which takes `"@vocab": null`, `"@language": null` and `"@direction": null` where none is active, too."""
+    """PyLD's processor, which also accepts `"@vocab": null`, `"@language": null` and `"@direction": null` if none is
+    active.
+    """
 
     def _clone_active_context(self, active_ctx: Any) -> Any:
         return _Unset(super()._clone_active_context(active_ctx))
 
 
 class _Unset(dict[str, Any]):
-    """A context from which what is not there can be removed."""
+    """A context from which missing keys can be removed."""
 
     def __delitem__(self, key: str) -> None:
         self.pop(key, None)
 
 
 class _Active:
-    """The active context of a log, and what PyLD has made of it, so that it is made once and not for each message."""
+    """The active context of a log, processed by PyLD once instead of for each message."""
 
     def __init__(self, context: Any) -> None:
         self.context = context
         self.weight = Weight()
-        self.processed: dict[str, ResolvedContext] = {}  # by what was active before
+        # the results, by the context that was active before
+        self.processed: dict[str, ResolvedContext] = {}
 
 
 class _Resolver(ContextResolver):  # type: ignore[misc] # PyLD has no type information
-    """PyLD's, which returns the active context of the log at once."""
+    """PyLD's resolver, which returns the active context of the log immediately."""
 
     def __init__(self, active: _Active, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._active = active
 
     def resolve(self, active_ctx: Any, context: Any, base: str, cycles: Any = None) -> Any:
-        """See `ContextResolver.resolve`."""
+        """Resolves a context; see `ContextResolver.resolve`."""
         if context is None or context is not self._active.context:
             return super().resolve(active_ctx, context, base, cycles)
         before = active_ctx["_uuid"]
@@ -161,7 +163,7 @@ class _Resolver(ContextResolver):  # type: ignore[misc] # PyLD has no type infor
 
 
 def reason_of(error: BaseException) -> UsageError:
-    """The innermost cause, which describes the error; the outer ones only name the operation."""
+    """Returns the innermost cause, which describes the error; the outer ones only name the operation."""
     while error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, ConstructMessagesError):

@@ -1,6 +1,6 @@
 """The NDJSON-LD decoder: one JSON-LD document a line, a line whose only key is `@context` for the active context.
 
-RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). What a document means is in `documents.py`.
+RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). `documents.py` interprets documents.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class JsonLdDecoder:
 
     Args:
         syntax: NDJSON-LD's own.
-        options: see `DecoderOptions`; no context is loaded that they do not hold.
+        options: see `DecoderOptions`; contexts that are not in them are not loaded.
 
     >>> from construct_messages.formats import NDJSON_LD
     >>> decoder = JsonLdDecoder(NDJSON_LD, NDJSON_LD.own, DecoderOptions())
@@ -60,12 +60,12 @@ class JsonLdDecoder:
         return self._documents.prefixes
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages whose lines are whole now; see `Decoder.feed`."""
+        """Returns the messages whose lines are complete now; see `Decoder.feed`."""
         for line in self._lines.feed(data):
             yield from self._read(line)
 
     def close(self) -> Iterator[Message]:
-        """The message of a last line that has no end; see `Decoder.close`."""
+        """Returns the message of a last line without an end; see `Decoder.close`."""
         for line in self._lines.close():
             yield from self._read(line)
 
@@ -99,22 +99,22 @@ class JsonLdDecoder:
 
     @staticmethod
     def _goes_on(text: str, error: LogError) -> bool:
-        """Whether the line is the beginning of a document over several lines."""
+        """Returns whether the line is the beginning of a document over several lines."""
         return error.position is not None and error.position.column > len(text.rstrip())
 
 
 def read_document(document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    """The message of a JSON-LD document, which may have any number of lines.
+    """Returns the message of a JSON-LD document, which may have any number of lines.
 
     Args:
-        document: in UTF-8.
+        document: the document in UTF-8.
         options: see `DecoderOptions`.
 
     Raises:
-        LogError: it is no JSON-LD.
+        LogError: it is not JSON-LD.
         LimitExceeded: it is too long.
     """
-    # between the tokens of JSON a line end is a blank, and within them there is none
+    # between the tokens of JSON a line end is white space, and tokens do not contain line ends
     line = document.removeprefix(BOM_UTF8).translate(_LINE_ENDS).strip()
     if not line:
         raise LogError(

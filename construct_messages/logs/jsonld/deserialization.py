@@ -1,7 +1,7 @@
-"""Prepares a JSON-LD document for pyoxigraph, where that reads something else than JSON-LD 1.1 API requires.
+"""Prepares a JSON-LD document for pyoxigraph, if pyoxigraph deviates from JSON-LD 1.1 API.
 
-Section 8.6 (data round tripping) for numbers, section 5.1 (expansion) for names that become null. Here, too, a name is
-refused that a context of this package does not know. pyoxigraph interprets the rest of a document.
+Section 8.6 (data round tripping) for numbers, section 5.1 (expansion) for names that become null. This module also
+rejects names that are not defined in a context of this package. pyoxigraph interprets the rest of a document.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from construct_messages.terms import XSD
 _DOUBLE: Final = f"{XSD}double"
 _INTEGER: Final = f"{XSD}integer"
 FIRST_DOUBLE: Final = 10**21
-"""From here on a number without a fraction is a double, too."""
+"""Numbers from this one on are doubles, even without a fraction."""
 
 _OTHERWISE: Final = re.compile(rb"[:\[,]-?(?:[0-9]{20}|[0-9]++[.eE])")
-# to PyLD an absolute IRI, so that it keeps what has it; to pyoxigraph none, so that it drops all statements of it
+# an absolute IRI to PyLD, which therefore keeps nodes with it; an invalid one to pyoxigraph, which drops their
+# statements
 _NO_IRI: Final = "no,iri:<>"
 _UNKNOWN: Final = "urn:construct-messages:unknown-name:"
 
 
 def literal_of(number: int | float, datatype: str | None = None) -> tuple[str, str]:
-    """The lexical form and the datatype of a JSON number in RDF.
+    """Returns the lexical form and the datatype of a JSON number in RDF.
 
     Args:
-        number: finite; integers of any size are exact.
-        datatype: its IRI in a document; None: none.
+        number: a finite number; integers of any size are exact.
+        datatype: the IRI of its datatype in the document; None: it has none.
 
     >>> [literal_of(number)[0] for number in (1e20, 1e21, 5.0, 0.1 + 0.2)]
     ['100000000000000000000', '1.0E21', '5', '3.0E-1']
@@ -44,7 +45,7 @@ def literal_of(number: int | float, datatype: str | None = None) -> tuple[str, s
 
 
 def may_need_preparation(written: bytes) -> bool:
-    """Whether compact JSON may have a number that pyoxigraph reads otherwise; most documents have none.
+    """Returns whether compact JSON may have a number that pyoxigraph reads differently; most documents have none.
 
     >>> may_need_preparation(b'{"urn:p":[12,-1.5]}'), may_need_preparation(b'{"urn:p":[12,"-1.5"]}')
     (True, False)
@@ -56,10 +57,10 @@ def prepare(part: Any) -> Any:
     """Returns a document, or a part of one, with numbers as typed values, and without names that are null.
 
     Args:
-        part: in expanded form, or nodes whose names are IRIs and compact IRIs and whose numbers have no type.
+        part: a document in expanded form, or nodes with names that are IRIs or compact IRIs, and numbers without types.
 
     Raises:
-        UsageError: a name that a context does not know; see `refusing`.
+        UsageError: a name that is not defined in a context; see `refusing`.
 
     >>> prepare({"urn:p": [1e20, {"@id": None}]})
     {'urn:p': [{'@value': '100000000000000000000', '@type': 'http://www.w3.org/2001/XMLSchema#integer'}, \
@@ -99,11 +100,11 @@ def _is_number(value: Any) -> bool:
 
 
 def refusing(context: Mapping[str, Any], iri: str) -> dict[str, Any]:
-    """Returns a context under which a name is refused that it does not define; see `prepare`.
+    """Returns a context that makes `prepare` reject names without a definition.
 
     Args:
-        context: without a vocabulary of its own.
-        iri: of the context, for the error.
+        context: a context without a vocabulary.
+        iri: the IRI of the context, for the error.
     """
     return {**context, "@vocab": f"{_UNKNOWN}{iri}|"}
 

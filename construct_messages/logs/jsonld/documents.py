@@ -1,8 +1,8 @@
-"""JSON-LD documents of a log, as messages: the active context, and the RDF of a document.
+"""Converts the JSON-LD documents of a log to messages, with the active context.
 
-The rule of the active context is that of RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/); a YAML-LD
-log keeps to it too. RDF is made by pyoxigraph, which implements JSON-LD 1.1 with the base directions of RDF 1.2; PyLD
-expands documents first if contexts have more than prefixes. No text is read here.
+RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/) defines the active context, also for YAML-LD logs
+here. pyoxigraph, which implements JSON-LD 1.1 with the base directions of RDF 1.2, creates RDF; PyLD expands documents
+first if contexts have more than prefixes. No parsing of text here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNSET: Final = object()
 
 
 class Documents:
-    """Makes the documents of one log to messages, in order.
+    """Converts the documents of one log to messages, in order.
 
     Args:
         base: the IRI that relative IRIs resolve against.
@@ -43,7 +43,7 @@ class Documents:
         labels, lenience, context: see `DecoderOptions`.
 
     Attributes:
-        prefixes: what the active contexts so far have declared.
+        prefixes: the prefixes that active contexts have declared so far.
 
     >>> documents, start = Documents(None, None, Labels("x")), Position(1, 1)
     >>> documents.read({"@context": {"ex": "http://example.org/"}}, 1, start)
@@ -62,29 +62,29 @@ class Documents:
         context: str | None = None,
     ) -> None:
         self._base, self._given, self._labels, self._lenience = base, contexts, labels, lenience
-        # relative IRIs mean the same to both libraries only under such a base
+        # both libraries resolve relative IRIs in the same way only with such a base
         self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
         self._active: Any = _UNSET
         self._before = None if context is None else [context]
         self._only_prefixes = (
             context is None
-        )  # in the active context, so that pyoxigraph understands it as PyLD does
+        )  # in the active context, so that pyoxigraph and PyLD interpret it in the same way
         self.prefixes: dict[str, str] = {}
 
     def read(
         self, document: Any, number: int, position: Position, most: float = inf
     ) -> Message | None:
-        """The message that a document is; None: it sets the active context.
+        """Returns the message of a document; None: the document sets the active context.
 
         Args:
             document: parsed JSON.
-            number: of the message, from 1.
-            position: of the document in the log.
-            most: how many characters the message may have as N-Quads.
+            number: the number of the message, from 1.
+            position: the position of the document in the log.
+            most: the maximal number of characters of the message as N-Quads.
 
         Raises:
-            LogError: no JSON-LD, or a context that is not known.
-            LimitExceeded: too large a message, or a string of more than 8 MiB, which is the parser's bound.
+            LogError: not JSON-LD, or an unknown context.
+            LimitExceeded: the message is too large, or a string has more than 8 MiB, the limit of the parser.
         """
         try:
             if isinstance(document, dict) and document.keys() == {"@context"}:
@@ -111,7 +111,7 @@ class Documents:
 
     @cached_property
     def _contexts(self) -> Contexts:
-        # loading PyLD takes a third of a second, and logs of this package do without
+        # loading PyLD takes a third of a second, and logs of this package do not need it
         from construct_messages.logs.jsonld.contexts import Contexts
 
         return Contexts(self._given, self._base)
@@ -121,7 +121,7 @@ class Documents:
         if not self._only_prefixes:
             self._contexts.expand(
                 {"@graph": {}}, context, number=number, most=most
-            )  # so that an error is one of this document
+            )  # so that an error belongs to this document
         self._active = context
         self.prefixes.update(declared)
 
@@ -143,7 +143,7 @@ class Documents:
         if not plain or may_need_preparation(written):
             document = prepare(document)
             written = msgspec.json.encode(document)
-        # no more than this can come of it, and for nearly all documents that is little
+        # an upper bound of the result, which is small for nearly all documents
         if written.count(b",") * len(written) > most:
             context = document.get("@context", {}) if isinstance(document, dict) else {}
             if characters(document, context) > most:
@@ -160,7 +160,7 @@ class Documents:
 
 
 def _passable(quad: ox.Quad) -> bool:
-    """Whether a lenient reader passes all of a quad; JSON-LD drops all others."""
+    """Returns whether a lenient reader passes all terms of a quad; JSON-LD drops all other quads."""
     try:
         for term in (quad.subject, quad.predicate, quad.object):
             from_pyoxigraph(term, "x", Lenience())
@@ -171,11 +171,11 @@ def _passable(quad: ox.Quad) -> bool:
     return True
 
 
-# --- what needs no expansion: documents that pyoxigraph takes for what PyLD does (tests/logs/jsonld/test_documents.py)
+# --- documents without expansion, which pyoxigraph and PyLD read in the same way (tests/logs/jsonld/test_documents.py)
 
 
 def _is_node(node: Any) -> bool:
-    """Whether it is a node object of IRIs, compact IRIs and values, without a context or a rarer keyword."""
+    """Returns whether it is a node object of IRIs, compact IRIs and values, without a context or rarer keywords."""
     if not isinstance(node, dict):
         return False
     for key, value in node.items():
@@ -203,7 +203,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _names(document: Any) -> set[str]:
-    """Possible uses of prefixes in a node: its IRIs and its types."""
+    """Returns possible uses of prefixes in a node: its IRIs and its types."""
     names: set[str] = set()
     parts = [document]
     while parts:
@@ -230,7 +230,7 @@ def _is_value(value: Any) -> bool:
         return _is_node(value)
     tags = value.keys() - {"@value"}
     if tags == {"@type"}:
-        # how a number is written depends on its type, which may be a compact IRI
+        # the notation of a number depends on its type, which may be a compact IRI
         return isinstance(value["@value"], str) and _is_name(value["@type"])
     return tags <= {"@language"} | {"@direction"} and all(
         isinstance(part, str) for part in value.values()
@@ -238,7 +238,7 @@ def _is_value(value: Any) -> bool:
 
 
 def _declared(context: Any) -> tuple[dict[str, str], bool]:
-    """The prefixes that a context declares, and whether it does nothing but that."""
+    """Returns the prefixes that a context declares, and whether it has nothing else."""
     if not isinstance(context, dict):
         return {}, False
     prefixes: dict[str, str] = {}
@@ -253,6 +253,6 @@ def _declared(context: Any) -> tuple[dict[str, str], bool]:
             continue
         if _NAME.fullmatch(name) and isinstance(value, str) and _ABSOLUTE.match(value):
             prefixes[name] = value
-    # a namespace that begins like a name is a compact IRI itself
+    # a namespace that begins with a term is itself a compact IRI
     plain = all(value.partition(":")[0] not in context for value in prefixes.values())
     return prefixes, plain and len(prefixes) == len(context)

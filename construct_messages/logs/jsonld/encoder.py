@@ -1,6 +1,6 @@
 """The NDJSON-LD encoder: one JSON-LD document a line, a line whose only key is `@context` for the active context.
 
-RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). What a message is as JSON-LD is in `nodes.py`.
+RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). `nodes.py` converts messages to JSON-LD.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from construct_messages.terms import Term
 
 
 class JsonLdEncoder(NodesEncoder):
-    """Writes messages as NDJSON-LD: a line each, which any reader of JSON-LD 1.1 reads by itself.
+    """Writes messages as NDJSON-LD: one line each, which any reader of JSON-LD 1.1 can read separately.
 
     Args:
         format, syntax: NDJSON-LD and its own.
@@ -42,7 +42,7 @@ class JsonLdEncoder(NodesEncoder):
 
     @staticmethod
     def quote(text: str) -> str:
-        """A JSON string."""
+        """Returns a JSON string."""
         return _json(text)
 
     def texts_of(self, notation: Notation) -> TextsByKind:
@@ -59,11 +59,11 @@ class JsonLdEncoder(NodesEncoder):
         return {"name": notation.names, "value": Texts(value)}
 
     def head(self, context: Mapping[str, Any] | None) -> str:
-        """The entry of a context."""
+        """Returns the entry of a context."""
         return f'"@context":{_json(context)},'
 
     def document(self, message: Message, place: Place, head: str = "") -> str:
-        """A message as one object on one line."""
+        """Returns a message as one object on one line."""
         name, value = place("name"), place("value")
         top: list[str] = []
         for graph, subjects in nodes_of(message).items():
@@ -79,12 +79,12 @@ class JsonLdEncoder(NodesEncoder):
         return f'{{{head}"@included":[{_objects(top)}]}}' if top else "{}"
 
     def delimited(self, document: str) -> str:
-        """A document and the end of its line."""
+        """Returns a document and the end of its line."""
         return f"{document}\n"
 
 
 def _node(subject: Term, properties: Properties, name: WriteTerm, value: WriteTerm) -> str:
-    """The entries of a node."""
+    """Returns the entries of a node."""
     entries = f'"@id":{name(subject)}'
     for predicate, objects in properties.items():
         key, write = ('"@type"', name) if predicate is None else (name(predicate), value)
@@ -96,7 +96,7 @@ def _node(subject: Term, properties: Properties, name: WriteTerm, value: WriteTe
 
 
 def _objects(nodes: Iterable[str]) -> str:
-    """Objects by their entries, with commas between them."""
+    """Returns objects by their entries, separated by commas."""
     return ",".join([f"{{{entries}}}" for entries in nodes])
 
 

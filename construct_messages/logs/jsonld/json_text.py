@@ -1,8 +1,7 @@
-"""JSON as a log may hold it: one value, each key once in its object, numbers and characters that RDF can have.
+"""Reads the JSON of a log: one value with unique keys in each object, and numbers and characters that RDF can express.
 
-RFC 8259 leaves to its reader what two equal keys, half a surrogate pair and a number without bound are; JSON-LD 1.1
-(section 9, and section 8.6 of its API) does not, and what it cannot mean is an error here rather than something else.
-Nothing is known of JSON-LD's keywords.
+RFC 8259 does not define duplicate keys, lone surrogates and numbers without limit; JSON-LD 1.1 (section 9, and section
+8.6 of its API) forbids them, so they are errors here. No keywords of JSON-LD here.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from construct_messages.errors import LogError, Position
 from construct_messages.logs.jsonld.deserialization import FIRST_DOUBLE
 
 DEPTH: Final = 128
-"""How deep objects and arrays may be nested: what follows goes down by recursion, and Python's stack is short."""
+"""The maximal nesting of objects and arrays: later steps use recursion, and Python's stack is short."""
 
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|([\[{])|([\]}])', re.DOTALL)
 _MAYBE_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
@@ -29,10 +28,10 @@ _ESCAPE: Final = re.compile(
 
 
 def integer(digits: str, base: int = 10) -> int | float:
-    """An integer, exactly; one that JSON-LD takes for a double is that double.
+    """Parses an integer exactly, or as a double if JSON-LD treats it as one.
 
     Raises:
-        OverflowError: it is past the range of doubles.
+        OverflowError: it exceeds the range of doubles.
 
     >>> integer("-12"), integer("1" + 20 * "0"), integer("1" + 21 * "0")
     (-12, 100000000000000000000, 1e+21)
@@ -44,10 +43,10 @@ def integer(digits: str, base: int = 10) -> int | float:
 
 
 def double(text: str) -> float:
-    """A number with a fraction or an exponent.
+    """Parses a number with a fraction or an exponent.
 
     Raises:
-        OverflowError: it is past the range of doubles.
+        OverflowError: it exceeds the range of doubles.
     """
     value = float(text)
     if isinf(value):
@@ -77,15 +76,15 @@ class JsonReader:
         )
 
     def read(self, text: str, number: int, line: int) -> Any:
-        """The value that a text is.
+        """Parses a text.
 
         Args:
-            text: without a line break.
-            number: of the message, from 1.
-            line: of the log, from 1.
+            text: the text, without line breaks.
+            number: the number of the message, from 1.
+            line: the line of the log, from 1.
 
         Raises:
-            LogError: no JSON, or JSON that JSON-LD has no meaning for.
+            LogError: not JSON, or JSON that JSON-LD does not allow.
         """
         self._number, self._line = number, line
         self._check_depth(text)

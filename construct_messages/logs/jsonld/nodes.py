@@ -1,8 +1,8 @@
 """Messages as the node objects of a JSON-LD document, with compact IRIs if there are prefixes.
 
-JSON-LD 1.1, section 9 (grammar). A message is `{}`, or its one node or named graph, or all of them under `@included`,
-which means the same whether or not a context is active before it. What any reader would drop or read as something
-else is refused. How JSON and YAML are written is for the encoders of the two formats.
+JSON-LD 1.1, section 9 (grammar). A message is `{}`, or its only node or named graph, or all of them under `@included`;
+it has the same meaning with and without an active context. Terms that readers would drop or misread are rejected. The
+encoders of the two formats write JSON and YAML.
 """
 
 from __future__ import annotations
@@ -29,24 +29,26 @@ from construct_messages.terms import (
 )
 
 Properties: TypeAlias = Mapping[Term | None, list[Term]]
-"""The objects of a node by predicate; None: the IRIs and blank nodes that are its types."""
+"""The objects of a node by predicate; None: its types, IRIs and blank nodes."""
 
 RDF_TYPE: Final = Term(f"<{RDF}type>")
 GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
-"""What a namespace ends with to be declared in one word (JSON-LD 1.1 API, section 4.2.2, step 14.2.5)."""
+"""The final characters of a namespace that can be declared by a string (JSON-LD 1.1 API, section 4.2.2, step
+14.2.5).
+"""
 
 _PREFIX: Final = re.compile(r'(?!_$)[^@:/"\\\s]+')
 
 
 class Ambiguous(NoLayout):
-    """Raised for an IRI that begins like a prefix of the context, such as `urn:a` where `urn` is a prefix.
+    """Raised for an IRI that begins like a prefix of the context, such as `urn:a` if `urn` is a prefix.
 
-    A reader would take it for a compact IRI, so its message is written without the context.
+    Readers would interpret it as a compact IRI, so its message is written without the context.
     """
 
 
 def context_of(prefixes: Mapping[str, str]) -> dict[str, Any]:
-    """The context that declares prefixes; those that JSON-LD has no way to declare are left out.
+    """Returns the context that declares prefixes, without those that JSON-LD cannot declare.
 
     >>> context_of({"ex": "http://example.org/", "a": "http://example.org/a", "": "urn:x:"})
     {'ex': 'http://example.org/', 'a': {'@id': 'http://example.org/a', '@prefix': True}}
@@ -66,7 +68,7 @@ def context_of(prefixes: Mapping[str, str]) -> dict[str, Any]:
 
 
 def nodes_of(message: Message) -> dict[Term | None, dict[Term, dict[Term | None, list[Term]]]]:
-    """The nodes of a message by graph and subject, in order of first appearance."""
+    """Returns the nodes of a message by graph and subject, in order of first appearance."""
     graphs: dict[Term | None, dict[Term, dict[Term | None, list[Term]]]] = {}
     for subject, predicate, object, graph in message:
         key = None if predicate == RDF_TYPE and not is_literal(object) else predicate
@@ -81,12 +83,12 @@ class Notation:
     """The JSON-LD notation of terms.
 
     Args:
-        namespaces: IRIs by prefix, such as the context declares.
-        quote: a string as the format writes it, with its quotes.
+        namespaces: IRIs by prefix, as in the context.
+        quote: returns a string in the format, with its quotes.
 
     Attributes:
         names: the strings for IRIs and blank nodes.
-        used: the prefixes that any of them has begun with.
+        used: the prefixes in these strings.
 
     >>> from construct_messages.terms import iri, literal
     >>> notation = Notation({"ex": "http://example.org/"}, repr)
@@ -96,7 +98,7 @@ class Notation:
 
     def __init__(self, namespaces: Mapping[str, str], quote: Callable[[str], str]) -> None:
         self._prefixes = {namespace: prefix for prefix, namespace in namespaces.items()}
-        # of two namespaces that both begin an IRI, the longer one shortens it more; a:// is no compact IRI
+        # if several namespaces match an IRI, the longest one shortens it most; a:// is not a compact IRI
         longest_first = sorted(self._prefixes, key=len, reverse=True)
         self._namespace = re.compile(
             f"({'|'.join(map(re.escape, longest_first))})(?!//)" if namespaces else "(?!)"
@@ -109,11 +111,11 @@ class Notation:
         self.used: set[str] = set()
 
     def value(self, term: Term) -> str | dict[str, str]:
-        """A term as a value: a string, or an object of strings.
+        """Returns a term as a value: a string, or an object of strings.
 
         Raises:
-            UnsupportedByFormat: readers would drop the value, or read another one.
-            Ambiguous: see there.
+            UnsupportedByFormat: readers would drop or misread the value.
+            Ambiguous: see `Ambiguous`.
         """
         if not is_literal(term):
             return {"@id": self.names[term]}
@@ -132,7 +134,7 @@ class Notation:
             raise UnsupportedByFormat(
                 f"{term} is of a datatype for literals with a language, and has none"
             )
-        # a number is written as a string: a JSON number has no lexical form
+        # a number is written as a string, because JSON numbers have no lexical form
         return {"@value": self._quote(text), "@type": self.names[Term(f"<{datatype}>")]}
 
     def _compact(self, iri: str) -> str:
@@ -156,8 +158,8 @@ class NodesEncoder(TextEncoder):
 
     Args:
         format: NDJSON-LD or YAML-LD.
-        syntax: its own.
-        options: their prefixes; those that JSON-LD cannot declare shorten nothing.
+        syntax: the format's own.
+        options: their prefixes; those that JSON-LD cannot declare are not used.
     """
 
     literals = True
@@ -173,7 +175,7 @@ class NodesEncoder(TextEncoder):
     @staticmethod
     @abstractmethod
     def quote(text: str) -> str:
-        """A string with its quotes."""
+        """Returns a string with its quotes."""
 
     @abstractmethod
     def texts_of(self, notation: Notation) -> TextsByKind:
@@ -181,34 +183,34 @@ class NodesEncoder(TextEncoder):
 
     @abstractmethod
     def document(self, message: Message, place: Place, head: str = "") -> str:
-        """A message as one object, with `@context` and its value as its first entry if there is a head."""
+        """Returns a message as one object, with `@context` and its value as its first entry if there is a head."""
 
     @abstractmethod
     def head(self, context: Mapping[str, Any] | None) -> str:
-        """The entry for `document`."""
+        """Returns the entry for `document`."""
 
     @abstractmethod
     def delimited(self, document: str) -> str:
-        """A document as it is in a log."""
+        """Returns a document in the form of a log."""
 
     def write(self, message: Message, place: Place) -> str:
-        """One message for readers to whom the context is active."""
+        """Returns one message for readers with the active context."""
         return self.delimited(self.document(message, place))
 
     def write_alone(self, message: Message) -> str:
-        """One message for such readers, without the context where it would change an IRI."""
+        """Returns one message for such readers, without the context if it would change an IRI."""
         try:
             return super().write_alone(message)
         except Ambiguous:
             return self.delimited(self.document(message, plain(self._full), self.head(None)))
 
     def write_document(self, message: Message) -> str:
-        """One message with a context of the prefixes that it uses; see `Encoder.encode_document`."""
+        """Returns one message with a context of the prefixes that it uses; see `Encoder.encode_document`."""
         if not self._namespaces:
             return self.document(message, plain(self._full))
         notation = Notation(self._namespaces, self.quote)
         try:
-            # written once to know the prefixes
+            # written once to find the prefixes
             self.document(message, plain(self.texts_of(notation)))
         except Ambiguous:
             return self.document(message, plain(self._full))

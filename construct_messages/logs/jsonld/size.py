@@ -1,8 +1,8 @@
 """Estimates the size of the RDF of a JSON-LD document, before a parser creates it.
 
-The parser makes all of a document's quads at once, and each of them contains the `@id` of its node: the memory for a
-long one with many values grows with the square of its size in the log. Documents are in expanded form, or have a
-context of prefixes only; what they mean is `documents.py`'s.
+The parser creates all quads of a document together, and each contains the `@id` of its node: the memory for a long one
+with many values grows with the square of its size in the log. Documents are in expanded form, or have a context of
+prefixes only; `documents.py` interprets them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _BLANK: Final = 34
-"""The length of a label that the parser makes."""
+"""The length of a label that the parser creates."""
 _TYPE: Final = 49
 _LITERAL: Final = 50
 """The parts of a literal other than its value: quotes, and the datatype of a number."""
@@ -19,11 +19,11 @@ _IN_A_LIST: Final = 2 * (_BLANK + _TYPE + _BLANK)
 
 
 def characters(document: Any, context: Mapping[str, Any]) -> int:
-    """About how many characters the quads of a document have as N-Quads.
+    """Returns the approximate number of characters of a document's quads as N-Quads.
 
     Args:
         document: a node, or nodes.
-        context: prefixes, with an IRI or a definition each.
+        context: the prefixes, each with an IRI or a definition.
 
     >>> characters({"@id": "urn:a", "urn:p": ["b", {"@id": "urn:c"}]}, {})
     76

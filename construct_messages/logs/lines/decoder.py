@@ -1,10 +1,10 @@
-r"""N-Triples and N-Quads logs, read: bytes in any pieces go in, messages come out.
+r"""Reads N-Triples and N-Quads logs, from chunks of bytes that may be split anywhere.
 
-Here lines are found, announcements and delimiters obeyed, messages put together; `statements.py` reads the statements,
-and `encoder.py` writes. A line end is LF, CR or CRLF. Each byte is looked at once, however large the message. A message
-holds its own terms, and nothing else of what it was read with.
+This module finds lines, interprets version declarations and delimiters, and assembles messages; `statements.py` reads
+the statements, and `encoder.py` writes logs. A line end is LF, CR or CRLF. Each byte is examined once, independently of
+the size of the message. A message only refers to its own terms, not to other parts of the text.
 
-RDF Messages, section 3 (`VERSION "…-messages"` and `MESSAGE`, each on a line of its own), and the first draft, section
+RDF Messages, section 3 (`VERSION "…-messages"` and `MESSAGE`, each on a separate line), and the first draft, section
 3.1 (comments that match `/^\s*@message/`, including those after a statement on its line).
 """
 
@@ -30,20 +30,22 @@ from construct_messages.message import Message, of_terms
 from construct_messages.terms import Term, map_blanks
 
 _BLOCK: Final = 1 << 16
-"""How many bytes of lines are taken apart at a time: large enough to be quick, and small against a message's bound."""
+"""The number of bytes of lines that are parsed together: large enough to be fast, and small compared to the limit of
+a message.
+"""
 
 _DIRECTIVE: Final = re.compile(
     r'[ \t]*+(?:(?P<message>MESSAGE)[ \t]*+|(?P<version>VERSION)[ \t]*+"(?P<label>[^"\\]*+)"[ \t]*+)?'
     r"(?:#(?P<comment>.*))?"
 )
-"""Every kind of line other than a statement; also a blank one."""
+"""Lines other than statements, including blank ones."""
 
 _COMMENT: Final = re.compile(r'(?:[^<"#]|<[^>]*+>|"(?:[^"\\]|\\.)*+")*+#(?P<comment>.*)')
 """A statement with a comment after it."""
 
 _OTHERS: Final = re.compile(r"(?:[ \t]*+(?:#[^@\n]*+)?\n)++|.*\n")
-"""A line, or several without meaning together (blank ones, and comments that are no delimiter): a few bytes of a packed
-log are millions of them.
+"""A line, or several meaningless ones together (blank ones, and comments other than delimiters): a few bytes of a
+compressed log can contain millions of them.
 """
 
 _DELIMITS: Final = re.compile(r"\s*@message")
@@ -64,13 +66,13 @@ class LinesDecoder:
 
     Args:
         format: N-Triples or N-Quads.
-        syntax: that of the media type; None: the log declares it.
-        options: see `DecoderOptions`; a message is bounded with its delimiter, and a line end is one byte.
-        continued: whether the log begins before what is read, so that the first delimiter ends a message, if of no
-            statement.
+        syntax: the syntax of the media type; None: the log declares it.
+        options: see `DecoderOptions`; the size of a message includes its delimiter, and a line end is one byte.
+        continued: whether the log begins before the first byte, so that the first delimiter ends a message, possibly an
+            empty one.
 
     Attributes:
-        delimiter: the line of the last delimiter that was read, from 1; 0: there was none.
+        delimiter: the line of the last delimiter, from 1; 0: there was none.
 
     >>> from construct_messages.formats import N_TRIPLES
     >>> decoder = LinesDecoder(N_TRIPLES, None, DecoderOptions(labels=Labels("x")))
@@ -99,40 +101,41 @@ class LinesDecoder:
         self._shared_labels, self._comments = options.shared_labels is not False, options.comments
         self._statements = Statements(format, options.lenience)
         self._use(syntax)
-        # bytes not read yet: of a line without an end, and of a line end or a byte order mark that may go on
+        # unread bytes: of an incomplete line, line end or byte order mark
         self._rest, self._undecided, self._begun = bytearray(), b"", False
-        self._lines = 0  # that have been read
+        self._lines = 0  # the number of lines that have been read
         self.delimiter = 0
-        # the message that is open: its number, the bytes of its lines, its quads
+        # the open message: its number, the bytes of its lines, its quads
         self._number, self._size = 1, 0
-        self._own: MessageLabels | None = None  # as soon as it has blank nodes
-        self._terms: list[Term | None] | None = None  # None: it has no quads so far
-        self._ready: list[Message] = []  # those that are complete and not yet returned
+        self._own: MessageLabels | None = None  # set if it has blank nodes
+        self._terms: list[Term | None] | None = None  # None: it has no quads yet
+        self._ready: list[Message] = []  # complete messages that were not returned yet
 
     def _use(self, syntax: Syntax | None) -> None:
         self._syntax = syntax
-        # whether MESSAGE delimits, and blank nodes are always those of their message
+        # whether MESSAGE delimits messages, and blank nodes always belong to their message
         self._scoped = syntax is not None and syntax.label != RDFM.label
         self._usual_delimiter = "" if syntax is None else syntax.delimiter
 
     @property
     def syntax(self) -> Syntax | None:
-        """The syntax of the log as far as it is known; see `Decoder.syntax`."""
+        """The syntax of the log, as detected so far; see `Decoder.syntax`."""
         return self._syntax
 
     @property
     def prefixes(self) -> Mapping[str, str]:
-        """None: these formats have no prefixes."""
+        """Always None: these formats have no prefixes."""
         return MappingProxyType({})
 
     # --- bytes to lines ---------------------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that are complete now.
+        """Returns the messages that are complete now.
 
         Raises:
-            LogError: a line that is no statement, delimiter or announcement, or comes where it may not.
-            LimitExceeded: a message that is too large.
+            LogError: a line that is not a statement, delimiter or version declaration, or is not allowed in its
+                position.
+            LimitExceeded: a message is too large.
         """
         data, self._undecided = self._undecided + data, b""
         if not self._begun:
@@ -163,11 +166,10 @@ class LinesDecoder:
             raise self._too_large()
 
     def close(self) -> Iterator[Message]:
-        """The messages that only the end completes.
+        """Returns the messages that the end of the log completes.
 
         Raises:
-            LogError: as `feed`, of a last line without an end.
-            LimitExceeded: likewise.
+            LogError, LimitExceeded: as `feed`, for a last line without an end.
         """
         self._begun = True
         if self._rest or self._undecided:
@@ -181,9 +183,9 @@ class LinesDecoder:
         return ready
 
     def _read(self, block: bytes) -> None:
-        """Reads whole lines, each with LF at its end."""
+        """Reads complete lines, each with a final LF."""
         if self._size + len(block) > self._message_bytes:
-            # a delimiter among them may still keep each message small
+            # with a delimiter among them, each message may still be small enough
             lines = block.splitlines(keepends=True)
             if len(lines) == 1:
                 raise self._too_large()
@@ -218,8 +220,8 @@ class LinesDecoder:
         terms, blanks, others = read
         usual, ready = self._usual_delimiter, self._ready
         blanks.append(len(terms))
-        renamed = 0  # of the blank nodes, how many were
-        line, start = self._lines, 0  # of the lines and of the statements, how many were read
+        renamed = 0  # the number of renamed blank nodes
+        line, start = self._lines, 0  # the numbers of lines and of statements that were read
         for index in compress(count(), others):
             if blanks[renamed] < 4 * index:
                 behind = bisect_left(blanks, 4 * index, renamed)
@@ -228,7 +230,7 @@ class LinesDecoder:
             quads, other = terms[4 * start : 4 * index], others[index]
             line, start = line + index - start, index
             if other == usual and quads and self._terms is None:
-                # nearly always; the same as below with fewer calls
+                # the most frequent case; the same as below with fewer calls
                 ready.append(of_terms(quads))
                 self._own = None
                 self._number += 1
@@ -241,20 +243,22 @@ class LinesDecoder:
         self._lines = line + len(others) - 1 - start
 
     def _rename(self, terms: list[Term | None], blanks: list[int]) -> None:
-        """Sets the labels of the blank nodes at these places in the open message."""
+        """Assigns labels to the blank nodes at these places in the open message."""
         if blanks:
             rename = self._scope()
             for place in blanks:
                 terms[place] = rename(terms[place])  # type: ignore[arg-type] # blank nodes are Terms
 
     def _read_others(self, text: str, line: int) -> int:
-        """Processes lines other than canonical statements, after a number of lines; returns how many were read."""
+        """Processes lines other than canonical statements, after a number of lines; returns the number of processed
+        lines.
+        """
         for other in _OTHERS.findall(text):
             ends = other.count("\n")
             line += ends
             if other == self._usual_delimiter:
                 self._delimit(line)
-            elif ends == 1:  # several without meaning
+            elif ends == 1:  # several meaningless lines
                 self._read_other(other[:-1], line)
         return line
 
@@ -278,7 +282,7 @@ class LinesDecoder:
                 self._delimit(line)
 
     def _state(self, text: str, line: int) -> None:
-        """Takes the statement of a line into the message."""
+        """Adds the statement of a line to the message."""
         try:
             statement = self._statements.parse(text)
         except SyntaxError as error:
@@ -302,7 +306,7 @@ class LinesDecoder:
 
     def _announce(self, label: str, line: int, column: int) -> None:
         if not label.endswith("-messages"):
-            return  # a version of RDF, which every statement here is of
+            return  # a version of RDF, which is valid for every statement here
         syntax = next((syntax for syntax in LABELLED if syntax.label == label), None)
         if syntax is None:
             known = ", ".join(syntax.label for syntax in LABELLED)
@@ -330,7 +334,7 @@ class LinesDecoder:
             raise self._error("MESSAGE is no delimiter of rdfm", line, column, "write # @message")
 
     def _delimit(self, line: int) -> None:
-        # the first comment opens the first message, unless that has begun without
+        # the first comment opens the first message, unless that has already begun
         terms = self._terms
         if self._scoped or self.delimiter or terms or self._continued:
             self._ready.append(Message() if terms is None else of_terms(terms))
@@ -345,7 +349,7 @@ class LinesDecoder:
             self._terms += terms
 
     def _scope(self) -> Rename:
-        """Sets the labels of the blank nodes of the open message."""
+        """Assigns labels to the blank nodes of the open message."""
         if self._shared_labels and not self._scoped:
             return self._labels.in_log
         if self._own is None:
@@ -360,7 +364,7 @@ class LinesDecoder:
 
 
 def _hint(text: str, column: int) -> str | None:
-    """Returns the hint for text that pyoxigraph refuses."""
+    """Returns the hint for text that pyoxigraph rejects."""
     if _LIKE_A_DIRECTIVE.match(text, column - 1):
         return _ALONE
     return _ONE_LINE if column > len(text) else None

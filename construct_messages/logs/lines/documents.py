@@ -1,7 +1,7 @@
-r"""Documents of N-Triples and N-Quads, each of which is one message: those in canonical form are not taken apart.
+r"""Reads documents of N-Triples and N-Quads, each with one message; those in canonical form are not parsed into terms.
 
-The lines of such a document are those of its message, so that to check them is enough: `decoder.py` reads the others,
-and alone decides what is an error. A document is taken as it is only where the decoder reads the same statements, in
+The lines of such a document are those of its message, so checking them is sufficient. `decoder.py` reads all other
+documents, and alone raises errors. A document is only used unchanged if the decoder would read the same statements, in
 the same order and with the same labels.
 
 RDF Messages, section 3 (documents); RDF 1.2 N-Triples, section 4 (the canonical form).
@@ -21,7 +21,7 @@ from construct_messages.message import Message, of_lines
 
 
 def read_n_quads(document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    r"""The messages of a document of N-Quads; see `read_document`.
+    r"""Returns the messages of a document of N-Quads; see `read_document`.
 
     >>> list(read_n_quads(b'<urn:s> <urn:p> "o" <urn:g> .\n', DecoderOptions()))
     [<Message of 1 quad: <urn:s> <urn:p> "o" <urn:g> .>]
@@ -30,7 +30,7 @@ def read_n_quads(document: bytes, options: DecoderOptions) -> Iterator[Message]:
 
 
 def read_n_triples(document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    r"""The messages of a document of N-Triples; see `read_document`.
+    r"""Returns the messages of a document of N-Triples; see `read_document`.
 
     >>> list(read_n_triples(b'<urn:s> <urn:p> "o" .\n', DecoderOptions()))
     [<Message of 1 quad: <urn:s> <urn:p> "o" .>]
@@ -42,11 +42,11 @@ def _read(format: Format, document: bytes, options: DecoderOptions) -> Iterator[
     lines = as_it_is(format, document, options)
     if lines is None:
         return decoded(format, document, options)
-    return iter((of_lines(lines),))  # no generator, which would take longer than the rest
+    return iter((of_lines(lines),))  # not a generator, which would take longer than the rest
 
 
 def decoded(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    """The messages of a document in any form.
+    """Returns the messages of a document in any form.
 
     Raises:
         LogError, LimitExceeded: see `read_document`.
@@ -57,7 +57,7 @@ def decoded(format: Format, document: bytes, options: DecoderOptions) -> Iterato
 
 
 def lines_of_n_quads(documents: Sequence[bytes], options: DecoderOptions) -> Sequence[bytes] | None:
-    r"""The lines of documents that can all be taken as they are; see `Format.document_lines`.
+    r"""Returns the lines of documents if all can be used unchanged; see `Format.document_lines`.
 
     >>> lines_of_n_quads([b'<urn:s> <urn:p> "o" .\n'], DecoderOptions())
     [b'<urn:s> <urn:p> "o" .\n']
@@ -68,7 +68,7 @@ def lines_of_n_quads(documents: Sequence[bytes], options: DecoderOptions) -> Seq
 def lines_of_n_triples(
     documents: Sequence[bytes], options: DecoderOptions
 ) -> Sequence[bytes] | None:
-    """As `lines_of_n_quads`.
+    """Returns the lines of N-Triples; as `lines_of_n_quads`.
 
     >>> lines_of_n_triples([b""], DecoderOptions())
     """
@@ -78,7 +78,7 @@ def lines_of_n_triples(
 def _lines_of(
     format: Format, documents: Sequence[bytes], options: DecoderOptions
 ) -> Sequence[bytes] | None:
-    """Looks at all of them at once, with the same rules as `as_it_is`."""
+    """Examines all documents together, with the same rules as `as_it_is`."""
     if max(map(len, documents), default=0) >= options.message_bytes:
         return None
     is_known = _are_canonical(documents, format.graphs) and _keep_labels(documents, options)
@@ -86,7 +86,7 @@ def _lines_of(
 
 
 def _are_canonical(documents: Sequence[bytes], graphs: bool) -> bool:
-    """Whether each document is canonical statements, one or more, all different; each ends with LF."""
+    """Returns whether each document consists of one or more distinct canonical statements, each with a final LF."""
     if compiled.wire is not None:
         return compiled.wire.are_canonical([*documents], graphs)
     if not all(document.endswith(b"\n") for document in documents):
@@ -106,14 +106,14 @@ def _are_different(lines: list[str] | list[bytes]) -> bool:
 
 
 def _keep_labels(documents: Sequence[bytes], options: DecoderOptions) -> bool:
-    """Whether a decoder keeps the labels of all blank nodes in documents of UTF-8."""
-    # one character is found in a tenth of the time
+    """Returns whether a decoder keeps the labels of all blank nodes in documents of UTF-8."""
+    # searching one character is ten times as fast
     texts = [each.decode() for each in documents if b"_" in each and b"_:" in each]
     return not texts or (options.shared_labels is not False and all(map(are_unique, texts)))
 
 
 def as_it_is(format: Format, document: bytes, options: DecoderOptions) -> bytes | None:
-    """The lines of the one message that a document is; None: it has to be decoded."""
+    """Returns the lines of a document's only message; None: the document must be decoded."""
     if not 0 < len(document) < options.message_bytes:
         return None
     lines = document if document.endswith(b"\n") else document + b"\n"

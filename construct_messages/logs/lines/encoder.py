@@ -1,11 +1,11 @@
-"""N-Triples and N-Quads logs: the plain encoder, and one specialised for a template.
+"""Writes N-Triples and N-Quads logs: the plain encoder, and one specialised for a template.
 
-The plain encoder writes a message's quads, which are canonical already, a line each. `TemplateLines` writes a whole
-batch of solutions by column instead: every slot of the template is a constant or a column of UTF-8 terms, and a log is
-these, interleaved and joined. It reads SPARQL's rules from `template.FORBIDDEN` and produces the same bytes as
-instantiating each solution; the plain encoder writes what cannot be written by column.
+The plain encoder writes a message's quads, whose terms are canonical, one per line. `TemplateLines` writes a whole
+batch of solutions by column instead: every slot of the template is a constant or a column of UTF-8 terms, and the log
+interleaves and joins them. It reads SPARQL's rules from `template.FORBIDDEN` and produces the same bytes as
+instantiating each solution; the plain encoder writes the remaining messages.
 
-RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. `decoder.py` reads what is written here.
+RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. `decoder.py` reads these logs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LinesEncoder:
 
     Args:
         format: N-Triples or N-Quads.
-        syntax: how messages are delimited, and which RDF version the log keeps to.
+        syntax: the delimiters of messages, and the RDF version of the log.
 
     >>> from construct_messages.formats import N_TRIPLES
     >>> from construct_messages.formats.lookup import find_syntax
@@ -64,15 +64,15 @@ class LinesEncoder:
         return self.syntax.announcement.encode()
 
     def encode(self, message: Message) -> bytes:
-        """One message with its delimiter.
+        """Encodes one message with its delimiter.
 
         Raises:
-            UnsupportedByFormat: a quad the format or the version has no syntax for.
+            UnsupportedByFormat: the format or the version has no syntax for a quad.
         """
         return self.before + self.encode_document(message) + self.after
 
     def encode_document(self, message: Message) -> bytes:
-        """The lines of one message; see `Encoder.encode_document`.
+        """Encodes the lines of one message; see `Encoder.encode_document`.
 
         Raises:
             UnsupportedByFormat: as `encode`.
@@ -85,7 +85,7 @@ class LinesEncoder:
         return b""
 
     def for_template(self, template: Template) -> TemplateLines:
-        """The encoder specialised for a template: a batch of solutions in, bytes out."""
+        """Returns the encoder specialised for a template, which encodes batches of solutions."""
         return TemplateLines(self, template)
 
 
@@ -95,7 +95,7 @@ _STARTS: Final = {
 
 _MOST_PATTERNS: Final = 100
 
-# One slot over a batch: a term for all solutions, or a term for each, b"" where there is none.
+# One slot over a batch: a term for all solutions, or a term for each, b"" if it is unbound.
 _Column = bytes | list[bytes]
 
 
@@ -117,11 +117,11 @@ class TemplateLines:
     def __init__(self, encoder: LinesEncoder, template: Template) -> None:
         self._encoder, self._plain = encoder, PlainTemplateEncoder(encoder.encode, template)
         self._patterns, self._labels = template.live, template.labels
-        # each pattern is compared with each: of very many, message by message is quicker
+        # each pattern is compared with each: for very many, encoding each message separately is faster
         self._by_column = len(
             self._patterns
         ) <= _MOST_PATTERNS and encoder._capabilities.support_template(template)
-        # which earlier patterns can produce the same quad: the only ones that a line is compared with
+        # the earlier patterns that can produce the same quad; a line is only compared with these
         self._twins: list[list[int]] = [[] for _ in self._patterns]
         for earlier, later in coinciding(self._patterns) if self._by_column else ():
             self._twins[later].append(earlier)
@@ -135,7 +135,7 @@ class TemplateLines:
         }
 
     def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
-        """Encodes a batch, one message a solution; see `TemplateEncoder.encode`.
+        """Encodes a batch, one message per solution; see `TemplateEncoder.encode`.
 
         Args:
             solutions: their columns are `template.variables`.
@@ -176,7 +176,7 @@ class TemplateLines:
         return _EncodedColumns(pieces, len(solutions))
 
     def _share(self, shared: SharedRows) -> EncodedBatch | None:
-        """Encodes a batch with the text between the terms of its own made once a row; None: a term is missing."""
+        """Encodes a batch, with the text between its own terms joined once per row; None: a term is missing."""
         columns = [list(column) for column in zip(*shared.rows.values(), strict=True)]
         columns.insert(shared.place, shared.own)
         batch = _Batch(columns, len(shared.rows), 0, self._labels)
@@ -200,7 +200,7 @@ class TemplateLines:
 
 
 def _of_rows(parts: Sequence[_Column], shared: SharedRows) -> _Column:
-    """The parts of each row, joined, as a column of the solutions; or what is the same in all."""
+    """Returns the joined parts of each row, as a column of the solutions; or one text if all are equal."""
     if all(isinstance(part, bytes) for part in parts):
         return b"".join(cast("Sequence[bytes]", parts))
     texts = dict(zip(shared.rows, _EncodedColumns(parts, len(shared.rows)), strict=True))
@@ -208,12 +208,12 @@ def _of_rows(parts: Sequence[_Column], shared: SharedRows) -> _Column:
 
 
 def _lines(parts: Sequence[_Column], size: int, gaps: bool) -> list[bytes]:
-    """A column of statement lines; no line where a part is missing."""
+    """Returns a column of statement lines, without a line if a part is missing."""
     return _format(b"%b " * len(parts) + b".\n", parts, size, gaps)
 
 
 def _format(form: bytes, parts: Sequence[_Column], size: int, gaps: bool) -> list[bytes]:
-    """`form` with the parts of each solution in turn in its places; b"" where a part is missing."""
+    """Returns `form` with the parts of each solution in its places; b"" if a part is missing."""
     # the constants first, once for all
     form %= tuple(part.replace(b"%", b"%%") if isinstance(part, bytes) else b"%b" for part in parts)
     columns = [part for part in parts if not isinstance(part, bytes)]
@@ -225,7 +225,7 @@ def _format(form: bytes, parts: Sequence[_Column], size: int, gaps: bool) -> lis
 
 
 class _EncodedColumns:
-    """A batch as columns of pieces of its messages; see `EncodedBatch`."""
+    """Encodes a batch as columns of parts of its messages; see `EncodedBatch`."""
 
     def __init__(self, pieces: Sequence[_Column], size: int) -> None:
         self._columns: list[_Column] = []
@@ -238,7 +238,7 @@ class _EncodedColumns:
 
     def __bytes__(self) -> bytes:
         width = len(self._columns)
-        # the constants are there from the start, and only what differs is put between them
+        # the constants are inserted first, and then only the differing parts between them
         out = [
             column if isinstance(column, bytes) else b"" for column in self._columns
         ] * self._size
@@ -255,7 +255,7 @@ class _EncodedColumns:
 
 
 class _Batch:
-    """The columns of one batch, each looked at once and made legal for each of its positions."""
+    """The columns of one batch, each examined once and restricted to legal terms for each of its positions."""
 
     def __init__(
         self, columns: Sequence[list[bytes]], size: int, first: int, labels: Labels
@@ -265,7 +265,7 @@ class _Batch:
         self._legal: dict[tuple[Slot, str], _Column] = {}
         self._gaps: set[int] = (
             set()
-        )  # ids of the columns that have a missing term; they live as long as _legal
+        )  # ids of the columns with a missing term; valid as long as _legal
 
     def has_gaps(self, column: _Column) -> bool:
         return id(column) in self._gaps
@@ -313,6 +313,8 @@ class _Batch:
 
 
 def _may_start(column: list[bytes], starts: tuple[bytes, ...]) -> bool:
-    """Whether a term may start so: it would lie between the first and the last of them that do."""
+    """Returns whether a term may have this beginning: in sorted order, it would be between the smallest and the
+    largest term.
+    """
     first, last = min(column), max(column)
     return any(start <= last and first[: len(start)] <= start for start in starts)

@@ -1,10 +1,10 @@
-r"""Lines of N-Triples and N-Quads as quads: canonical ones by a regular expression, any other by pyoxigraph.
+r"""Reads lines of N-Triples and N-Quads as quads: canonical ones by a regular expression, all others by pyoxigraph.
 
-Nearly every line of a log is a statement in canonical form, whose terms are already what `terms.py` calls a term. Such
-lines are taken apart a block at a time; predicates that were not met lately are checked by a second expression. Both
-know less than pyoxigraph does and nothing that it refuses. Where there is the compiled module, it reads the same lines.
-pyoxigraph parses all other statements, and alone decides what is an error (docs/decisions/013-…,
-037-messages-by-column.md). Delimiters, messages and bytes are `decoder.py`'s.
+Nearly every line of a log is a statement in canonical form, whose terms already have the form of `terms.py`. Such lines
+are split a block at a time; a second expression checks predicates that were not seen recently. Both accept a subset of
+the statements that pyoxigraph accepts. The compiled module, if available, reads the same lines. pyoxigraph parses all
+other statements, and alone raises errors (docs/decisions/013-…, 037-messages-by-column.md). `decoder.py` processes
+delimiters, messages and bytes.
 
 RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
 """
@@ -40,10 +40,10 @@ _PREDICATE: Final = "<[^>]*+>"
 
 @cache
 def _statement(graphs: bool) -> re.Pattern[str]:
-    """A line with its subject, predicate, object and graph; an empty group for a blank node follows each except the
-    second.
+    """Returns the expression for a line with its subject, predicate, object and graph; an empty group for a blank node
+    follows each except the second.
 
-    Predicates are met again and again: they are checked once.
+    Predicates are repeated often, so they are checked once.
     """
     subject = f"({CANONICAL_IRI}|{CANONICAL_BLANK}())"
     object = f"({CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK}())"
@@ -55,7 +55,7 @@ def _statement(graphs: bool) -> re.Pattern[str]:
 
 @cache
 def _statements(graphs: bool) -> re.Pattern[str]:
-    """One line or more, of the form that `_statement` and `_CANONICAL` know."""
+    """Returns the expression for one or more lines in the form of `_statement` and `_CANONICAL`."""
     node = f"(?:{CANONICAL_IRI}|{CANONICAL_BLANK})"
     object = f"(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK})"
     graph = f"(?: {node})?" if graphs else ""
@@ -63,9 +63,10 @@ def _statements(graphs: bool) -> re.Pattern[str]:
 
 
 def canonical_lines(text: str, *, graphs: bool) -> bool:
-    r"""Whether a text is canonical statements only, one or more, without triple terms; each ends with LF.
+    r"""Returns whether a text consists of one or more canonical statements without triple terms, each with a final LF.
 
-    This takes less than half the time of `Statements.read`. True means that it returns all of the text as statements.
+    This takes less than half the time of `Statements.read`. True means that `read` returns all of the text as
+    statements.
 
     >>> canonical_lines('<urn:s> <urn:p> "o"@en .\n', graphs=True), canonical_lines("_:b <urn:p> 1 .\n", graphs=True)
     (True, False)
@@ -74,10 +75,10 @@ def canonical_lines(text: str, *, graphs: bool) -> bool:
 
 
 _CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI})\n)*+")
-"""Predicates, a line each."""
+"""Predicates, one per line."""
 
 _REMEMBERED: Final = 1 << 20
-"""How many characters are read before the predicates that were met are forgotten, which bounds what they take."""
+"""The number of characters after which the known predicates are cleared, which limits their memory."""
 
 
 class StatementLines(NamedTuple):
@@ -85,7 +86,7 @@ class StatementLines(NamedTuple):
 
     Args:
         terms: subject, predicate, object and graph of each canonical statement in turn.
-        blanks: the places of the blank nodes among these, ascending; their labels are kept.
+        blanks: the places of the blank nodes among these, ascending; their labels are unchanged.
         others: the other lines before each of these statements, with their ends, and those after the last; mostly
             empty.
     """
@@ -100,7 +101,7 @@ class Statements:
 
     Args:
         format: N-Triples or N-Quads.
-        lenience: what passes and counts malformed IRIs and language tags; None: they are errors.
+        lenience: passes and counts malformed IRIs and language tags; None: they are errors.
 
     >>> from construct_messages.formats import N_TRIPLES
     >>> lines = Statements(N_TRIPLES).read(b'<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
@@ -118,10 +119,10 @@ class Statements:
         self._read = 0
 
     def read(self, lines: bytes) -> StatementLines:
-        """The canonical statements of some lines.
+        """Returns the canonical statements of some lines.
 
         Args:
-            lines: whole ones, each with LF at its end.
+            lines: complete lines, each with a final LF.
 
         Raises:
             UnicodeDecodeError: they are not UTF-8.
@@ -144,7 +145,7 @@ class Statements:
                 return self._one_by_one(text)
             self._known |= new
         marks = (0, found[2::8]), (2, found[5::8]), (3, found[7::8])
-        # cut out of the row, nothing of what stays has to be touched
+        # removing them from the list leaves the other items unchanged
         del found[7::8], found[5::7], found[2::6], found[0::5]
         blanks: list[int] = []
         for place, column in marks:
@@ -156,7 +157,7 @@ class Statements:
         return StatementLines(found, blanks, others)
 
     def _one_by_one(self, text: str) -> StatementLines:
-        # splitlines() would know more line ends
+        # splitlines() would also split at other line ends
         lines = text.split("\n")[:-1]
         if len(lines) == 1:
             return StatementLines([], [], [text])
@@ -175,18 +176,18 @@ class Statements:
         return together
 
     def parse(self, line: str) -> Message:
-        """The statement of a line in any form, with its blank node labels kept.
+        """Returns the statement of a line in any form, with its blank node labels.
 
         Args:
-            line: without its end.
+            line: the line, without its end.
 
         Raises:
-            SyntaxError: of pyoxigraph; at the line's beginning where the line is very long, or too deep.
-            TermError: an escape in a very long string that means no character, or a term that is refused even if
-                lenient.
+            SyntaxError: pyoxigraph's error; its position is the line's beginning if the line is very long or too deeply
+                nested.
+            TermError: an invalid escape in a very long string, or a term that is rejected even if lenient.
             LimitExceeded: more than two million characters outside of strings.
         """
-        # most of this many are in a string
+        # of this many characters, most are in a string
         if line.count("<<(") > DEEPEST and nesting(line) > DEEPEST:
             raise SyntaxError(f"more than {DEEPEST} triple terms in each other", (None, 1, 1, None))
         if len(line) <= _LONG:
@@ -197,7 +198,7 @@ class Statements:
         return ox.parse(line, format=self._parser, lenient=self._lenience is not None)
 
     def _parse_long(self, line: str) -> Message:
-        # The parser holds 16 MiB and no more: of a longer line it gets numbers in place of the strings.
+        # The parser reads at most 16 MiB: in a longer line, numbers replace the strings.
         strings: list[str] = []
 
         def number(match: re.Match[str]) -> str:
@@ -229,7 +230,7 @@ class Statements:
 # --- other lines ----------------------------------------------------------------------------------------------------
 
 _LONG: Final = 1 << 21
-"""How many characters of a line are left to pyoxigraph as they are."""
+"""The maximal number of characters of a line that pyoxigraph gets unchanged."""
 
 _CHARS: Final = r'[^"\\\n\r]*+'
 _ANY_STRING: Final = re.compile(rf'"({_CHARS}(?:(?:\\[{ECHAR}]|{UCHAR}){_CHARS})*+)"')

@@ -1,7 +1,7 @@
-"""A message as text: its statements as canonical N-Quads lines, joined by LF without one at the end. No I/O.
+"""Messages as text: statements as canonical N-Quads lines, joined by LF without a final one. No I/O.
 
-The empty message is the empty text. Columns of DataFrames and rows of streams hold messages so; labels of blank nodes
-stay as they are.
+The empty message is the empty text. Columns of DataFrames and rows of streams contain messages in this form; labels of
+blank nodes are unchanged.
 
 RDF 1.2 N-Quads; RDF Messages, section 3.
 """
@@ -20,12 +20,12 @@ from construct_messages.logs.lines.statements import Statements
 from construct_messages.message import Message
 from construct_messages.terms import Lenience, Term
 
-_UNBOUNDED: Final = 1 << 62  # the text is in memory already
-_LABELS: Final = Labels("x", keep=True)  # they stay as they are
+_UNBOUNDED: Final = 1 << 62  # no limit: the text is already in memory
+_LABELS: Final = Labels("x", keep=True)  # labels are unchanged
 
 
 def to_text(message: Message) -> str:
-    """A message as text.
+    """Returns a message as text.
 
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import Term
@@ -38,15 +38,15 @@ def to_text(message: Message) -> str:
 def to_messages(
     texts: Sequence[str], first: int = 1, lenience: Lenience | None = None
 ) -> list[Message]:
-    r"""The messages of some texts; what is not canonical in them becomes so.
+    r"""Returns the messages of texts, with terms in canonical form.
 
     Args:
-        texts: one a message.
-        first: the number of the first, for errors.
+        texts: one text per message.
+        first: the number of the first one, for errors.
         lenience: see `DecoderOptions`.
 
     Raises:
-        LogError: a text that is no statements of N-Quads, with its number and the place in it.
+        LogError: a text is not N-Quads; the error has its number and the position in it.
 
     >>> to_messages(["", '<urn:s> <urn:p> "o" .\n<urn:s> <urn:p> "o" <urn:g> .'])
     [<Message, empty>, <Message of 2 quads: <urn:s> <urn:p> "o" . <urn:s> <urn:p> "o" <urn:g> .>]
@@ -61,7 +61,7 @@ def to_messages(
 
 
 def terms_of(lines: bytes) -> Sequence[Term | None]:
-    r"""The terms of canonical N-Quads lines in a row, see `of_lines`; labels stay as they are.
+    r"""Returns the terms of canonical N-Quads lines in a list, see `of_lines`; labels are unchanged.
 
     >>> terms_of(b'<urn:s> <urn:p> "o" .\n')
     ['<urn:s>', '<urn:p>', '"o"', None]
@@ -69,7 +69,7 @@ def terms_of(lines: bytes) -> Sequence[Term | None]:
     read = Statements(N_QUADS).read(lines)
     if not any(read.others):
         return read.terms
-    (message,) = to_messages([lines[:-1].decode()])  # with triple terms
+    (message,) = to_messages([lines[:-1].decode()])  # lines with triple terms
     return [term for statement in message.statements for term in statement]
 
 
@@ -77,7 +77,7 @@ def _only_message(text: str, number: int, lenience: Lenience | None) -> Message:
     try:
         messages = _decode([text], lenience)
     except LogError as error:
-        # the delimiter has a line of its own
+        # the delimiter is on its own line
         position = error.position and error.position._replace(line=error.position.line - 1)
         raise LogError(error.message, number=number, position=position, hint=error.hint) from error
     if len(messages) > 1:
@@ -90,7 +90,7 @@ def _only_message(text: str, number: int, lenience: Lenience | None) -> Message:
 
 
 def _decode(texts: Sequence[str], lenience: Lenience | None) -> list[Message]:
-    """The messages of texts, each of which begins after a delimiter."""
+    """Returns the messages of texts, each of which begins after a delimiter."""
     decoder = LinesDecoder(
         N_QUADS, RDFM, DecoderOptions(message_bytes=_UNBOUNDED, labels=_LABELS, lenience=lenience)
     )

@@ -1,7 +1,7 @@
-"""The RDF/XML decoder: one XML document a line, so that a line end is the delimiter.
+"""The RDF/XML decoder: reads one XML document per line, with line ends as delimiters.
 
-RDF Messages, section 3 for the lines. Messages are read by `rdfxml/`, within the limits that are set here; a DOCTYPE is
-refused, and with it every entity.
+RDF Messages, section 3 for the lines. pyoxigraph reads messages, within the limits that are set here; a DOCTYPE, and
+therefore every entity, is rejected.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from construct_messages.rdfxml import DocumentLimits, NTriplesFile, RdfXmlError
 from construct_messages.terms import RDF, Lenience, map_blanks
 
 _MOST: Final = 1024
-"""Attributes of one element; elements open and prefixes in scope at one place."""
+"""The maximal numbers of attributes of an element, and of open elements and prefixes in scope."""
 _LONG: Final = 1 << 21
-"""How many bytes of a document are read together: pyoxigraph's buffer holds 16 MiB, and a byte may become `\\u007F`."""
+"""The number of bytes that are read together: pyoxigraph's buffer is 16 MiB, and a byte may become `\\u007F`."""
 _ONE_A_LINE: Final = (
     "write each message as one RDF/XML document on one line, line ends in its literals as &#10;"
 )
@@ -40,7 +40,7 @@ class RdfXmlDecoder:
 
     Args:
         syntax: RDF/XML's own.
-        options: see `DecoderOptions`; a document's `xml:base` goes before their base.
+        options: see `DecoderOptions`; a document's `xml:base` overrides their base.
 
     >>> from construct_messages.formats import RDF_XML
     >>> decoder = RdfXmlDecoder(RDF_XML, RDF_XML.own, DecoderOptions())
@@ -62,11 +62,11 @@ class RdfXmlDecoder:
         return self._prefixes
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages whose lines are whole now; see `Decoder.feed`."""
+        """Returns the messages whose lines are complete now; see `Decoder.feed`."""
         yield from map(self._message, self._lines.feed(data))
 
     def close(self) -> Iterator[Message]:
-        """The message of a last line that has no end; see `Decoder.close`."""
+        """Returns the message of a last line without an end; see `Decoder.close`."""
         yield from map(self._message, self._lines.close())
 
     def _message(self, line: bytes) -> Message:
@@ -83,10 +83,10 @@ class RdfXmlDecoder:
 
 
 def read_document(document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    """The message of an RDF/XML document, which may have any number of lines.
+    """Returns the message of an RDF/XML document, which may have any number of lines.
 
     Args:
-        document: in UTF-8.
+        document: the document in UTF-8.
         options: see `DecoderOptions`.
 
     Raises:
@@ -104,7 +104,9 @@ def read_document(document: bytes, options: DecoderOptions) -> Iterator[Message]
 def _read(
     document: bytes, number: int, options: DecoderOptions, labels: Labels, hint: str | None = None
 ) -> tuple[Message, dict[str, str]]:
-    """A message, which begins on the line of its number, and the prefixes that it declares; `hint` if it ends early."""
+    """Returns the message of a line and the prefixes that it declares; the line number is that of the message.
+    `hint`: the fix for a truncated document.
+    """
     decode_utf8(document, number, number)
     lenient, most = (
         options.lenience is not None,
@@ -118,7 +120,7 @@ def _read(
             return _message_of_long_lines(
                 statements.read(), rename, options.lenience
             ), statements.prefixes
-        # pyoxigraph asks a file for no more than `read`
+        # pyoxigraph only calls `read` of a file
         quads = ox.parse(statements, format=ox.RdfFormat.N_TRIPLES, lenient=lenient)  # type: ignore[arg-type]
         return to_message(
             quads, rename, options.lenience, number=number, most=most
@@ -130,7 +132,7 @@ def _read(
         ) from error
     except (
         MemoryError
-    ) as error:  # of that buffer; namespaces that an XML literal repeats may take as much
+    ) as error:  # half of that buffer; namespaces that an XML literal repeats may need the rest
         raise LimitExceeded(
             f"message {number}: a term is too long for the parser: {error}"
         ) from error
@@ -139,7 +141,9 @@ def _read(
 
 
 def _message_of_long_lines(text: bytes, rename: Rename, lenience: Lenience | None) -> Message:
-    """The message of statements that may be longer than what pyoxigraph takes at once, each on its own."""
+    """Returns the message of statements that may exceed pyoxigraph's buffer together, by parsing each one
+    separately.
+    """
     reader = Statements(N_TRIPLES, lenience)
 
     def read() -> Iterator[Quad]:
@@ -156,5 +160,5 @@ def _message_of_long_lines(text: bytes, rename: Rename, lenience: Lenience | Non
 
 
 def _error(message: str, number: int, hint: str | None) -> LogError:
-    # one message a line, and no line without one: the number of the message is that of the line
+    # each line has one message, so the number of the message is that of the line
     return LogError(message, number=number, position=Position(number, 1), hint=hint)

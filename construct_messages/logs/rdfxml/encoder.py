@@ -1,8 +1,9 @@
-"""The RDF/XML encoder: one XML document a line, so that a line end is the delimiter.
+"""The RDF/XML encoder: writes one XML document per line, with line ends as delimiters.
 
 RDF Messages, section 3 for the lines; RDF 1.1 XML Syntax (https://www.w3.org/TR/rdf-syntax-grammar/) for a message.
-Readers resolve each IRI but those of predicates, and so remove dot segments: such IRIs are refused. What no RDF of this
-version has is for `capabilities.py` to refuse; what XML cannot write is refused here.
+Readers resolve all IRIs except those of predicates, and thereby remove dot segments: such IRIs are rejected.
+`capabilities.py` rejects features that this version of RDF does not have; this module rejects terms that XML cannot
+represent.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from construct_messages.message import Message
 from construct_messages.terms import RDF, Term, is_blank, is_literal, literal_parts
 
 _NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold, not even as a character reference (section 2.2)."""
+"""Characters that XML 1.0 does not allow, even as character references (section 2.2)."""
 
 # RDF 1.1 XML Syntax, section 6.1.4, and rdf:li, which every reader replaces by rdf:_1, rdf:_2 …
 _NO_PROPERTIES: Final = frozenset(
@@ -33,7 +34,7 @@ _NO_PROPERTIES: Final = frozenset(
         *("aboutEach", "aboutEachPrefix", "bagID", "li"),
     )
 )
-# Namespaces in XML 1.0, section 3: these two have one prefix each, which no element name may have
+# Namespaces in XML 1.0, section 3: these two have fixed prefixes, which element names must not have
 _RESERVED: Final = {
     "xml": "http://www.w3.org/XML/1998/namespace",
     "xmlns": "http://www.w3.org/2000/xmlns/",
@@ -41,18 +42,18 @@ _RESERVED: Final = {
 # RFC 3986, sections 3 and 5.2.4: the text before a dot segment of the path, and the segment
 _DOT_SEGMENT: Final = re.compile(r"[^:/?#]++:(?://[^/?#]*+)?+(?:[^?#]*/)?\.{1,2}(?![^/?#])")
 _HINT: Final = "write N-Triples or Turtle, or Jelly"
-# Labels that are names in XML, except for those that replace others
+# labels that are XML names, except those that replace others
 _LABEL: Final = re.compile(r"(?!x-)[A-Za-z_][A-Za-z0-9_.-]*")
-# predicates and characters to remember
+# the numbers of cached predicates and characters
 _MOST_NAMES: Final = 1 << 12
 
 
 class RdfXmlEncoder(TextEncoder):
-    """Writes messages as RDF/XML, one a line: an `rdf:Description` a subject, in order of first appearance.
+    """Writes messages as RDF/XML, one per line: an `rdf:Description` per subject, in order of first appearance.
 
     Args:
         format, syntax: RDF/XML and its own.
-        options: a message declares those of their prefixes that it uses; one that XML has no name for is left out.
+        options: a message declares those of their prefixes that it uses; a prefix that is not an XML name is left out.
 
     >>> from construct_messages.formats import RDF_XML
     >>> from construct_messages.message import Quad
@@ -82,15 +83,15 @@ class RdfXmlEncoder(TextEncoder):
         self._names = _Names(options.prefixes or {})
 
     def write(self, message: Message, place: Place) -> str:
-        """One message and the end of its line.
+        """Encodes one message and the end of its line.
 
         Raises:
-            UnsupportedByFormat: a predicate that is the name of no element, or a character that XML cannot hold.
+            UnsupportedByFormat: a predicate that cannot be an element name, or a character that XML does not allow.
         """
         return f"{self._document(message, place)}\n"
 
     def write_document(self, message: Message) -> str:
-        """One message without the end of its line; see `Encoder.encode_document`."""
+        """Encodes one message without the end of its line; see `Encoder.encode_document`."""
         return self._document(message, plain(self.texts))
 
     def _document(self, message: Message, place: Place) -> str:
@@ -131,7 +132,7 @@ class _Names:
                 and _is_name(prefix or "_")
             ):
                 self._prefixes.setdefault(namespace, prefix)
-        # of two namespaces that both begin an IRI, the longer one shortens it more
+        # if several namespaces match an IRI, the longest one shortens it most
         self._namespaces = sorted(self._prefixes, key=len, reverse=True)
         self._made_up = "ns"
         while any(prefix.startswith(self._made_up) for prefix in prefixes):
@@ -139,7 +140,7 @@ class _Names:
         self._split = lru_cache(_MOST_NAMES)(self._split_anew)
 
     def element(self, predicate: Term, declared: dict[str, str]) -> str:
-        """The qualified name; its prefix is added to the message's, which are by namespace."""
+        """Returns the qualified name, and adds its prefix to those of the message, by namespace."""
         namespace, local = self._split(predicate)
         prefix = declared.get(namespace)
         if prefix is None:
@@ -158,7 +159,7 @@ class _Names:
         start = end = len(value)
         while start and _in_name(value[start - 1]):
             start -= 1
-        # an IRI has a colon, which no local name has: some of it always remains for the namespace
+        # an IRI has a colon, which local names cannot contain, so the namespace is never empty
         while start < end and not (
             _begins_name(value[start]) and value[:start] not in _RESERVED.values()
         ):
@@ -184,7 +185,7 @@ def _in_name(char: str) -> bool:
 
 @lru_cache(_MOST_NAMES)
 def _is_well_formed(document: str) -> bool:
-    # expat knows the names of XML's fourth edition only, and what it refuses, many cannot read
+    # expat only supports the names of XML's fourth edition, and many readers use it
     try:
         expat.ParserCreate("utf-8").Parse(document.encode(), True)
     except expat.ExpatError:
@@ -200,7 +201,7 @@ def _node(attribute: str, term: Term) -> str:
 
 
 def _literal(term: Term) -> str:
-    """The rest of a start tag, and the text after it."""
+    """Returns the rest of a start tag, and the text after it."""
     value, datatype, language, _ = literal_parts(term)
     attribute = ""
     if language:
@@ -211,10 +212,10 @@ def _literal(term: Term) -> str:
 
 
 def _reference(iri: str) -> str:
-    """The value of an attribute that names an IRI. RDF 1.1 XML Syntax, section 5.3, has readers resolve it.
+    """Returns the value of an attribute with an IRI, which readers resolve (RDF 1.1 XML Syntax, section 5.3).
 
     Raises:
-        UnsupportedByFormat: resolving makes another IRI of it, though it is absolute.
+        UnsupportedByFormat: resolving the absolute IRI changes it.
     """
     if _DOT_SEGMENT.match(iri):
         raise UnsupportedByFormat(
@@ -229,5 +230,5 @@ def _escape(text: str) -> str:
         raise UnsupportedByFormat(
             f"XML cannot hold the character U+{ord(bad.group()):04X} in {text[:80]!r}", hint=_HINT
         )
-    # a line end would end the message, and parsers would take a carriage return for one
+    # a line end would end the message, and parsers convert a carriage return to one
     return escape(text, {'"': "&quot;", "\n": "&#10;", "\r": "&#13;"})

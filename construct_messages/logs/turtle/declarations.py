@@ -1,7 +1,7 @@
 """Limits the IRIs that declarations of a base and of prefixes expand to, before a parser reads them.
 
-A relative IRI in them is as long as the base before it: a chain of a few bytes each takes time, and memory, that grows
-with its square. RDF 1.2 Turtle, section 2.4.
+A relative IRI in them is as long as the base before it, so a chain of short declarations takes quadratic time and
+memory. RDF 1.2 Turtle, section 2.4.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from construct_messages.errors import LimitExceeded
 
 MOST_BASE: Final = 1 << 11
-"""How long a base may be that messages share, in characters."""
+"""The maximal length of a base that messages share, in characters."""
 
 _TIMES: Final = 16
 _LEAST: Final = 1 << 16
@@ -26,12 +26,12 @@ _ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*+:")
 
 
 def check_declarations(text: bytes, base: str | None, number: int) -> None:
-    """Refuses declarations that come to much more than they are.
+    """Rejects declarations whose IRIs are much longer than their text.
 
     Args:
         text: a message in Turtle or TriG.
-        base: what its first relative IRI resolves against.
-        number: of the message, from 1.
+        base: the base of its first relative IRI.
+        number: the number of the message, from 1.
 
     Raises:
         LimitExceeded: their IRIs are 16 times as long as the text, and more than 64 KiB, or the base is too long.
@@ -52,7 +52,7 @@ def check_declarations(text: bytes, base: str | None, number: int) -> None:
     most = max(_LEAST, _TIMES * len(text))
     lower = text.lower()
     bases = lower.count(b"base")
-    # no more than this can come of it, and for nearly all messages that is little
+    # an upper bound of the result, which is small for nearly all messages
     if (bases + lower.count(b"prefix")) * (length + (len(text) if bases else 0)) <= most:
         return
     keyword = None

@@ -1,9 +1,9 @@
-"""The decoder of Turtle and TriG logs: the meaning of a delimiter in its position, and the messages between two of
+"""The decoder of Turtle and TriG logs: interprets delimiters by their position, and assembles the messages between
 them.
 
-RDF Messages, section 3. `plain.py` reads most messages, many at a time. For any other, `scanner.py` finds the
-delimiter, and `statements.py` has the statements before it parsed; here they become messages, one at a time, so that no
-error is raised before the messages that precede it are returned.
+RDF Messages, section 3. `plain.py` reads most messages, many at a time. For the others, `scanner.py` finds the
+delimiter, and `statements.py` parses the statements before it; this module assembles one message at a time, so that all
+messages before an error are returned before it is raised.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from construct_messages.terms import Term, map_blanks
 _MANY: Final = 1 << 10
 _BLOCK: Final = 1 << 16
 _SMALLEST_BLOCK: Final = 1 << 10
-"""How many bytes are read as plain messages at once, at most and where the last of them were not plain."""
+"""The number of bytes that are read as plain messages together: the maximum, and after messages that were not plain."""
 _LONGEST: Final = 1 << 20
-"""How long a plain message may be."""
+"""The maximal size of a plain message."""
 _DECLARED: Final = 1 << 3
-"""How many bytes are read for each prefix before prefixes are looked up again."""
+"""The number of bytes per prefix after which prefixes are looked up again."""
 
 _WORDS: Final = {MarkKind.MESSAGE: b"MESSAGE", MarkKind.COMMENT: b"@message"}
 _COMPLETE: Final = {
@@ -42,7 +42,7 @@ _COMPLETE: Final = {
     MarkKind.COMMENT: re.compile(rb"@message[^\r\n]*+[\r\n]"),
 }
 _DECLARES: Final = re.compile(rb"prefix|base", re.IGNORECASE)
-# as pyoxigraph labels a node that has no label
+# pyoxigraph's labels for nodes without a label
 _RANDOM: Final = re.compile(r"_:[a-f][0-9a-f]{23,31}(?![\w.·-])")
 
 _SHOWN: Final = {
@@ -58,8 +58,8 @@ class TurtleDecoder:
 
     Args:
         format: Turtle or TriG.
-        syntax: what the media type announces; None: nothing.
-        options: see `DecoderOptions`; a message is bounded with its delimiter.
+        syntax: the syntax of the media type; None: the log declares it.
+        options: see `DecoderOptions`; the size of a message includes its delimiter.
 
     >>> from construct_messages.formats import TURTLE
     >>> decoder = TurtleDecoder(TURTLE, None, DecoderOptions(labels=Labels("x")))
@@ -77,17 +77,17 @@ class TurtleDecoder:
         self._labels = options.labels or Labels()
         self._shared_labels = options.shared_labels is not False
         self._scanner = TurtleScanner()
-        # plain messages, once it is known what delimits them; whether prefixes may be others than those it has
+        # reads plain messages, once the delimiters are known; whether its prefixes may be outdated
         self._plain: PlainMessages | None = None
         self._declared, self._prefixes, self._parsed = True, 0, 0
-        # how far the open message was searched for a delimiter, and whether it was read as plain; how much is read so
+        # the searched part of the open message, and whether it was read as plain; the number of bytes for plain reading
         self._searched, self._tried, self._block = 0, False, _BLOCK
         self._statements = TurtleStatements(
             format, options.base, options.message_bytes, options.lenience
         )
-        self._beginning: bytes | None = b""  # until it is known whether it is a byte order mark
-        self._number = 1  # of the message that is open
-        # what ends a message; under rdfm, from the first delimiter on, which may come before all of them
+        self._beginning: bytes | None = b""  # the first bytes, which may be a byte order mark
+        self._number = 1  # the number of the open message
+        # the delimiters of messages; under rdfm, from the first one on, which may precede all messages
         self._delimiter: MarkKind | None = None
         self._syntax = syntax
         if syntax is not None and not syntax.delimiter_first:
@@ -97,7 +97,7 @@ class TurtleDecoder:
 
     @property
     def syntax(self) -> Syntax | None:
-        """The syntax of the log as far as it is known."""
+        """The syntax of the log, as detected so far."""
         return self._syntax
 
     @property
@@ -106,7 +106,7 @@ class TurtleDecoder:
         return self._statements.prefixes
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that are complete now; see `Decoder.feed`."""
+        """Returns the messages that are complete now; see `Decoder.feed`."""
         if self._beginning is not None:
             data = self._beginning + data
             if BOM_UTF8.startswith(data):
@@ -118,7 +118,7 @@ class TurtleDecoder:
         yield from self._read(self._scanner.feed(b""))
 
     def close(self) -> Iterator[Message]:
-        """The message that only the end completes; see `Decoder.close`."""
+        """Returns the message that the end of the log completes; see `Decoder.close`."""
         if self._beginning and self._beginning != BOM_UTF8:
             yield from self._read(self._scanner.feed(self._beginning))
         yield from self._read(self._scanner.close())
@@ -198,7 +198,7 @@ class TurtleDecoder:
     # --- plain messages ---------------------------------------------------------------------------------------------
 
     def _read_plain(self) -> Iterator[Message]:
-        """The messages from here on that are plain, as far as they are there."""
+        """Returns the complete plain messages from here on."""
         while messages := self._plain_messages():
             yield from messages
 
@@ -218,7 +218,7 @@ class TurtleDecoder:
             return []
         assert self._plain is not None
         messages, size, has_blanks = self._plain.read(bytes(scanner.text[:end]))
-        # as much as was read this time is likely to be plain the next time
+        # the same number of bytes is likely to be plain the next time
         self._block = max(_SMALLEST_BLOCK, min(_BLOCK, 4 * size))
         if messages:
             scanner.skip(size)
@@ -230,7 +230,7 @@ class TurtleDecoder:
         return [*map(of_terms, messages)]
 
     def _rename(self, terms: list[Term | None], number: int) -> None:
-        """Gives the blank nodes among the terms of a plain message their labels."""
+        """Assigns labels to the blank nodes among the terms of a plain message."""
         shared = self._labels.in_log if self._shares_labels() else None
         rename: Rename = shared or self._labels.in_message(number).__getitem__
         for place, term in enumerate(terms):
@@ -238,7 +238,7 @@ class TurtleDecoder:
                 terms[place] = rename(term)
 
     def _declare(self) -> bool:
-        """Takes the prefixes from the parser, where they may have changed; says whether plain messages can be read."""
+        """Copies the prefixes from the parser, if they may have changed; returns whether plain messages can be read."""
         if not self._declared:
             return True
         if self._parsed < _DECLARED * self._prefixes:
@@ -266,14 +266,14 @@ class TurtleDecoder:
         self._searched, self._tried = 0, False
 
     def _quads(self, end: int, behind: str) -> list[str]:
-        """The quads that end there, as N-Quads without the dot."""
+        """Returns the quads that end there, as N-Quads without the dot."""
         text = bytes(self._scanner.text[:end])
         self._parsed += end
         self._declared = self._declared or _DECLARES.search(text) is not None
         return self._statements.read(text, self._scanner.place, self._number, behind)
 
     def _message(self, end: int, behind: str) -> Message:
-        """The message that ends there; the next one is open then."""
+        """Returns the message that ends there, and opens the next one."""
         syntax = self._syntax or RDFM
         own = self._labels.in_message(self._number).__getitem__
         rename = self._in_log(end) if self._shares_labels() else own
@@ -282,7 +282,7 @@ class TurtleDecoder:
         lines = self._quads(end, behind)
         known: dict[Term, Term] | None = (
             {} if len(lines) > _MANY else None
-        )  # one string for a term that they share
+        )  # one string for a shared term
         for line in lines:
             subject, predicate, object = cast("list[Term]", line.split(" ", 2))
             graph = None
@@ -311,11 +311,13 @@ class TurtleDecoder:
         return Message(quads)
 
     def _shares_labels(self) -> bool:
-        """Whether a label stands for one node in the whole log."""
+        """Returns whether a label is one node in the whole log."""
         return self._shared_labels and (self._syntax or RDFM).delimiter_first
 
     def _in_log(self, end: int) -> Rename:
-        """Names the nodes whose label is valid in the whole log, and those of this message without one."""
+        """Assigns labels to the nodes whose label is valid in the whole log, and to nodes of this message without
+        one.
+        """
         nameless, written = self._labels.in_message(self._number), None
 
         def rename(node: Term) -> Term:
@@ -331,7 +333,7 @@ class TurtleDecoder:
 
 
 def _object_and_graph(text: Term) -> tuple[Term, Term | None]:
-    # no graph name holds what ends a literal's value or a triple term
+    # graph names do not contain the ends of literal values and triple terms
     closed = (
         text.rindex('"') if text[0] == '"' else text.rindex(")>>") if text.startswith("<<(") else 0
     )

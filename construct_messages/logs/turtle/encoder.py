@@ -55,9 +55,9 @@ class TurtleEncoder(TextEncoder):
 
     Args:
         format: Turtle or TriG.
-        syntax: how messages are delimited, and which RDF version the log keeps to.
-        prefixes: namespace IRIs by prefix, in the order to write them; what Turtle cannot declare is left out: a
-            prefix such as `1a`, or a namespace that is no absolute IRI.
+        syntax: the delimiters of messages, and the RDF version of the log.
+        prefixes: namespace IRIs by prefix, in the order to write them. Those that Turtle cannot declare are left out: a
+            prefix such as `1a`, or a namespace that is not an absolute IRI.
 
     >>> from construct_messages.formats import RDFM, TURTLE
     >>> from construct_messages.message import Quad
@@ -91,12 +91,13 @@ class TurtleEncoder(TextEncoder):
     def start(self) -> bytes:
         """Returns the bytes before the first message."""
         if self.syntax.delimiter_first:
-            return b""  # this delimiter must come ahead of everything, so the prefixes wait for the first message
+            # this delimiter must precede everything else, so the prefixes wait for the first message
+            return b""
         head, self._head = self._head, ""
         return f"{self.syntax.announcement}{head}".encode()
 
     def encode(self, message: Message) -> bytes:
-        """One message with its delimiter; see `TextEncoder.encode`."""
+        """Writes one message with its delimiter; see `TextEncoder.encode`."""
         if compiled.wire is not None:
             statements = compiled.wire.turtle_statements(
                 message.statements, self._packed, self.format.graphs
@@ -118,11 +119,11 @@ class TurtleEncoder(TextEncoder):
             self._head = ""
 
     def write(self, message: Message, place: Place) -> str:
-        """The statements of one message, and its delimiter."""
+        """Writes the statements of one message, and its delimiter."""
         return f"{self._before}{_statements(message, place)}{self._after}"
 
     def write_document(self, message: Message) -> str:
-        """The statements of one message with the prefixes that it uses; see `Encoder.encode_document`."""
+        """Writes the statements of one message with the prefixes that it uses; see `Encoder.encode_document`."""
         notation = _Notation(self._namespaces)
         statements = _statements(message, plain(notation.texts))
         used = {
@@ -176,12 +177,12 @@ class _Notation:
 
     Attributes:
         namespaces: these IRIs and their prefixes, the longest first.
-        texts: for each kind of place.
-        used: the prefixes that any of them has.
+        texts: the texts for each kind of place.
+        used: the prefixes in these texts.
     """
 
     def __init__(self, namespaces: Mapping[str, str]) -> None:
-        # of two namespaces that both begin an IRI, the longer one shortens it more
+        # if several namespaces match an IRI, the longest one shortens it most
         self.namespaces = sorted(
             ((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0])
         )
@@ -200,7 +201,7 @@ class _Notation:
             terms = self.texts[_TERM]
             return f"<<( {terms[subject]} {self.texts[_VERB][predicate]} {terms[object]} )>>"
         local = grammar.compiled(_LOCAL, term.isascii())
-        for namespace, prefix in self.namespaces:  # none of which begins a blank node
+        for namespace, prefix in self.namespaces:  # none of these begins a blank node
             if term.startswith(namespace, 1) and local.fullmatch(
                 term, len(namespace) + 1, len(term) - 1
             ):

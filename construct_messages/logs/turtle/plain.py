@@ -1,10 +1,11 @@
-r"""Whole messages of plain Turtle or TriG, read by one regular expression: many statements at a time, without a parser.
+r"""Reads complete messages of plain Turtle or TriG by one regular expression: many statements at a time, without a
+parser.
 
 Nearly all statements of a log consist of IRIs, prefixed names, blank node labels, literals and `;` `,` `.`. One
-expression cuts a text into these tokens, and so tells delimiters from strings, IRIs and comments. Tokens of a kind are
-a column, and a token that comes again is looked up. The expression knows less than pyoxigraph does, and nothing that
-pyoxigraph refuses: a message with anything else (a collection, a triple term, a new prefix, an error) is left to
-`statements.py`, the simple path. A property test asserts that both read the same.
+expression splits a text into these tokens, and thereby distinguishes delimiters from strings, IRIs and comments. Tokens
+of a kind are a column, and repeated tokens are looked up. The expression accepts a subset of the texts that pyoxigraph
+accepts: a message with anything else (a collection, a triple term, a new prefix, an error) is left to `statements.py`,
+the simple path. A property test asserts that both read the same.
 
 RDF 1.2 Turtle, section 6.5, and TriG, section 4.5; docs/decisions/085-turtle-by-regular-expression.md.
 """
@@ -27,14 +28,16 @@ from construct_messages.terms.grammar import (
 )
 
 _MOST: Final = most_characters(0, 0)
-"""How many characters a message may have as N-Quads whatever its size, so that the rest of its limits need no look."""
+"""The number of characters that a message may have as N-Quads independently of its size, so that its other limits
+need no check.
+"""
 
 # --- the expression -------------------------------------------------------------------------------------------------
 
 _WHITE: Final = r"[ \t\r\n]"
-# what is cut out as a name or an IRI is one only once `tokens.py` has checked it
+# text that is matched as a name or an IRI is only valid after `tokens.py` has checked it
 _NAME: Final = (
-    r"(?:[A-Za-z]++:|(?:(?!_)[\w.\-]++)?+:)"  # \w has what is beyond ASCII
+    r"(?:[A-Za-z]++:|(?:(?!_)[\w.\-]++)?+:)"  # \w includes characters beyond ASCII
     r"[A-Za-z0-9_:%\-]*+[\w:%\-]*+(?:\.++[\w:%\-]++)*+"
 )
 _IRI: Final = "<[^>]*+>"
@@ -56,14 +59,15 @@ _GRAPH: Final = re.compile(rf"(?:GRAPH(?=[ \t\r\n<]){_WHITE}*+)?+([^\s{{]*+){_WH
 
 @cache
 def _expression(by_comment: bool, graphs: bool) -> re.Pattern[str]:
-    """One triple with the punctuation after it; or a mark: a delimiter, a brace, a declaration; or all that is left.
+    """Returns the expression for a triple with the punctuation after it; or a mark: a delimiter, a brace, a
+    declaration; or the rest of the text.
 
-    Groups: a subject, unless the triple before ends with `;` or `,`; a predicate, unless with `,`; an object that is a
-    string with or without its language, the prefix and the local name of one, or any other; a datatype or language
-    after a string; a mark, or what is left, which reaches to the end. Matches follow each other without a gap.
+    Groups: a subject, unless the previous triple ends with `;` or `,`; a predicate, unless it ends with `,`; an object
+    that is a string with or without its language, a prefix and a local name, or another term; a datatype or language
+    after a string; a mark, or the rest up to the end. Matches are adjacent.
     """
     if by_comment:
-        # no punctuation of a triple stands before the next match
+        # there is no punctuation of a triple before the next match
         delimiter = r"\#[^\S\r\n]*+@message[^\r\n]*+(?<![,;])(?=[\r\n])"
         no_delimiter = r"(?![^\S\r\n]*+@message)"
     else:
@@ -88,11 +92,11 @@ def _expression(by_comment: bool, graphs: bool) -> re.Pattern[str]:
 
 
 class PlainRead(NamedTuple):
-    """The messages that a text begins with.
+    """The messages at the beginning of a text.
 
     Args:
-        messages: subject, predicate, object and graph of each quad in turn; labels of blank nodes are kept.
-        size: how many bytes they take, each with its delimiter.
+        messages: subject, predicate, object and graph of each quad in turn; labels of blank nodes are unchanged.
+        size: their size in bytes, including delimiters.
         has_blanks: whether any of them may have a blank node.
     """
 
@@ -120,11 +124,11 @@ class PlainMessages:
         self.declare({})
 
     def declare(self, prefixes: Mapping[str, str]) -> None:
-        """Takes these prefixes from now on."""
+        """Sets the prefixes for the following texts."""
         self._prefixes, self._tokens = dict(prefixes), Tokens(prefixes)
 
     def read(self, text: bytes) -> PlainRead:
-        """Reads the plain messages that a text begins with and whose delimiters are in it."""
+        """Reads the plain messages at the beginning of a text, as far as their delimiters are in it."""
         if compiled.wire is not None:
             found = compiled.wire.turtle_messages(
                 text, self._prefixes, self._graphs, self._by_comment, _MOST
@@ -134,7 +138,7 @@ class PlainMessages:
         try:
             return self._read_text(text.decode())
         except UnicodeDecodeError:
-            return PlainRead([], 0, has_blanks=False)  # the simple path says where
+            return PlainRead([], 0, has_blanks=False)  # the simple path reports the position
 
     def _read_text(self, text: str) -> PlainRead:
         split = _expression(self._by_comment, self._graphs).split
@@ -144,10 +148,10 @@ class PlainMessages:
         subjects, predicates, strings, prefixes, locals, others, suffixes, marks = (
             found[group::9] for group in range(1, 9)
         )
-        # what is left over reaches to the end of the text
+        # the rest reaches to the end of the text
         left: str = marks[-1] if marks and marks[-1] is not None and not found[-1] else ""
         stop = make_canonical(strings, len(marks) - bool(left))
-        # each match in turn, with subjects and predicates where they are left out; None for what it has not
+        # each match in turn, with subjects and predicates that were left out; None for missing groups
         terms: list[Any] = [None] * (4 * len(marks))
         term: str | None = None
         terms[0::4] = [term := term if token is None else known[token] for token in subjects]
@@ -174,10 +178,10 @@ class PlainMessages:
             )
         is_short = len(text) + len(terms) * (known.longest + 1) <= _MOST
         messages: list[list[Term | None]] = []
-        message: list[Term | None] = []  # the one that is open
+        message: list[Term | None] = []  # the open message
         graph: Any = None
-        is_open = False  # whether a graph is
-        start = end = 0  # the triples and marks that are read, and those of messages
+        is_open = False  # whether a graph is open
+        start = end = 0  # the triples and marks that were read, and those of messages
         for index in compress(count(), marks[:stop]):
             mark, quads = marks[index], terms[4 * start : 4 * index]
             start = index + 1
@@ -201,7 +205,7 @@ class PlainMessages:
             elif not self._is_declared(mark):
                 break
         if end < len(marks) - bool(left) or not end:
-            # a second look tells where the last of them ends
+            # a second search finds the end of the last one
             left = split(text, end)[-1] if end else text
         return PlainRead(messages, len(text.removesuffix(left).encode()), "_:" in text)
 

@@ -1,10 +1,10 @@
 """Finds the ends of messages in a Turtle or TriG log, in chunks of bytes that may be split anywhere.
 
-It knows only what keeps a delimiter apart from its look-alikes: strings, IRIs, names, language tags and comments (RDF
-1.2 Turtle, section 6.5; RDF Messages, section 3). The parser decides whether a delimiter is allowed in its position,
-and whether the statements are legal: nothing here counts brackets, and nothing here is an error.
+It only recognizes the tokens that may contain text like a delimiter: strings, IRIs, names, language tags and comments
+(RDF 1.2 Turtle, section 6.5; RDF Messages, section 3). The parser decides whether a delimiter is allowed in its
+position, and whether the statements are legal: this module does not count brackets, and raises no errors.
 
-A token that the end of a chunk cuts is not read again from its beginning: each mode goes on where it was.
+A token that is split by the end of a chunk is not read again from its beginning: each mode continues at its position.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class MarkKind(Enum):
 
     MESSAGE = auto()  # MESSAGE, or @message with its dot
     COMMENT = auto()  # `# @message`, to the end of its line
-    VERSION = auto()  # VERSION with its string; of @version the dot is not looked at
+    VERSION = auto()  # VERSION with its string; the dot of @version is not examined
     DOTLESS = auto()  # @message without a dot
 
 
 class Mark(NamedTuple):
-    """Something found, at bytes `start` to `end` of the scanner's text; a version has its label."""
+    """A mark at bytes `start` to `end` of the scanner's text; a version has its label."""
 
     kind: MarkKind
     start: int
@@ -38,7 +38,7 @@ class Mark(NamedTuple):
 class _Mode(Enum):
     BETWEEN = auto()  # between two tokens
     WORD = auto()  # in a name, keyword or number
-    DOTS = auto()  # after one, which continues if another of its characters follows
+    DOTS = auto()  # after a dot in one, which continues if another of its characters follows
     TAG = auto()  # in a language tag, or in @prefix and the like
     IRI = auto()
     COMMENT = auto()
@@ -50,9 +50,9 @@ class _Last(Enum):
     """The last token, if it determines the meaning of the next one."""
 
     OTHER = auto()
-    STRING = auto()  # so @message is a language tag
-    MESSAGE = auto()  # @message, which wants its dot
-    VERSION = auto()  # wants its string
+    STRING = auto()  # so that @message is a language tag
+    MESSAGE = auto()  # @message, which needs its dot
+    VERSION = auto()  # VERSION, which needs its string
 
 
 _NAME: Final = r"A-Za-z0-9_:%\-\x80-\xff"  # characters of names, in addition to dots and escapes
@@ -76,8 +76,8 @@ _WORD: Final = rf"(?: [{_NAME}]++ | \\. | \.++ (?=[{_NAME}\\]) )*+"
 _IRI: Final = r"""[^<>"{}|^`\x00-\x20]*+"""
 _TAG: Final = r"[A-Za-z0-9\-]*+"
 
-# Whole tokens that are no marks, as many as there are: a quick way through what the modes read one by one. So each
-# alternative has to see what follows its token.
+# Complete tokens other than marks, as many as possible: a faster way than reading them one by one by mode. Each
+# alternative must therefore check the text after its token.
 _TOKENS: Final = _regex(
     rf"""(?:
         [^\\"'<\#@{_NAME}]++
@@ -90,7 +90,7 @@ _TOKENS: Final = _regex(
       | {_COMMENT}
     )*+"""
 )
-# how far each mode reaches at once, by the string's quote where it is one
+# the extent of each mode, by the quote if it is a string
 _REACH: Final = {
     (_Mode.BETWEEN, ""): _regex(r"[ \t\r\n]*+"),
     (_Mode.WORD, ""): _regex(rf"(?: [{_NAME}]++ | \\. )*+"),
@@ -105,7 +105,7 @@ _REACH: Final = {
 }
 _BEGINS_WORD: Final = _regex(rf"[{_NAME}\\]")
 _KEYWORD: Final = re.compile(rb"(?:[^:\\]*\.)?(message|version)", re.IGNORECASE | re.DOTALL)
-_WHOLE: Final = re.compile(rb"message(?=\s)", re.IGNORECASE)  # as most of them come
+_WHOLE: Final = re.compile(rb"message(?=\s)", re.IGNORECASE)  # the most frequent form
 _DOT, _BACKSLASH, _AT, _OPENS_COMMENT, _OPENS_IRI, _CLOSES_IRI, *_QUOTES = b".\\@#<>\"'"
 
 
@@ -123,11 +123,11 @@ def place_behind(place: Position, text: bytes | bytearray) -> Position:
 
 
 class TurtleScanner:
-    """Finds the marks of one log; the text between them stays until it is cut off.
+    """Finds the marks of one log; the text between them is kept until it is cut off.
 
     Attributes:
-        text: what came and was not cut off.
-        place: where in the log it begins.
+        text: the text that was not cut off yet.
+        place: its position in the log.
         comments: whether comments are marks.
 
     >>> scanner = TurtleScanner()
@@ -144,32 +144,32 @@ class TurtleScanner:
         self.place = Position(1, 1)
         self.comments = True
         self._mode, self._quote = _Mode.BETWEEN, ""
-        # how far it is read, and where the token begins that is being read
+        # the end of the read text, and the start of the current token
         self._at = self._start = self._word_end = 0
         self._last, self._last_start = _Last.OTHER, 0
 
     def feed(self, data: bytes) -> Iterator[Mark]:
-        """The marks that are complete now; `cut` may be called after each."""
+        """Yields the marks that are complete now; `cut` may be called after each."""
         self.text += data
         while (mark := self._next()) is not None:
             yield mark
 
     def close(self) -> Iterator[Mark]:
-        """The marks that only the end completes."""
-        # what ends any token but a string
+        """Yields the marks that the end of the log completes."""
+        # text that ends any token except strings
         yield from self.feed(b"\n")
         del self.text[-1:]
         if self._last is _Last.MESSAGE:
             yield Mark(MarkKind.DOTLESS, self._last_start, len(self.text))
 
     def cut(self, end: int) -> None:
-        """Takes the first `end` bytes off the text."""
+        """Removes the first `end` bytes of the text."""
         self.place = self.place_of(end)
         del self.text[:end]
         self._at -= end
 
     def skip(self, end: int) -> None:
-        """Takes the first `end` bytes off the text and goes on after them as between two messages."""
+        """Removes the first `end` bytes of the text and continues as between two messages."""
         self.cut(end)
         self._leave(_Last.OTHER, 0)
 
@@ -178,7 +178,7 @@ class TurtleScanner:
         return place_behind(self.place, self.text[:offset])
 
     def _next(self) -> Mark | None:
-        """Goes on to the next mark; None where there is none yet."""
+        """Continues to the next mark; None: there is none yet."""
         text = self.text
         while True:
             quick = self._mode is _Mode.BETWEEN and self._last is _Last.OTHER
@@ -199,7 +199,7 @@ class TurtleScanner:
                 case _Mode.WORD if byte == _DOT:
                     self._mode, self._word_end = _Mode.DOTS, self._at
                 case _Mode.WORD | _Mode.SHORT | _Mode.LONG if byte == _BACKSLASH:
-                    return None  # of a pair, of which the second is not there yet
+                    return None  # an escape whose second character is missing
                 case _Mode.WORD:
                     mark = self._word(self._at)
                 case _Mode.DOTS if _BEGINS_WORD.match(text, self._at):
@@ -235,7 +235,7 @@ class TurtleScanner:
         self._last, self._at = last, at
 
     def _is_other(self, byte: int) -> bool:
-        """Whether the last token has no influence on the next one, which begins with `byte`."""
+        """Returns whether the last token does not affect the next one, which begins with `byte`."""
         match self._last:
             case _Last.STRING:
                 return byte not in (_AT, _OPENS_COMMENT)
@@ -250,7 +250,7 @@ class TurtleScanner:
         )
 
     def _begin(self, byte: int) -> bool:
-        """Enters a token; returns whether enough of it has been read to know its kind."""
+        """Enters a token; returns whether its kind is determined by the text so far."""
         if byte in _QUOTES:
             quote = chr(byte)
             first = self.text[self._at : self._at + 3].decode("latin-1")
@@ -298,7 +298,7 @@ class TurtleScanner:
         self._last_start = self._start
 
     def _short_string(self, byte: int) -> Mark | None:
-        if byte != ord(self._quote):  # a line end, where none may be
+        if byte != ord(self._quote):  # a line end, which is not allowed here
             self._leave(_Last.OTHER, self._at)
             return None
         label, of_version = self.text[self._start + 1 : self._at], self._last is _Last.VERSION
@@ -312,5 +312,5 @@ class TurtleScanner:
 
 def _end(pattern: re.Pattern[bytes], text: bytearray, start: int) -> int:
     match = pattern.match(text, start)
-    assert match is not None  # every pattern here matches nothing, too
+    assert match is not None  # every pattern here also matches the empty text
     return match.end()

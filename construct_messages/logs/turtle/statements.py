@@ -1,8 +1,8 @@
-"""The statements of a Turtle or TriG log, read by pyoxigraph, a message at a time.
+"""Reads the statements of a Turtle or TriG log by pyoxigraph, one message at a time.
 
 One parser reads the whole log, so prefixes and the base persist. The parser gets a message followed by a statement that
-no log contains: if it returns that statement, the message is complete, and otherwise there is a syntax error. What
-delimits messages, `turtle_decoder.py` knows.
+logs do not contain: if it returns that statement, the message is complete; otherwise there is a syntax error.
+`decoder.py` interprets delimiters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from construct_messages.logs.turtle.declarations import check_declarations
 from construct_messages.logs.turtle.scanner import place_behind
 from construct_messages.terms import Lenience, from_pyoxigraph
 
-# what holds no bracket, and the brackets of triple terms
+# text without brackets, and the brackets of triple terms
 _BRACKETS: Final = re.compile(
     r'''"""(?:[^"\\]++|\\.|"{1,2}+(?!"))*+"""|"(?:[^"\\]++|\\.)*+"'''
     r"""|'''(?:[^'\\]++|\\.|'{1,2}+(?!'))*+'''|'(?:[^'\\]++|\\.)*+'"""
@@ -37,7 +37,7 @@ class TurtleStatements:
     Args:
         format: Turtle or TriG.
         base: the IRI that relative IRIs resolve against, until the log declares another.
-        message_bytes: how large a message may be as N-Quads.
+        message_bytes: the maximal size of a message as N-Quads.
 
     >>> from construct_messages.formats import TURTLE
     >>> statements = TurtleStatements(TURTLE, None, 1 << 20)
@@ -64,9 +64,9 @@ class TurtleStatements:
         )
         self._pipe = _Pipe()
         self._lenience = lenience
-        self._lines = 0  # that the parser has received
+        self._lines = 0  # the number of lines that the parser has received
         turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
-        # all that is asked of a file is to be read
+        # the parser only calls `read` of a file
         pipe: IO[bytes] = self._pipe  # type: ignore[assignment]
         self._parser = ox.parse(pipe, format=turtle, base_iri=base, lenient=lenience is not None)
 
@@ -77,21 +77,22 @@ class TurtleStatements:
 
     @property
     def base(self) -> str | None:
-        """The IRI that relative IRIs resolve against now."""
+        """The current base of relative IRIs."""
         return self._parser.base_iri
 
     def read(self, text: bytes, place: Position, number: int, behind: str) -> list[str]:
-        """The quads of a message, as N-Quads without the dot. After an error, there is nothing more to read.
+        """Returns the quads of a message, as N-Quads without the dot. After an error, no more can be read.
 
         Args:
             text: the message's statements.
-            place: where in the log they begin.
-            number: the message's, from 1.
+            place: their position in the log.
+            number: the number of the message, from 1.
             behind: the text after them.
 
         Raises:
-            LogError: a syntax error, or bytes that are no UTF-8.
-            LimitExceeded: a term that is too long or too deep, too many of them, or declarations that come to too much.
+            LogError: a syntax error, or invalid UTF-8.
+            LimitExceeded: a term that is too long or too deeply nested, too many terms, or declarations that are too
+                large.
         """
         check_utf8(text, place, number)
         if text.count(b"<<(") > DEEPEST:
@@ -138,7 +139,9 @@ def _checked(quad: ox.Quad, lenience: Lenience) -> str:
 def _in_text(
     error: SyntaxError, lines: int, text: bytes, place: Position, number: int
 ) -> LogError | None:
-    """The error as one of the log; None if it is in the text after it. `lines` came before it."""
+    """Converts a parser's error to one of the log; None: it is in the text after the message. `lines` precede the
+    message.
+    """
     assert error.lineno is not None
     assert error.offset is not None
     assert error.end_lineno is not None
@@ -147,7 +150,7 @@ def _in_text(
         return None
     if error.end_lineno > end:
         error.msg = "a string or an IRI that does not end"
-    # there may be more characters than the line has: the parser does not count the lines within a token
+    # the column may exceed the line: the parser does not count the lines within a token
     decoded = text.decode()
     starts = [0, *(match.end() for match in _LINE_END.finditer(decoded))]
     offset = starts[error.lineno - lines - 1] + error.offset - 1
@@ -156,13 +159,13 @@ def _in_text(
 
 
 class _Pipe:
-    """A binary file that ends where the message ends which is being read, and then goes on with the next one."""
+    """A binary file that ends with the current message, and then continues with the next one."""
 
     def __init__(self) -> None:
         self._data, self._at = b"", 0
 
     def put(self, data: bytes) -> None:
-        # the parser may have met the last quad before the end of its statement
+        # the parser may return the last quad before the end of its statement
         self._data, self._at = self._data[self._at :] + data, 0
 
     def read(self, size: int) -> bytes:
@@ -172,10 +175,10 @@ class _Pipe:
 
 
 def check_utf8(text: bytes, place: Position, number: int) -> None:
-    """Refuses what is no UTF-8.
+    """Checks that text is UTF-8.
 
     Raises:
-        LogError: naming the message by its number, and where in it, which begins at `place`.
+        LogError: it is not; the error has the number of the message, and the position, counted from `place`.
     """
     try:
         text.decode()

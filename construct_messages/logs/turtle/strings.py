@@ -1,7 +1,7 @@
-r"""Strings of plain Turtle as literals: cut from quote to quote, which is quick, and checked afterwards.
+r"""Converts strings of plain Turtle to literals: splits them from quote to quote, and checks them afterwards.
 
-An expression that looks at each character of a string takes ten times as long as one that looks for the next quote.
-What is cut so is canonical already if it has no control character, and no escape but those of canonical form.
+An expression that examines each character of a string takes ten times as long as one that searches the next quote. The
+result is canonical if it has no control characters, and only the escapes of canonical form.
 
 RDF 1.2 Turtle, section 6.4 (escapes); RDF 1.2 N-Triples, section 4 (canonical form).
 """
@@ -16,7 +16,7 @@ from construct_messages.terms import literal, unescape
 from construct_messages.terms.grammar import CANONICAL_ECHAR, ECHAR, UCHAR
 
 QUICK_STRING: Final = r'"[^"]*+(?:(?<=\\)"[^"]*+)*+"'
-"""From a quote to the next that no backslash stands before."""
+"""From a quote to the next one without a backslash before it."""
 
 _ESCAPE: Final = rf"\\[{ECHAR}]|{UCHAR}"
 _SHORT: Final = rf'"(?:[^"\\\r\n]++|{_ESCAPE})*+"'
@@ -29,11 +29,11 @@ _OTHER_ESCAPE: Final = re.compile(rf"\\(?![{CANONICAL_ECHAR}])")
 
 
 def make_canonical(strings: list[str | None], stop: int) -> int:
-    r"""Makes strings canonical, in place; returns the index of the first that is not well-formed, or `stop`.
+    r"""Makes strings canonical, in place; returns the index of the first malformed one, or `stop`.
 
     Args:
-        strings: as `QUICK_STRING` cuts them, each with its language where that is canonical already.
-        stop: how many are looked at.
+        strings: the matches of `QUICK_STRING`, each with its language if that is already canonical.
+        stop: the number of strings to examine.
 
     >>> strings = ["\"a\"", None, r'"\u0061\""@en', r'"\q"']
     >>> make_canonical(strings, 4), strings[2]
@@ -55,7 +55,7 @@ def make_canonical(strings: list[str | None], stop: int) -> int:
 
 
 def literal_of(token: str) -> str | None:
-    r"""The literal of a well-formed string between one quote or three; None: it has an escape of no character.
+    r"""Returns the literal of a well-formed string in one quote or three; None: it has an invalid escape.
 
     >>> literal_of(r'"\u0061"'), literal_of(r'"\uD800"')
     ('"a"', None)
@@ -68,12 +68,12 @@ def literal_of(token: str) -> str | None:
 
 
 def _has_rare(text: str) -> bool:
-    """Whether a text has a character that canonical form escapes, other than a quote or a backslash."""
+    """Returns whether a text has a character that canonical form escapes, other than a quote or a backslash."""
     data = text.encode()
     return len(data.translate(None, _CONTROLS)) < len(data) or "\ufffe" in text or "\uffff" in text
 
 
 def _is_canonical(literal: str) -> bool:
-    """Whether a literal without rare characters has canonical escapes only, and a quote in no other place."""
+    """Returns whether a literal without rare characters only has canonical escapes, and no other quotes."""
     rest = literal.replace(r"\\", "").replace(r"\"", "")
     return rest.find('"', 1) == rest.rindex('"') and not _OTHER_ESCAPE.search(rest)

@@ -1,7 +1,7 @@
-r"""Tokens of plain Turtle as terms: each is made and checked once, and looked up when it comes again.
+r"""Converts tokens of plain Turtle to terms: creates and checks each once, and looks up repeated ones.
 
-Tokens are what `plain.py` cuts a text into. What is not plain here may still be a term for pyoxigraph: IRIs and names
-that are rare, or that only a base or an escape makes valid.
+`plain.py` splits a text into tokens. A token that is not plain may still be a term for pyoxigraph: rare IRIs and names,
+or those that need a base or an escape.
 
 RDF 1.2 Turtle, section 6.5 (grammar) and section 7 (parsing).
 """
@@ -29,14 +29,14 @@ from construct_messages.terms.grammar import (
 )
 
 _REMEMBERED: Final = 1 << 14
-"""How many terms are kept before all are forgotten, which bounds what they take."""
+"""The number of cached terms after which all are cleared, which limits their memory."""
 
 _LONGEST_NAMESPACE: Final = 1 << 8
-"""How long a namespace may be: each name with it becomes as long."""
+"""The maximal length of a namespace, which every name with it has at least."""
 
 # --- grammar --------------------------------------------------------------------------------------------------------
 
-# `plain.py` takes no dot at the end of a name
+# `plain.py` does not match a dot at the end of a name
 _LOCAL: Final = rf"(?:(?:[{PN_BASE}_:0-9]|%{HEX}{{2}})(?:[{PN_CHARS}.:]++|%{HEX}{{2}})*+)?"
 _is_simple_local: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:\-]*+").fullmatch
 
@@ -50,10 +50,10 @@ def _iri() -> re.Pattern[str]:
 
 
 class Namespaces(dict[str, str]):
-    """The beginnings of IRIs by their prefixes, where any simple name after it makes an IRI; empty for others.
+    """The namespaces by their prefixes, if they form an IRI with any simple name; empty for others.
 
     Attributes:
-        has_others: whether another was looked up.
+        has_others: whether another one was looked up.
     """
 
     has_others = False
@@ -64,17 +64,17 @@ class Namespaces(dict[str, str]):
 
 
 class Tokens(dict[str | None, str | None]):
-    """Terms by their tokens, under the same prefixes; made when they are first looked up. None for what is not plain.
+    """Terms by their tokens, for the same prefixes; created on first lookup. None for tokens that are not plain.
 
-    The token of a datatype or a language has what it adds to a string. None by None.
+    The value of a datatype or a language is its addition to a string. None maps to None.
 
     Args:
-        prefixes: those that are declared.
+        prefixes: the declared prefixes.
 
     Attributes:
-        prefixes: those that are declared.
+        prefixes: the declared prefixes.
         namespaces: see `Namespaces`, by prefixes with their colons.
-        longest: no term among them has more characters.
+        longest: an upper bound of the lengths of terms.
 
     >>> tokens = Tokens({"": "urn:x:"})
     >>> tokens[":a"], tokens["^^:b"], tokens["@EN"], tokens.are_plain([":a", "@EN"], [":", None])
@@ -90,7 +90,7 @@ class Tokens(dict[str | None, str | None]):
             {
                 f"{prefix}:": f"<{namespace}"
                 for prefix, namespace in prefixes.items()
-                # it does not end within a host, a port or an escape
+                # its end is not within a host, a port or an escape
                 if len(namespace) <= _LONGEST_NAMESPACE
                 and all(_iri().fullmatch(f"<{namespace}{local}>") for local in ("x", "a:b"))
             }
@@ -104,24 +104,25 @@ class Tokens(dict[str | None, str | None]):
         self.update({None: None, "a": f"<{RDF}type>"})
 
     def begin(self) -> None:
-        """Forgets what was looked up that is not plain, and all terms if they are many."""
+        """Clears tokens that are not plain, and all terms if they are many."""
         if len(self) > _REMEMBERED:
             self._forget()
         self._has_others = self.namespaces.has_others = False
 
     @property
     def have_others(self) -> bool:
-        """Whether something was looked up since `begin` that is not plain."""
+        """Whether a token that is not plain was looked up since `begin`."""
         return self._has_others or self.namespaces.has_others
 
     def are_plain(self, tokens: Iterable[str | None], prefixes: Iterable[str | None]) -> bool:
-        """Whether some tokens, and prefixes with their colons, are plain; all were looked up."""
+        """Returns whether some tokens, and prefixes with their colons, are plain; all were looked up."""
         return self.keys() >= set(tokens) and self.namespaces.keys() >= {*prefixes} - {None}
 
     def __missing__(self, token: str) -> str | None:
         prefix, colon, local = token.partition(":")
         namespace = self.namespaces.get(prefix + colon)
-        if namespace is not None and _is_simple_local(local):  # as most are that come once
+        # the most frequent form of tokens that are not repeated
+        if namespace is not None and _is_simple_local(local):
             term: str | None = f"{namespace}{local}>"
         else:
             term = self._make(token)

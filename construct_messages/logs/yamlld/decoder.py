@@ -1,9 +1,9 @@
-"""The YAML-LD decoder: one JSON-LD document in YAML for each message, each between `---` and `...` or the next `---`.
+"""The YAML-LD decoder: one JSON-LD document in YAML per message, each between `---` and `...` or the next `---`.
 
-A marker is a line that begins with it, in literals too (YAML 1.2.2, section 9.1.2), so documents are found by line. A
-document in block style that was cut is often another document: once one of a log ended with `...`, as all that our
-encoder writes, each later one must. The rule of the active context is that of NDJSON-LD. What YAML is as a value is in
-`yaml_text.py`, what a document means in `jsonld/documents.py`.
+A line that begins with a marker is one, even in literals (YAML 1.2.2, section 9.1.2), so documents are found by line. A
+truncated document in block style is often another valid document. Therefore, if one document of a log ends with `...`,
+like all from our encoder, each later one must. The active context works as in NDJSON-LD. `yaml_text.py` parses YAML,
+and `jsonld/documents.py` interprets documents.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from construct_messages.logs.yamlld.yaml_text import YamlReader
 from construct_messages.message import Message
 
 _MARKER: Final = re.compile(rb"(---|\.\.\.)(?:[ \t\r\n]|$)")
-_MOST_DIRECTIVES: Final = 1 << 8  # each is compared with all before
+_MOST_DIRECTIVES: Final = 1 << 8  # each is compared with all previous ones
 _NOTHING: Final = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
 
 
@@ -33,7 +33,7 @@ class YamlLdDecoder:
 
     Args:
         syntax: YAML-LD's own.
-        options: see `DecoderOptions`; no context is loaded that they do not hold.
+        options: see `DecoderOptions`; contexts that are not in them are not loaded.
 
     >>> from construct_messages.formats import YAML_LD
     >>> decoder = YamlLdDecoder(YAML_LD, YAML_LD.own, DecoderOptions())
@@ -55,7 +55,7 @@ class YamlLdDecoder:
         self._yaml = YamlReader(options.message_bytes)
         self._messages = 0
         self._directives = 0
-        self._size = 0  # of the text after the last document
+        self._size = 0  # the line of the text after the last document
         self._line = bytearray()
         self._line_number = 1
         self._document = bytearray()  # its lines so far, or its directives
@@ -69,7 +69,7 @@ class YamlLdDecoder:
         return self._documents.prefixes
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages whose documents are whole now; see `Decoder.feed`."""
+        """Returns the messages whose documents are complete now; see `Decoder.feed`."""
         start = 0
         while end := data.find(b"\n", start) + 1:
             self._hold(data[start:end])
@@ -78,7 +78,7 @@ class YamlLdDecoder:
         self._hold(data[start:])
 
     def close(self) -> Iterator[Message]:
-        """The message of a last document without a marker after it; see `Decoder.close`."""
+        """Returns the message of a last document without a marker after it; see `Decoder.close`."""
         if self._line:
             yield from self._take_line()
         if self._document:
@@ -117,7 +117,7 @@ class YamlLdDecoder:
             yield from self._read(ends=True)
 
     def _read(self, *, ends: bool) -> Iterator[Message]:
-        """The message of the document, which ends with an end marker or without."""
+        """Returns the message of the document, which ends with or without an end marker."""
         number, line = self._messages + 1, self._document_line
         position = Position(line, 1)
         if self._ends and not ends and self._begun:
@@ -140,7 +140,7 @@ class YamlLdDecoder:
             document, number, position, most_characters(len(self._document), self._message_bytes)
         )
         self._document.clear()
-        self._size = len(self._line)  # of a marker that begins the next one
+        self._size = len(self._line)  # the line of a marker that begins the next one
         self._begun = False
         self._directives = 0
         if message is not None:

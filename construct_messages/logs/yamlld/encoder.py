@@ -1,7 +1,7 @@
 """The YAML-LD encoder: one JSON-LD document in YAML for each message, each between `---` and `...`.
 
 RDF Messages names YAML documents separated by `---`; a `...` after each marks it as complete, even without a next one.
-What a message is as JSON-LD is in `jsonld/nodes.py`.
+`jsonld/nodes.py` converts messages to JSON-LD.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from construct_messages.logs.layout import Place, Texts, TextsByKind
 from construct_messages.message import Message
 from construct_messages.terms import Term
 
-# strings that YAML quotes as JSON does; others hold what is not printable to readers of YAML 1.1, or escaped by libyaml
+# strings that YAML quotes like JSON; others contain characters that are not printable to readers of YAML 1.1, or are
+# escaped by libyaml
 _AS_IN_JSON: Final = re.compile(
     r"[\b\t\n\f\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*"
 )
 _EMPTY: Final = "{}\n"
 _LONGEST_KEY: Final = 128
-"""A longer key gets a `?` before it, as from libyaml; from 1024 characters on it needs one (YAML 1.2.2, 7.4.2)."""
+"""The maximal length of a key without `?` before it, as in libyaml; from 1024 characters on it is required (YAML
+1.2.2, 7.4.2).
+"""
 
 
 class YamlLdEncoder(NodesEncoder):
@@ -62,7 +65,7 @@ class YamlLdEncoder(NodesEncoder):
 
     @staticmethod
     def quote(text: str) -> str:
-        """A YAML string in double quotes."""
+        """Returns a YAML string in double quotes."""
         return (
             msgspec.json.encode(text).decode()
             if _AS_IN_JSON.fullmatch(text)
@@ -74,11 +77,11 @@ class YamlLdEncoder(NodesEncoder):
         return _Texts(notation)
 
     def head(self, context: Mapping[str, Any] | None) -> str:
-        """The entry of a context."""
+        """Returns the entry of a context."""
         return _dump({"@context": context})
 
     def document(self, message: Message, place: Place, head: str = "") -> str:
-        """A message as one object, without markers."""
+        """Returns a message as one object, without markers."""
         graphs = nodes_of(message)
         alone = (
             sum(len(subjects) if graph is None else 1 for graph, subjects in graphs.items()) == 1
@@ -104,12 +107,12 @@ class YamlLdEncoder(NodesEncoder):
         return "\n- ".join([f'{head}"@included":', *top]) + "\n" if top else _EMPTY
 
     def delimited(self, document: str) -> str:
-        """A document between markers."""
+        """Returns a document between markers."""
         return f"--- {document}...\n" if document == _EMPTY else f"---\n{document}...\n"
 
 
 def _node(subject: Term, properties: Properties, indent: str, place: Place) -> str:
-    """The entries of a node, of which the first is not indented."""
+    """Returns the entries of a node; the first one is not indented."""
     name, key, value, item = (
         place("name"),
         place(("key", indent)),
@@ -133,7 +136,7 @@ def _node(subject: Term, properties: Properties, indent: str, place: Place) -> s
 
 
 class _Texts(dict[Any, Texts]):
-    """The texts of terms by the kind of place and its indentation, made when they are asked for."""
+    """The texts of terms by the kind of place and its indentation, created on demand."""
 
     def __init__(self, notation: Notation) -> None:
         super().__init__({"name": notation.names})
@@ -164,14 +167,14 @@ class _Texts(dict[Any, Texts]):
 
 
 class _Dumper(yaml.CSafeDumper):
-    """In quotes, a string depends on the schema of no reader."""
+    """Quotes all strings, so that they do not depend on a reader's schema."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's signature
-        """No value is written as an alias of another."""
+        """Disables aliases."""
         return True
 
     def represent_string(self, text: str) -> yaml.ScalarNode:
-        """A string."""
+        """Represents a string."""
         return self.represent_scalar("tag:yaml.org,2002:str", text, style='"')
 
 

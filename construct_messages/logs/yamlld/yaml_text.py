@@ -1,9 +1,9 @@
-"""YAML as a log may hold it: one document, by the core schema, with what JSON knows of it.
+"""Reads the YAML of a log: one document in the core schema, as the values of JSON.
 
-YAML 1.2.2, section 10.3 (core schema), and YAML-LD 1.0 for what is refused: tags of other schemas, keys that are no
-strings, aliases in a circle. libyaml finds the events; the schema it comes with is that of YAML 1.1, in which `no` is
-false and `12:30` is 750, so values are made here. ruamel.yaml knows YAML 1.2, but makes dates of strings and integers
-of `0b1` and `1_0`, bounds no aliases, and takes ten times as long. Nothing is known of JSON-LD's keywords.
+YAML 1.2.2, section 10.3 (core schema). YAML-LD 1.0 rejects tags of other schemas, keys that are not strings, and cyclic
+aliases. libyaml parses the events; its schema is that of YAML 1.1, in which `no` is false and `12:30` is 750, so this
+module creates the values. ruamel.yaml supports YAML 1.2, but converts strings to dates, and `0b1` and `1_0` to
+integers, does not limit aliases, and takes ten times as long. No keywords of JSON-LD here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import yaml
 from construct_messages.errors import LimitExceeded, LogError, Position
 from construct_messages.logs.jsonld.json_text import DEPTH, double, integer
 
-# line breaks to a reader of YAML 1.1, such as libyaml, and characters like others since 1.2
+# line breaks for a reader of YAML 1.1, such as libyaml, and ordinary characters since 1.2
 _OLD_BREAK: Final = re.compile("[\x85\u2028\u2029]")
 
 _TAG: Final = "tag:yaml.org,2002:"
@@ -36,7 +36,7 @@ _TIMES: Final = 16
 
 @dataclass
 class _Node:
-    """A value with what its aliases cost; while it is open, `key` is the one whose value comes next."""
+    """A value with the cost of its aliases; while it is open, `key` is the key of the next value."""
 
     value: Any
     size: int = 1
@@ -48,7 +48,8 @@ class YamlReader:
     """Reads the YAML documents of one log.
 
     Args:
-        most: characters that aliases may add to a document; they may add 16 times its length, and always 64 KiB.
+        most: the maximal number of characters that aliases may add to a document; they may add 16 times its length, and
+            always 64 KiB.
 
     >>> YamlReader(1000).read("a: [no, 0o17, 1e3, &x {b: 12:30}, *x]", number=1, line=1)
     {'a': ['no', 15, 1000.0, {'b': '12:30'}, {'b': '12:30'}]}
@@ -59,16 +60,16 @@ class YamlReader:
         self._number = self._line = 1
 
     def read(self, text: str, number: int, line: int) -> Any:
-        """The value that a text is.
+        """Parses a text.
 
         Args:
             text: one document, with its markers and directives.
-            number: of the message, from 1.
-            line: of the log, where the text begins, from 1.
+            number: the number of the message, from 1.
+            line: the line of the log at which the text begins, from 1.
 
         Raises:
-            LogError: no YAML document, or one that JSON has no value for.
-            LimitExceeded: aliases make it larger than allowed.
+            LogError: not a YAML document, or one without a JSON value.
+            LimitExceeded: aliases make it too large.
         """
         self._number, self._line = number, line
         if old := _OLD_BREAK.search(text):

@@ -92,7 +92,9 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
             patterns.needs[name] |= Needs.MEMBERS | Needs.CONTEXT
     graphs: dict[bool, list[str]] = {False: [], True: []}
     if patterns.windows:
-        for graph in (clause.says for clause in clauses if isinstance(clause.says, GraphClause)):
+        for graph in (
+            clause.content for clause in clauses if isinstance(clause.content, GraphClause)
+        ):
             known = name_of(source, graph.name.written, graph.name.start, prologue)
             graphs[graph.named].append(known)
         splices += patterns.splices
@@ -107,9 +109,9 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
         splices.append(Splice(place, place, declaration))
     of_dialect = Operator.ISTREAM if patterns.streams or not patterns.windows else Operator.RSTREAM
     reports = (
-        clause.says.specification.report
+        clause.content.specification.report
         for clause in clauses
-        if isinstance(clause.says, WindowClause)
+        if isinstance(clause.content, WindowClause)
     )
     return ContinuousQuery(
         output=registration.output,
@@ -132,20 +134,20 @@ class _Clause(NamedTuple):
     start: int
     end: int
     name: str
-    says: GraphClause | WindowClause
+    content: GraphClause | WindowClause
 
     @property
     def window(self) -> Window | None:
         """The window that it declares."""
-        if isinstance(self.says, GraphClause):
+        if isinstance(self.content, GraphClause):
             return None
-        return self.says.specification.window(self.name, self.says.stream)
+        return self.content.specification.window(self.name, self.content.stream)
 
     def is_default(self, named: Collection[str]) -> bool:
         """Whether it declares a window of the default graph; `named` are the windows that patterns name."""
-        if isinstance(self.says, GraphClause):
+        if isinstance(self.content, GraphClause):
             return False
-        return self.says.merged or (self.says.implicit and self.name not in named)
+        return self.content.merged or (self.content.implicit and self.name not in named)
 
 
 def _head(query: QueryText) -> int:
@@ -195,10 +197,10 @@ def _clauses(cursor: Cursor) -> list[_Clause]:
         if tokens[index].keyword != "FROM" or (found and index < found[-1].end):
             continue
         cursor.index = index + 1
-        says = read_from(cursor)
+        content = read_from(cursor)
         name = ""
-        if isinstance(says, WindowClause):
-            name = says.name or unused_name(windows)
+        if isinstance(content, WindowClause):
+            name = content.name or unused_name(windows)
             if name in windows:
                 message = f"the window {written(name)} is declared twice"
                 raise error(
@@ -209,7 +211,7 @@ def _clauses(cursor: Cursor) -> list[_Clause]:
                 )
             check_number(cursor.text, tokens[index].start, windows)
             windows.add(name)
-        found.append(_Clause(index, cursor.index, name, says))
+        found.append(_Clause(index, cursor.index, name, content))
     return found
 
 

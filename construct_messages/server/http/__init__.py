@@ -1,1 +1,1 @@
-"""HTTP for every kind of endpoint: the application, errors, sending, the request log, metrics. Knows no SPARQL."""
+"""HTTP for every kind of endpoint: the application, errors, sending, the request log, metrics. No SPARQL here."""

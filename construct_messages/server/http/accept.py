@@ -1,4 +1,4 @@
-"""The header Accept as one value. What it asks for is negotiated in `formats/negotiation.py`."""
+"""The header Accept as one value. `formats/negotiation.py` negotiates the media type."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from aiohttp import web
 
 
 def accept_header(request: web.Request) -> str | None:
-    """Returns the values of all Accept headers of a request as one list; None: there is none, and anything will do.
+    """Returns the values of all Accept headers of a request as one list; None: the request has none and accepts any
+    media type.
 
-    RFC 9110, section 5.3 (fields that come more than once) and section 12.5.1.
+    RFC 9110, section 5.3 (repeated fields) and section 12.5.1.
     """
     return ", ".join(request.headers.getall("Accept", [])) or None

@@ -1,8 +1,8 @@
-"""The web application: endpoints under their paths, what every response carries, and errors as responses.
+"""The web application: endpoints under their paths, headers of every response, and errors as responses.
 
-Knows no endpoint by name: `endpoint.py` defines them, settings come from `config.py`, sockets and processes are in
-`server/runtime`. Each request is one task, which is cancelled when the client leaves: the server must run with
-`handler_cancellation`, see `runner_of`.
+Independent of individual endpoints: `endpoint.py` defines their interface, `config.py` their settings; sockets and
+processes are in `server/runtime`. Each request is one task, which is cancelled when the client leaves: the server must
+run with `handler_cancellation`, see `runner_of`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from construct_messages.server.http.sending import Aborted, ClientLeft
 ProblemPage: TypeAlias = Callable[[web.Request, web.Response], web.Response]
 """Returns the answer to a request for a problem document: a page with its content, or the document itself."""
 
-_LINE_BYTES: Final = 1 << 17  # of a request line: a query by GET, percent-encoded
+# the maximal length of a request line: a query by GET, percent-encoded
+_LINE_BYTES: Final = 1 << 17
 _FIELD_BYTES: Final = 1 << 16
 _KEEP_ALIVE_SECONDS: Final = 75.0
 _PREFLIGHT_SECONDS: Final = 86_400
-# headers that scripts of other origins may read, in addition to those that they always may (Fetch, section 2.2.2)
+# headers that scripts of other origins may read, in addition to the safelisted ones (Fetch, section 2.2.2)
 _EXPOSED: Final = ("Retry-After", "X-Request-ID")
 _SECURITY: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -58,21 +59,21 @@ def make_app(
     metrics: Metrics | None = None,
     problem_page: ProblemPage | None = None,
 ) -> web.Application:
-    """The application that serves endpoints; it starts them when it starts, and closes them when it ends.
+    """Returns the application that serves endpoints; it starts and closes them.
 
     Args:
         config: the settings.
-        endpoints: what it serves.
-        request_log: where it logs; None: standard error.
-        metrics: what it counts; None: new ones.
-        problem_page: makes pages for browsers of problem documents; None: they get the documents.
+        endpoints: the endpoints to serve.
+        request_log: the log; None: standard error.
+        metrics: the counters; None: new ones.
+        problem_page: renders problem documents as pages for browsers; None: browsers get the documents.
     """
     counted = metrics or Metrics({endpoint.path: endpoint.record for endpoint in endpoints})
     return _Server(config, endpoints, request_log or RequestLog(config), counted, problem_page).app
 
 
 class _NoClientErrors(logging.Filter):
-    """Leaves out malformed requests: anybody could fill the log with them, and they hold the text of queries."""
+    """Leaves out malformed requests: any client could fill the log with them, and they contain the text of queries."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -84,13 +85,13 @@ _LOGGER.addFilter(_NoClientErrors())
 
 
 def runner_of(app: web.Application, *, shutdown_seconds: float = 30.0) -> web.AppRunner:
-    """The runner of an application, with each default of aiohttp that matters set on purpose."""
+    """Returns the runner of an application, with the relevant defaults of aiohttp set explicitly."""
     return web.AppRunner(
         app,
         handler_cancellation=True,
         access_log=None,  # the request log has a line for each request
         logger=_LOGGER,
-        auto_decompress=False,  # a small body must not become a large one
+        auto_decompress=False,  # decompression would turn a small body into a large one
         keepalive_timeout=_KEEP_ALIVE_SECONDS,
         max_line_size=_LINE_BYTES,
         max_field_size=_FIELD_BYTES,
@@ -153,7 +154,7 @@ class _Server:
 
     @contextmanager
     def _observed(self, record: RequestRecord) -> Iterator[None]:
-        """See `Observe`."""
+        """Logs and counts an answer; see `Observe`."""
         with self._request_log.bound(record), self._metrics.watch(record):
             try:
                 yield
@@ -180,11 +181,11 @@ class _Server:
             try:
                 return await self._answer(request, handler, record)
             finally:
-                if endpoint or path is None:  # not what load balancers and scrapers ask for
+                if endpoint or path is None:  # without the requests of load balancers and scrapers
                     self._request_log.write(record)
 
     def _found(self, request: web.Request) -> tuple[str | None, Endpoint | None]:
-        """The path of the route that was found, None where there is none, and its endpoint."""
+        """Returns the path and the endpoint of the matching route; None without a match."""
         resource = request.match_info.route.resource
         path = None if resource is None else resource.canonical
         return path, self._by_route.get(path or "")
@@ -206,17 +207,17 @@ class _Server:
                 record.aborted("idle")
             else:
                 record.client_left()
-            return web.Response()  # not sent
+            return web.Response()  # not sent: the client has disconnected
         except Aborted as error:
             record.aborted(reason_of(error.__cause__))
-            # an engine's own words may hold the query
+            # the messages of an engine may contain the query
             cause = (
                 str(error.__cause__) if self._config.log_queries else type(error.__cause__).__name__
             )
             self._request_log.log("warning", "reset", cause=cause)
             return web.Response()
         except asyncio.CancelledError as error:
-            # what this package cancels has a reason; aiohttp cancels when the client has left, and at the very end
+            # cancellations by this package have a reason; aiohttp cancels when the client disconnects, and at the end
             if error.args or (self._stopping and request.transport is not None):
                 record.aborted("shutdown")
             else:
@@ -239,8 +240,8 @@ class _Server:
         return response
 
     def _check_origin(self, request: web.Request) -> None:
-        """Refuses a WebSocket to pages of other origins: browsers ask for no permission before they connect (RFC 6455,
-        10.2).
+        """Rejects WebSockets from pages of other origins: browsers connect without a preflight request (RFC 6455,
+        section 10.2).
         """
         if (
             _is_websocket(request)
@@ -261,7 +262,7 @@ class _Server:
             headers["X-Request-ID"] = record.id
             record.status = response.status
         if "Authorization" in asked and (cached := headers.get("Cache-Control")):
-            # no shared cache gives to others what one client may read (RFC 9111, section 3.5)
+            # a shared cache must not reuse an authorized client's answer for others (RFC 9111, section 3.5)
             headers["Cache-Control"] = cached.replace("public", "private")
         origin = asked.get("Origin")
         allowed = self._config.cors
@@ -277,9 +278,9 @@ class _Server:
         return web.Response(body=body, headers={"Content-Type": content_type})
 
 
-@cache  # of what endpoints name, which is little
+@cache  # few distinct values: endpoints define them
 def _vary(named: str, by_origin: bool) -> str:
-    """The value of `Vary`, with what every answer depends on.
+    """Returns the value of `Vary`, with the request headers that affect every answer.
 
     >>> _vary("Prefer", True)
     'Accept, Accept-Encoding, Origin, Prefer'
@@ -294,7 +295,7 @@ def _is_websocket(request: web.Request) -> bool:
 
 
 def _with_options(route: Route) -> Handler:
-    """The handler of a route, which also answers OPTIONS and refuses methods that the route has not."""
+    """Returns the handler of a route, which also answers OPTIONS and rejects other methods."""
     allow = ", ".join((*route.methods, "OPTIONS"))
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -313,7 +314,7 @@ def _with_options(route: Route) -> Handler:
             requested = request.headers.get("Access-Control-Request-Headers")
             if (
                 requested and requested.isascii()
-            ):  # other bytes are no header's name, and may not be sent
+            ):  # other bytes are not a valid header name, and must not be sent
                 headers["Access-Control-Allow-Headers"] = requested
         return web.Response(status=204, headers=headers)
 

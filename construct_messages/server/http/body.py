@@ -1,4 +1,4 @@
-"""The bodies of requests: read whole, within a bound and a time. What they mean is for each kind of endpoint."""
+"""Reads request bodies completely, with limits of size and time. Each kind of endpoint interprets them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ async def read_body(
     """Reads the body of a request.
 
     Args:
-        request: of which nothing was read.
-        most: how many bytes it may have.
-        seconds: how long all of it may take.
-        hold: called with the size of each piece before it is kept; may refuse it with an error.
+        request: a request whose body was not read yet.
+        most: the maximal size in bytes.
+        seconds: the maximal time for the whole body.
+        hold: called with the size of each piece before it is kept; may raise an error.
 
     Raises:
         ProtocolError: it is compressed (415), has a transfer coding other than chunked (501), or its framing is
@@ -33,13 +33,13 @@ async def read_body(
     body = bytearray()
     content = request.content
     try:
-        if content.is_eof():  # it came with its headers
+        if content.is_eof():  # the body arrived together with its headers
             whole = content.read_nowait()
             if len(whole) > most:
                 raise _too_long(most)
             hold(len(whole))
             return whole
-        # of the whole body: one that came byte by byte would never be idle
+        # for the whole body: a client that sends byte by byte is never idle
         async with asyncio.timeout(seconds):
             while chunk := await content.readany():
                 if len(body) + len(chunk) > most:

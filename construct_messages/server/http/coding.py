@@ -31,27 +31,27 @@ class Coder:
     """An encoder of a body.
 
     Args:
-        compressor: of zlib or zstd; None: the body stays as it is.
-        part: how it is flushed after a part.
-        end: how it is flushed at the end.
+        compressor: a compressor of zlib or zstd; None: the body is unchanged.
+        part: the flush mode after a part.
+        end: the flush mode at the end.
     """
 
     def __init__(self, compressor: _Compressor | None = None, part: int = 0, end: int = 0) -> None:
         self._compressor, self._part, self._end = compressor, part, end
 
     def code(self, data: bytes) -> bytes:
-        """Encodes a part, such that a reader can decode all of it."""
+        """Encodes a part, so that a reader can decode it completely."""
         if self._compressor is None:
             return data
         return self._compressor.compress(data) + self._compressor.flush(self._part)
 
     def finish(self) -> bytes:
-        """The last bytes."""
+        """Returns the last bytes."""
         return b"" if self._compressor is None else self._compressor.flush(self._end)
 
 
 def negotiate_coding(accept_encoding: str | None) -> str | None:
-    """The coding to apply, None for none.
+    """Returns the coding to apply, or None.
 
     >>> negotiate_coding("gzip, deflate, br, zstd"), negotiate_coding("gzip;q=0.5"), negotiate_coding(None)
     ('zstd', 'gzip', None)
@@ -59,7 +59,7 @@ def negotiate_coding(accept_encoding: str | None) -> str | None:
     weights: dict[str, float] = {}
     for item in (accept_encoding or "").lower().split(","):
         name, _, parameter = (part.strip() for part in item.partition(";"))
-        with suppress(ValueError):  # no weight: no offer
+        with suppress(ValueError):  # a coding with an invalid weight is ignored
             weights[name] = float(parameter.removeprefix("q=")) if parameter else 1.0
     best = max(_CODINGS, key=lambda coding: weights.get(coding, weights.get("*", 0.0)))
     weight = weights.get(best, weights.get("*", 0.0))
@@ -68,7 +68,7 @@ def negotiate_coding(accept_encoding: str | None) -> str | None:
 
 
 def coder_for(coding: str | None) -> Coder:
-    """The encoder for the result of `negotiate_coding`.
+    """Returns the encoder for the result of `negotiate_coding`.
 
     >>> coder = coder_for("gzip")
     >>> zlib.decompress(coder.code(b"one") + coder.finish(), wbits=31)

@@ -1,4 +1,4 @@
-"""Conditional requests (RFC 9110, section 13): entity tags, and what a client asks of the state before it acts."""
+"""Conditional requests (RFC 9110, section 13): entity tags and preconditions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from construct_messages.errors import ProtocolError
 
 
 def entity_tag(*parts: object) -> str:
-    """The entity tag of a representation, made of the values that distinguish it from all others of its URL.
+    """Returns the entity tag of a representation, from the values that distinguish it from all others of its URL.
 
     >>> entity_tag("a", 1) == entity_tag("a", 1), entity_tag("a", 1) == entity_tag("a", 2)
     (True, False)
@@ -20,12 +20,12 @@ def entity_tag(*parts: object) -> str:
 
 
 def check_conditions(request: web.Request, tags: Collection[str], what: str) -> None:
-    """Checks what a request that changes something asks of the state before it (RFC 9110, section 13).
+    """Evaluates the preconditions of an unsafe request (RFC 9110, section 13).
 
     Args:
-        request: with If-Match or If-None-Match, if it has any.
-        tags: of the representations that there are; none where there is nothing yet.
-        what: the resource, in an error.
+        request: the request, with or without If-Match and If-None-Match.
+        tags: the entity tags of the current representations; empty if the resource does not exist.
+        what: the name of the resource, for errors.
 
     Raises:
         ProtocolError: a condition does not hold (412).
@@ -53,10 +53,10 @@ def check_conditions(request: web.Request, tags: Collection[str], what: str) -> 
 
 
 def is_known(request: web.Request, etag: str) -> bool:
-    """Whether the client has the representation of an entity tag already (RFC 9110, section 13.1.2).
+    """Returns whether the client already has the representation with an entity tag (RFC 9110, section 13.1.2).
 
     Raises:
-        ProtocolError: the client wants another representation, by If-Match (412; section 13.1.1).
+        ProtocolError: If-Match names another representation (412; section 13.1.1).
     """
     wanted = request.headers.get("If-Match")
     if wanted is not None and not {"*", etag} & {tag.strip() for tag in wanted.split(",")}:

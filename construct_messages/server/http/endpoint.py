@@ -1,4 +1,4 @@
-"""The interface of what a server serves: an endpoint brings its routes, its record of a request, and its life.
+"""The interface of endpoints: their routes, records of requests, and lifecycle.
 
 `app.py` puts endpoints of all kinds into one application: SPARQL, live streams, pages.
 """
@@ -15,20 +15,20 @@ from aiohttp import web
 from construct_messages.server.http.record import RequestRecord
 
 Observe: TypeAlias = Callable[[RequestRecord], AbstractContextManager[None]]
-"""Logs and counts what is answered while a context is open, and writes the line of the request at its end."""
+"""Logs and counts the answer while a context is open, and writes the request's line at its end."""
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Route(NamedTuple):
-    """A path and what answers it.
+    """A path and its handlers.
 
     Args:
-        path: of aiohttp's form, as `/streams/{name}`.
-        methods: those that it takes, except OPTIONS, which the application answers.
-        handler: answers a request; raises `ConstructMessagesError` where nothing was sent yet.
-        options: further headers of the answer to OPTIONS.
-        socket: answers a GET that asks for a WebSocket, for any methods.
+        path: in aiohttp's syntax, such as `/streams/{name}`.
+        methods: the allowed methods, without OPTIONS, which the application answers.
+        handler: answers a request; raises `ConstructMessagesError` before the first byte is sent.
+        options: additional headers of the answer to OPTIONS.
+        socket: answers a GET request for a WebSocket, independently of `methods`.
     """
 
     path: str
@@ -39,12 +39,12 @@ class Route(NamedTuple):
 
 
 def foreign_origin(request: web.Request, allowed: Collection[str]) -> str | None:
-    """Returns the origin of the page that sent a request (RFC 6454, section 7), where it is neither this server's own
-    nor allowed; None for programs that are no browsers.
+    """Returns the origin of the page that sent a request (RFC 6454, section 7) if it is neither this server's own nor
+    allowed. Otherwise, and for clients other than browsers, returns None.
 
     Args:
         request: the request.
-        allowed: origins, or `*` for all.
+        allowed: the allowed origins, or `*` for all.
     """
     origin = request.headers.get("Origin")
     if (
@@ -58,12 +58,12 @@ def foreign_origin(request: web.Request, allowed: Collection[str]) -> str | None
 
 
 class Measure(NamedTuple):
-    """A figure of an endpoint that goes up and down.
+    """A gauge of an endpoint, for the metrics.
 
     Args:
-        help: what it is.
-        ask: tells it.
-        labels: further labels of the figure, besides that of the endpoint.
+        help: the description.
+        ask: returns the current value.
+        labels: additional labels, apart from that of the endpoint.
     """
 
     help: str
@@ -72,14 +72,14 @@ class Measure(NamedTuple):
 
 
 class Endpoint(Protocol):
-    """Something that a server serves.
+    """An endpoint of a server.
 
     Attributes:
-        path: names the endpoint in the request log, the metrics and the report of health.
-        record: the class of its records. A handler finds the one of its request under `request[RECORD]`.
-        gauges: figures for the metrics, by name; those of one name have the same labels.
-        reported: what else the report of health has, by name.
-        has_source: whether `check` matters for the server's readiness; it does not for endpoints that need no source.
+        path: the endpoint's name in the request log, the metrics and the health report.
+        record: the class of its records. `request[RECORD]` is the record of a request.
+        gauges: gauges for the metrics, by name; those with the same name have the same labels.
+        reported: additional members of the health report, by name.
+        has_source: whether `check` affects the server's readiness; False for endpoints without a source.
         exposed_headers: response headers that scripts of other origins may read (Fetch, section 2.2.2).
     """
 
@@ -102,35 +102,35 @@ class Endpoint(Protocol):
     def exposed_headers(self) -> Iterable[str]: ...
 
     def routes(self) -> Iterable[Route]:
-        """The paths that it answers."""
+        """Returns the routes of the endpoint."""
         ...
 
     async def start(self, observe: Observe) -> None:
-        """Prepares what the first answer would otherwise wait for.
+        """Prepares the endpoint, so that the first answer does not wait.
 
         Args:
-            observe: logs and counts what the endpoint answers beside the requests to its routes.
+            observe: logs and counts answers to requests that do not use the routes, such as gRPC calls.
 
         Raises:
-            ConstructMessagesError: that failed.
+            ConstructMessagesError: the endpoint cannot start.
         """
         ...
 
     async def check(self) -> None:
-        """Checks that it can answer.
+        """Checks that the endpoint can answer.
 
         Raises:
-            SourceError: it cannot.
+            SourceError: the source does not answer.
         """
         ...
 
     async def stop(self) -> None:
-        """Ends answers that would go on without end, at once: the server stops, and no more requests come.
+        """Ends endless answers immediately, because the server stops and accepts no more requests.
 
-        Other answers go on. May be called again.
+        Other answers continue. May be called repeatedly.
         """
         ...
 
     async def aclose(self) -> None:
-        """Cancels what is running and closes what it opened."""
+        """Cancels running tasks and closes the endpoint's resources."""
         ...

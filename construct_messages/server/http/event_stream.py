@@ -1,4 +1,4 @@
-"""Writes server-sent events. No I/O, and nothing about what events hold.
+"""Writes server-sent events, independently of their content. No I/O.
 
 WHATWG HTML, section 9.2.5 (parsing an event stream). `feeds/sse/event_stream.py` reads them.
 """
@@ -12,13 +12,13 @@ from construct_messages.formats import Format
 from construct_messages.net.wire import Event
 
 STILL_HERE: Final = b": still here\n\n"
-"""A comment, which keeps a connection open and which clients skip."""
+"""A comment that keeps a connection open; clients skip it."""
 
 _RETRY_MILLISECONDS: Final = 2000
 
 
 def retry() -> bytes:
-    """How long clients wait before they connect again.
+    """Returns the field for the time that clients wait before they reconnect.
 
     >>> retry()
     b'retry: 2000\\n\\n'
@@ -27,12 +27,12 @@ def retry() -> bytes:
 
 
 def event(type: Event, data: bytes, id: str | int | None = None) -> bytes:
-    r"""An event.
+    r"""Returns an event.
 
     Args:
-        type: its name.
-        data: lines; a line end at the end is left out.
-        id: what clients send when they connect again, without line ends; None: the one of the event before.
+        type: the name of the event.
+        data: the lines; a final line end is left out.
+        id: the identifier that clients send when they reconnect, without line ends; None: that of the previous event.
 
     >>> event(Event.MESSAGE, b"<urn:s> <urn:p> <urn:o> .\n<urn:s> <urn:p> <urn:o2> .\n", 3).decode().splitlines()
     ['event: rdf-message', 'id: 3', 'data: <urn:s> <urn:p> <urn:o> .', 'data: <urn:s> <urn:p> <urn:o2> .', '']
@@ -43,16 +43,16 @@ def event(type: Event, data: bytes, id: str | int | None = None) -> bytes:
 
 
 def error_event(error: ConstructMessagesError, id: str | None = None) -> bytes:
-    """The event that ends a stream of events with the reason."""
-    said = f"{error.message}: {error.hint}" if error.hint else error.message
-    return event(Event.ERROR, said.encode(), id)
+    """Returns the event that ends an event stream, with the reason."""
+    text = f"{error.message}: {error.hint}" if error.hint else error.message
+    return event(Event.ERROR, text.encode(), id)
 
 
 def check_text(format: Format) -> None:
-    """Refuses a binary format for server-sent events.
+    """Rejects binary formats, which server-sent events cannot carry.
 
     Raises:
-        NotAcceptable: it is one.
+        NotAcceptable: the format is binary.
     """
     if format.binary:
         raise NotAcceptable(

@@ -22,13 +22,13 @@ _UTF_8: Final = ("", "utf-8", "utf8")
 
 
 def read_query_string(query_string: str) -> Iterator[tuple[str, str]]:
-    """The parameters of a URL.
+    """Returns the parameters of a URL.
 
     Args:
-        query_string: as it was sent, percent-encoded; bytes that are no UTF-8 as surrogates (PEP 383).
+        query_string: the percent-encoded query string; invalid UTF-8 bytes as surrogates (PEP 383).
 
     Raises:
-        ProtocolError: what is no UTF-8 or no escape.
+        ProtocolError: invalid UTF-8, or an invalid escape.
 
     >>> list(read_query_string("query=ASK%7B%7D&timeout=5"))
     [('query', 'ASK{}'), ('timeout', '5')]
@@ -44,23 +44,23 @@ def read_query_string(query_string: str) -> Iterator[tuple[str, str]]:
 
 
 def read_form(body: bytes) -> Iterator[tuple[str, str]]:
-    """The parameters of a form, `application/x-www-form-urlencoded`.
+    """Returns the parameters of a form, `application/x-www-form-urlencoded`.
 
     Raises:
-        ProtocolError: what is no UTF-8 or no escape.
+        ProtocolError: invalid UTF-8, or an invalid escape.
     """
     return _pairs(body, "the form")
 
 
 def read_parts(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
-    """The parameters of a form in parts, `multipart/form-data`.
+    """Returns the parameters of a multipart form, `multipart/form-data`.
 
     Args:
-        content_type: the header, for the boundary between the parts.
-        body: of the request.
+        content_type: the header, with the boundary between the parts.
+        body: the request body.
 
     Raises:
-        ProtocolError: a body without its end, a part without a name or in another charset than UTF-8.
+        ProtocolError: a truncated body, a part without a name, or a charset other than UTF-8.
 
     >>> body = b'--x\\r\\nContent-Disposition: form-data; name="query"\\r\\n\\r\\nASK {}\\r\\n--x--\\r\\n'
     >>> list(read_parts("multipart/form-data; boundary=x", body))
@@ -91,14 +91,14 @@ def read_parts(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
 
 
 def decoded(text: bytes, what: str) -> str:
-    """A text in UTF-8.
+    """Decodes text in UTF-8.
 
     Args:
         text: the bytes.
-        what: what they are, for the error.
+        what: their name, for the error.
 
     Raises:
-        ProtocolError: they are not UTF-8; names the first byte that is not.
+        ProtocolError: the bytes are not UTF-8; the error has the position of the first invalid byte.
     """
     try:
         return text.decode()

@@ -1,7 +1,7 @@
 """Liveness and readiness, for load balancers and orchestrators.
 
 Live: the process answers. Ready: at least one endpoint's source answers, so that one broken source does not take the
-others off the network. Each source is checked at most once in some seconds, however often a probe comes.
+others off the network. Each source is checked at most once in some seconds, independently of the rate of probes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Checkable(Protocol):
     """Something with a health check."""
 
     async def check(self) -> None:
-        """Raises an error of this package if it does not answer."""
+        """Raises an error of this package if the backend does not answer."""
         ...
 
 
@@ -31,10 +31,10 @@ class Health:
     """The handlers of the two probes.
 
     Args:
-        backends: by endpoint name.
-        reported: returns what else the report of readiness has, by name; it does not matter for readiness.
-        kept_seconds: how long a result counts.
-        check_seconds: how long a source may take to answer.
+        backends: the backends, by endpoint name.
+        reported: returns additional members of the readiness report, by name; they do not affect readiness.
+        kept_seconds: how long a result is valid.
+        check_seconds: the maximal time for the answer of a source.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Health:
         }
 
     async def live(self, _: web.Request) -> web.Response:
-        """200: the process answers."""
+        """Answers 200: the process is alive."""
         return _report(200, {"status": "live"})
 
     async def ready(self, _: web.Request) -> web.Response:
-        """200 if a source answers, else 503; which ones do is in the body."""
+        """Answers 200 if at least one source answers, else 503; the body lists the sources that answer."""
         names, answers = (
             list(self._checks),
             await asyncio.gather(*(check.passes() for check in self._checks.values())),
@@ -76,7 +76,7 @@ class Health:
 
 
 class _Check:
-    """The last result of one check, which is repeated when it is old; concurrent probes wait for the same one."""
+    """The last result of one check, which is repeated after its time; concurrent probes wait for the same check."""
 
     def __init__(self, backend: Checkable, *, kept_seconds: float, check_seconds: float) -> None:
         self._backend, self._kept_seconds, self._check_seconds = (

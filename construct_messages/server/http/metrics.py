@@ -1,8 +1,8 @@
-"""The metrics of a server, for Prometheus: of all requests, and what the records of its endpoints add.
+"""The metrics of a server, for Prometheus: those of all requests, and those of its endpoints' records.
 
-Each server has a registry of its own, so that several can run in one process. Where several processes serve,
-prometheus_client keeps the values in the files of PROMETHEUS_MULTIPROC_DIR, and each process shows the sum of all.
-Label values are closed sets: nothing that a client sends becomes one.
+Each server has a registry of its own, so that several can run in one process. With several server processes,
+prometheus_client keeps the values in the files of PROMETHEUS_MULTIPROC_DIR, and each process shows the sums. Label
+values are closed sets: text from clients is never a label value.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that makes prometheus_client share values; read when it is imported."""
 
 _PREFIX: Final = "construct_messages_"
-# which prometheus_client fails at, or returns in its Content-Type
+# prometheus_client fails for these, or returns them in its Content-Type
 _NO_VERSION: Final = re.compile(r"version=(?![0-9]{1,3}(?:\.[0-9]{1,3}){0,2}[ \t]*+(?:[;,]|\Z))")
-# an embedded answer comes within milliseconds, a public endpoint's may take its whole time limit
+# an embedded store answers within milliseconds, a public endpoint may use its whole time limit
 _BUCKETS: Final = (
     0.005,
     0.01,
@@ -51,7 +51,7 @@ class Metrics:
     """The counters of one server.
 
     Args:
-        endpoints: by path: the class of an endpoint's records, which defines the other counts.
+        endpoints: the classes of the endpoints' records, by path; they define the other counters.
 
     >>> metrics = Metrics({"/sparql": RequestRecord})
     >>> with metrics.watch(RequestRecord(id="1", method="GET", endpoint="/sparql", status=200)):
@@ -91,7 +91,7 @@ class Metrics:
         in_flight = "Requests being answered now."
         self._in_flight = self._gauge("in_flight", in_flight, multiprocess_mode="livesum")
         self._counts: dict[tuple[str, type[RequestRecord]], _Counts] = {}
-        # from the start, so that a first abort is an increase and not a new series
+        # from the start, so that the first abort increases an existing series
         for endpoint, kind in endpoints.items():
             for counter in (*(self._counters[name] for name in kind.COUNTERS), self._clients_left):
                 counter.labels(endpoint)
@@ -99,7 +99,7 @@ class Metrics:
                 self._aborts.labels(endpoint, reason)
 
     def show(self, endpoint: str, gauges: Mapping[str, Sequence[Measure]]) -> None:
-        """Shows figures of an endpoint as they are whenever they are asked for; of this process."""
+        """Adds the gauges of an endpoint of this process, which are evaluated at each scrape."""
         for name, measures in gauges.items():
             gauge = self._gauge(name, measures[0].help, *measures[0].labels)
             for measure in measures:
@@ -133,7 +133,9 @@ class Metrics:
         )
 
     def exposition(self, accept: str | None) -> tuple[bytes, str]:
-        """All values, in the text format or OpenMetrics, by a scraper's `Accept`; and the media type."""
+        """Returns all values, in the text format or OpenMetrics according to the scraper's `Accept`, and the media
+        type.
+        """
         registry = self._registry
         if DIRECTORY in os.environ:
             registry = CollectorRegistry()
@@ -145,12 +147,12 @@ class Metrics:
 
 @dataclass
 class _Counts:
-    """The values of one endpoint: looking up a value by its labels takes longer than counting.
+    """The values of one endpoint, kept because looking up a value by its labels takes longer than counting.
 
     Args:
         in_flight, counters, durations, aborts, clients_left: see `Metrics`.
-        requests: the counter of requests by further labels.
-        labels: the values that those of a record may have, by name.
+        requests: the counter of requests by additional labels.
+        labels: the possible values of a record's labels, by name.
     """
 
     in_flight: Gauge
@@ -204,7 +206,7 @@ class _Watch:
         self._counts.end(self._record)
 
     def _progress(self, record: RequestRecord) -> None:
-        # an answer may take hours: what it delivers is counted as it goes
+        # an answer may take hours, so it is counted while it is sent
         for name, count in record.counts().items():
             if count and (more := count - self._counted.get(name, 0)):
                 self._counts.counters[name].inc(more)

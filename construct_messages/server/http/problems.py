@@ -25,7 +25,7 @@ from construct_messages.formats.media_types import PROBLEM
 def problem_document(
     error: ConstructMessagesError, request_id: str | None = None
 ) -> dict[str, object]:
-    """The members of the problem document of an error; see `problem`."""
+    """Returns the members of the problem document of an error; see `problem`."""
     document: dict[str, object] = {
         "title": HTTPStatus(error.status).phrase,
         "status": error.status,
@@ -45,11 +45,11 @@ def problem_document(
 
 
 def problem(error: ConstructMessagesError, request_id: str | None = None) -> web.Response:
-    """The problem document of an error.
+    """Returns the problem document of an error.
 
     Members in addition to those of RFC 9457: `hint`, the fix; `line` and `column` in the query, counted from 1;
-    `offered`, the media types that there are; `report`, why a message does not conform to shapes; `request_id`, as the
-    server's log has it.
+    `offered`, the available media types; `report`, why a message does not conform to shapes; `request_id`, the
+    identifier in the server's log.
 
     >>> from construct_messages.errors import Position, QueryError
     >>> response = problem(QueryError("prefix ex: is not declared", position=Position(2, 5)))
@@ -57,7 +57,7 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
     (400, '{"title": "Bad Request", "status": 400, "detail": "prefix ex: is not declared", "line": 2, "column": 5}')
     """
     document = problem_document(error, request_id)
-    # a header of a client, which a message may quote, may hold bytes that are no characters
+    # a message may quote a client's header, which may contain bytes that are not characters
     body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     response = web.Response(status=error.status, body=body, content_type=PROBLEM, charset="utf-8")
     if isinstance(error, SourceError) and error.retry_after is not None:
@@ -70,7 +70,7 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
 def router_problem(
     error: web.HTTPException, request_id: str | None = None, *, paths: Sequence[str] = ()
 ) -> web.Response:
-    """The problem document for an unknown path (`paths` are those that exist) or method.
+    """Returns the problem document for an unknown path or method; `paths` are the existing paths.
 
     >>> response = router_problem(web.HTTPMethodNotAllowed("PUT", ["GET", "HEAD"]))
     >>> response.status, response.headers["Allow"]

@@ -24,7 +24,7 @@ from construct_messages.errors import (
 _RANDOM: Final = random.Random()
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 
-# The first class that fits. A closed set, since each is a value of a metric's label.
+# The first matching class is used. A closed set, because each reason is a value of a metric's label.
 _REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (SourceTimeout, "timeout"),
     (IncompleteResult, "incomplete"),
@@ -34,12 +34,13 @@ _REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (GroupError, "grouping"),
 )
 REASONS: Final = (*(reason for _, reason in _REASONS), "idle", "shutdown", "internal")
-"""Why an answer was reset after its first byte: a failure of the source, a limit, the format, a client that read
-nothing for too long, the end of the server, or a fault of the server."""
+"""Why an answer was reset after its first byte: a failure of the source, a limit, the format, an idle client, the
+end of the server, or a fault of the server.
+"""
 
 
 def reason_of(error: BaseException | None) -> str:
-    """The reason, of `REASONS`, for an error after the first byte.
+    """Returns the reason, one of `REASONS`, for an error after the first byte.
 
     >>> reason_of(IncompleteResult("cut")), reason_of(KeyError("x"))
     ('incomplete', 'internal')
@@ -60,21 +61,22 @@ class RequestRecord:
 
     Args:
         id: the request's identifier, see `request_id`.
-        method: of the request.
+        method: the request method.
         endpoint: the path that names the endpoint, such as `/dbpedia/sparql`; None: another path was requested.
-        client: its address.
+        client: the address of the client.
         format: the content type of the answer.
-        messages: those of the answer, where it consists of messages.
-        status: of the response; None: none was sent.
-        bytes: of the body, handed to the client's connection so far.
+        messages: the messages of the answer, if it consists of messages.
+        status: the status of the response; None: no response was sent.
+        bytes: the number of body bytes written to the client's connection so far.
         outcome: `complete`, `refused` (a problem document), `client-left` or `aborted:` and a reason of `REASONS`.
-        first_seconds: from the request to the first bytes of the body.
-        observer: called on progress; by the metrics.
+        first_seconds: the time from the request to the first bytes of the body.
+        observer: called on progress, for the metrics.
     """
 
     LABELS: ClassVar[Mapping[str, frozenset[str]]] = {}
-    """The names and values of the labels that the counter of requests gets. The values are closed sets: nothing that a
-    client sends becomes one."""
+    """The names and values of the labels of the request counter. The values are closed sets: text from clients is
+    never one.
+    """
     COUNTERS: ClassVar[Mapping[str, str]] = {
         "messages": "Messages written to clients.",
         "sent_bytes": "Bytes of bodies sent to clients.",
@@ -100,12 +102,12 @@ class RequestRecord:
 
     @property
     def seconds(self) -> float:
-        """Since the request began."""
+        """The time since the request began, in seconds."""
         return time.perf_counter() - self._started
 
     @property
     def answer(self) -> str:
-        """The kind of answer: `messages`, `plain`, `problem`, or `none` where the client left before one."""
+        """The kind of answer: `messages`, `plain`, `problem`, or `none` if the client disconnected before an answer."""
         if self.outcome == "refused":
             return "problem"
         if self.status is None and not self.bytes:
@@ -113,7 +115,7 @@ class RequestRecord:
         return "messages" if self.messages else "plain"
 
     def fields(self) -> dict[str, object]:
-        """The fields of the line in the request log; those that are None are left out."""
+        """Returns the fields of the line in the request log; those with None are left out."""
         return {
             "request_id": self.id,
             "client": self.client,
@@ -129,22 +131,22 @@ class RequestRecord:
         }
 
     def texts(self) -> dict[str, object]:
-        """Further fields with texts of the client's, which are only logged if the settings allow it."""
+        """Returns additional fields with text from the client, which are only logged if the settings allow it."""
         return {}
 
     def labels(self) -> Mapping[str, str]:
-        """Values of `LABELS`; others count as empty."""
+        """Returns values of `LABELS`; missing ones count as empty."""
         return {}
 
     def counts(self) -> Mapping[str, int]:
-        """The counts so far, by the names of `COUNTERS`."""
+        """Returns the counts so far, by the names of `COUNTERS`."""
         return {
             "messages": self.messages.message_count if self.messages else 0,
             "sent_bytes": self.bytes,
         }
 
     def durations(self) -> Mapping[str, float | None]:
-        """Seconds, by the names of `DURATIONS`; None where there is nothing to observe."""
+        """Returns durations in seconds, by the names of `DURATIONS`; None: not observed."""
         return {"first_message": self.first_seconds if self.messages else None}
 
     def sent(self, size: int) -> None:
@@ -155,16 +157,16 @@ class RequestRecord:
         self.observer(self)
 
     def refused(self, status: int) -> None:
-        """The request is answered with a problem document."""
+        """Records that the request is answered with a problem document."""
         self.status, self.outcome = status, "refused"
 
     def aborted(self, reason: str) -> None:
-        """The connection was reset after the first byte, for one of `REASONS`."""
+        """Records that the connection was reset after the first byte, for one of `REASONS`."""
         assert reason in REASONS, reason
         self.outcome = f"aborted:{reason}"
 
     def client_left(self) -> None:
-        """The client closed the connection before the answer ended."""
+        """Records that the client closed the connection before the answer ended."""
         self.outcome = "client-left"
 
 
@@ -173,14 +175,14 @@ RECORD: Final = web.RequestKey("record", RequestRecord)
 
 
 def request_id(incoming: str | None) -> str:
-    """The identifier of a request: the client's own (`X-Request-ID`) if it is short and plain, else a new one.
+    """Returns the identifier of a request: the client's own (`X-Request-ID`) if it is short and plain, else a new one.
 
     >>> request_id("7b3c-1"), len(request_id("two words")), len(request_id(None))
     ('7b3c-1', 36, 36)
     """
     if incoming is not None and _REQUEST_ID.fullmatch(incoming):
         return incoming
-    # an identifier hides nothing, and asking the system for randomness would let other threads run
+    # identifiers need not be unpredictable, and a system call for randomness would let other threads run
     return _uuid(_RANDOM.getrandbits(128))
 
 
@@ -189,7 +191,7 @@ _FREE: Final = ~0xF000_C000_0000_0000_0000
 
 
 def _uuid(bits: int) -> str:
-    """A random UUID (RFC 9562, section 5.4) as text; to make an object of each takes five times as long.
+    """Returns a random UUID (RFC 9562, section 5.4) as text, five times as fast as by an object of `uuid`.
 
     >>> import uuid
     >>> bits = _RANDOM.getrandbits(128)
@@ -201,13 +203,13 @@ def _uuid(bits: int) -> str:
 
 
 def client_address(peer: str | None, forwarded: str | None, *, trust_forwarded: bool) -> str | None:
-    """The address of a client: the peer's, or the one that a trusted proxy sends for its own peer.
+    """Returns the address of a client: that of the peer, or the one that a trusted proxy sends for its own peer.
 
     Args:
         peer: the address at the other end of the connection.
-        forwarded: the value of `X-Forwarded-For`, several joined by commas; only its last entry was written by the
-            proxy, the client may have claimed those before it.
-        trust_forwarded: whether the peer is such a proxy.
+        forwarded: the value of `X-Forwarded-For`, repeated headers joined by commas. The proxy writes only the last
+            entry; the client may have forged those before it.
+        trust_forwarded: whether the peer is a trusted proxy.
 
     >>> client_address("127.0.0.1", "6.6.6.6, 192.0.2.7", trust_forwarded=True)
     '192.0.2.7'

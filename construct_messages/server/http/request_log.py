@@ -1,7 +1,7 @@
-"""The request log: a structured line when a request ends, as logfmt or JSON, to standard error.
+"""The request log: writes a structured line at the end of each request, as logfmt or JSON, to standard error.
 
-Nothing that a client sends can start a line or a field. Query texts are only logged if the settings allow it. What is
-known of a request is in `record.py`.
+Text from clients cannot start a line or a field. Query texts are only logged if the settings allow it. `record.py` has
+the data of a request.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class RequestLog:
     other threads take the interpreter's lock.
 
     Args:
-        config: its format, its least level, and whether it shows queries.
-        file: where to write; None: standard error.
+        config: its format, its lowest level, and whether it shows queries.
+        file: the file to write to; None: standard error.
     """
 
     def __init__(self, config: Config, file: TextIO | None = None) -> None:
@@ -55,11 +55,11 @@ class RequestLog:
         )
 
     def bound(self, record: RequestRecord) -> AbstractContextManager[None]:
-        """Adds the request's identifier to every line that this task, and those it starts, write within the block."""
+        """Adds the request's identifier to every line that this task and its child tasks write within the block."""
         return _Bound(record.id)
 
     def log(self, level: str, event: str, **fields: object) -> None:
-        """Writes a line of the server's own, at `debug`, `info`, `warning` or `error`."""
+        """Writes a line of the server itself, at `debug`, `info`, `warning` or `error`."""
         self._flush()
         self._logger.log(_LEVELS[level.upper()], event, **fields)
 
@@ -87,7 +87,7 @@ class RequestLog:
         if len(self._waiting) == 1:
             try:
                 asyncio.get_running_loop().call_soon(self._flush)
-            except RuntimeError:  # there is no loop that would write it soon
+            except RuntimeError:  # without an event loop, the line is written immediately
                 self._flush()
 
     def _flush(self) -> None:
@@ -97,12 +97,12 @@ class RequestLog:
             self._file.flush()
 
     def capture_logging(self) -> None:
-        """Takes over what goes to `logging`: this package's lines from `log_level` on, warnings of all others."""
+        """Redirects the records of `logging`: those of this package from `log_level` on, warnings of all others."""
         logging.basicConfig(handlers=[self.handler()], level=logging.WARNING)
         logging.getLogger("construct_messages").setLevel(self._level)
 
     def handler(self) -> logging.Handler:
-        """A handler for the standard library's loggers, which writes lines of the same form."""
+        """Returns a handler for the standard library's loggers, which writes lines in the same format."""
         handler = logging.StreamHandler(self._file)
         handler.setLevel(self._level)
         handler.setFormatter(
@@ -133,7 +133,7 @@ class _Bound:
 
 
 def _of_request(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Adds the identifier of the request that is being answered."""
+    """Adds the identifier of the current request."""
     if (id := _REQUEST.get(None)) is not None:
         event.setdefault("request_id", id)
     return event
@@ -145,7 +145,7 @@ _LOGFMT: Final = structlog.processors.LogfmtRenderer(
 
 
 def _logfmt(logger: object, method: str, event: EventDict) -> str:
-    """A line of logfmt, in which what could move a terminal's cursor is escaped, too.
+    """Returns a line of logfmt, in which terminal control characters are escaped as well.
 
     >>> _logfmt(None, "", {"timestamp": "2026-11-22", "level": "info", "event": "request", "status": 200})
     'timestamp=2026-11-22 level=info event=request status=200'
@@ -156,7 +156,9 @@ def _logfmt(logger: object, method: str, event: EventDict) -> str:
 
 
 def _logfmt_of_request(logger: object, method: str, event: EventDict) -> str:
-    """The same line for an event that begins with `timestamp`, `level` and `event`; few values need escaping."""
+    """Returns the same line for an event that begins with `timestamp`, `level` and `event`; few values need
+    escaping.
+    """
     line = " ".join([f"{name}={value}" for name, value in event.items()])
     plain = (
         line.isprintable()
@@ -169,7 +171,7 @@ def _logfmt_of_request(logger: object, method: str, event: EventDict) -> str:
 
 
 def _printable(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Escapes what could move a terminal's cursor; quotes, backslashes and line feeds are escaped by logfmt itself."""
+    """Escapes terminal control characters; logfmt itself escapes quotes, backslashes and line feeds."""
     return {
         name: _escaped(value) if isinstance(value, str) else value for name, value in event.items()
     }

@@ -1,10 +1,10 @@
-"""Sends bodies to clients, so that a failure never looks like a complete body.
+"""Sends response bodies, so that a failure never looks like a complete body.
 
-Nothing is sent before the first bytes exist, so that an error can still be a status. Later, an error resets the
+Nothing is sent before the first bytes exist, so that an error can still set the status. Later, an error resets the
 connection, which every HTTP client reports, even where the end of the connection ends the body (RFC 9112, section 6.3).
-A body that can hold the error is cut short after it instead: a reset may discard bytes that the client has not read.
-So may the end of the connection in browsers, which is why it comes a moment later.
-A slow client holds back its own source only.
+A body that can contain the error is truncated after it instead: a reset may discard bytes that the client has not read.
+In browsers, so may the end of the connection; it therefore follows a moment later. A slow client holds back its own
+source only.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from construct_messages.server.http.coding import Coder, coder_for
 _PIECE = 1 << 16
 """Bytes that a client must take within its idle time."""
 _FRAMING = 1 << 14
-"""More than headers that are held until the first piece take, and the length of a chunk."""
+"""An upper bound for the headers, which are held until the first piece, and the length of a chunk."""
 _LAST_READ_SECONDS = 0.5
-"""How long a client may take to read the last part of a body that is cut short after it."""
+"""The maximal time for reading the last part of a truncated body."""
 
 
 class Aborted(Exception):
@@ -55,19 +55,19 @@ async def send(
     """Sends a body chunk by chunk.
 
     Args:
-        request: what is answered.
-        chunks: the body; closed when this returns or raises.
-        headers: of the response.
-        status: of the response.
-        idle_seconds: how long the client may read nothing.
-        buffer_bytes: a body up to this size is held back until it is whole, and sent with its length.
-        coding: the content coding to apply and to name.
+        request: the request.
+        chunks: the body; closed when this function returns or raises.
+        headers: the response headers.
+        status: the response status.
+        idle_seconds: the maximal time without progress of the client.
+        buffer_bytes: a body up to this size is held back until it is complete, and sent with its length.
+        coding: the content coding to apply and declare.
         sent: called with the size of each piece before it is sent.
-        failure: makes the last part of a body that can hold an error; None: it cannot.
+        failure: returns the last part of a body that can contain an error; None: it cannot.
 
     Raises:
         ConstructMessagesError: no byte was sent.
-        Aborted: some were, and the connection has been reset, or closed before the end of the body.
+        Aborted: bytes were sent, and the connection was reset, or closed before the end of the body.
     """
     if coding is not None:
         headers = {**headers, "Content-Encoding": coding}
@@ -100,9 +100,9 @@ async def send(
 async def _cut_short(
     request: web.Request, response: web.StreamResponse, last: bytes, idle_seconds: float
 ) -> None:
-    """Sends the last part of a body, and closes the connection without the end of the body.
+    """Sends the last part of a truncated body, and closes the connection without the end of the body.
 
-    Chromium drops what a page has not read yet when a connection ends within a body.
+    Chromium discards unread data when a connection ends within a body.
     """
     await _sending(request, response.write(last), idle_seconds)
     if request.transport is not None:
@@ -128,7 +128,7 @@ def reset(request: web.Request) -> None:
 
 
 async def _first(chunks: AsyncGenerator[bytes], buffer_bytes: int) -> tuple[bytes, bool]:
-    """The bytes to begin with, and whether the body has ended."""
+    """Returns the first bytes, and whether the body has ended."""
     held = bytearray()
     async for chunk in chunks:
         held += chunk
@@ -151,7 +151,7 @@ async def _stream(
         view = memoryview(data)
         for start in range(0, len(data), _PIECE):
             piece = view[start : start + _PIECE]
-            # who takes what is sent is not timed, which costs more than the sending of a small piece
+            # no timer while the client reads: it costs more than sending a small piece
             seconds = None if _takes(request, len(piece)) else idle_seconds
             await _sending(request, response.write(piece), seconds)
 
@@ -163,7 +163,7 @@ async def _stream(
 
 
 def _takes(request: web.Request, size: int) -> bool:
-    """Whether the connection takes this many bytes of a body at once, and nothing waits for the client."""
+    """Returns whether the connection accepts this many body bytes at once, with nothing waiting for the client."""
     transport = request.transport
     if transport is None or request.protocol.writing_paused:
         return False

@@ -1,1 +1,1 @@
-"""The page for browsers: its files, and the endpoint that serves them. Asks no source; the page asks the server."""
+"""The page for browsers: its files, and the endpoint that serves them. The page sends its queries to the server."""

@@ -1,6 +1,6 @@
-"""The endpoint of the page for browsers: the page at `/` and `/NAME/`, its files, and what it must know of the server.
+"""The endpoint of the page for browsers: the page at `/` and `/NAME/`, its files, and the description of the server.
 
-SPARQL endpoints answer with the same page where a browser asks them for HTML; see `files.py`.
+SPARQL endpoints answer browsers with the same page; see `files.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from construct_messages.server.pages.files import (
 )
 
 SERVER: Final = "/-/server.json"
-"""The path of the description of the server that the page reads."""
+"""The path of the server's description, for the page."""
 
 
 class Example(NamedTuple):
@@ -38,8 +38,8 @@ class Example(NamedTuple):
     Args:
         name: a few words.
         query: its text.
-        sentence: what it shows; may be empty.
-        group_by: variables whose solutions make one message together.
+        sentence: its subject; may be empty.
+        group_by: the variables whose values group solutions into messages.
     """
 
     name: str
@@ -53,9 +53,9 @@ class Listed(NamedTuple):
 
     Args:
         name: as in the settings; empty for the one at `/sparql`.
-        path: that it is served at.
-        prefixes: IRI by prefix, those of its settings.
-        examples: those of its settings.
+        path: its path.
+        prefixes: the prefixes of its settings, with their IRIs.
+        examples: the examples of its settings.
     """
 
     name: str
@@ -69,7 +69,7 @@ class PagesEndpoint:
 
     Args:
         endpoints: the SPARQL endpoints that it offers.
-        streams: the path of the list of streams; None: there are none.
+        streams: the path of the stream list; None: the server has no streams.
     """
 
     path = "/"
@@ -80,7 +80,7 @@ class PagesEndpoint:
     has_source = False
 
     def __init__(self, endpoints: Sequence[Listed], *, streams: str | None = None) -> None:
-        # by the path of a page: the endpoint that it begins with
+        # the initial endpoint of a page, by the page's path
         self._pages = {"/": endpoints[0].path if endpoints else "/"}
         self._pages |= {f"/{each.name}/": each.path for each in endpoints if each.name}
         self._server = file_of(
@@ -88,7 +88,7 @@ class PagesEndpoint:
         )
 
     def routes(self) -> Iterable[Route]:
-        """See `Endpoint.routes`."""
+        """Returns the routes; see `Endpoint.routes`."""
         reading = ("GET", "HEAD")
         return (
             *(Route(path, reading, self._page) for path in self._pages),
@@ -97,17 +97,17 @@ class PagesEndpoint:
         )
 
     async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's
-        """See `Endpoint.start`."""
+        """Reads the files; see `Endpoint.start`."""
         static_files()
 
     async def check(self) -> None:
-        """See `Endpoint.check`; it needs nothing."""
+        """Does nothing; see `Endpoint.check`."""
 
     async def stop(self) -> None:
-        """See `Endpoint.stop`."""
+        """Does nothing; see `Endpoint.stop`."""
 
     async def aclose(self) -> None:
-        """See `Endpoint.aclose`."""
+        """Does nothing; see `Endpoint.aclose`."""
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         return send_page(request, self._pages[request.path])
@@ -120,7 +120,7 @@ class PagesEndpoint:
 
 
 def _described(endpoints: Sequence[Listed], streams: str | None) -> Mapping[str, object]:
-    """What the page knows of the server; paths are relative to its root."""
+    """Returns the description of the server for the page; paths are relative to its root."""
     return {
         "version": __version__,
         "endpoints": [

@@ -1,8 +1,8 @@
-"""The files of the page, and how HTML and files are sent: a strict policy, and validators for caches.
+"""The files of the page; sends HTML and files with a strict content security policy, and validators for caches.
 
-Content Security Policy Level 3: scripts and styles come from this server's files only, nothing is written into a page,
-and nothing is asked of another host. RFC 9110, section 13.1.2 (If-None-Match). What is sent is `endpoint.py`'s
-business, and that of other endpoints that have a view for browsers.
+Content Security Policy Level 3: scripts and styles come only from files of this server, without inline ones, and there
+are no requests to other hosts. RFC 9110, section 13.1.2 (If-None-Match). The content comes from `endpoint.py` and from
+other endpoints with views for browsers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from construct_messages.server.http.coding import coder_for, negotiate_coding
 from construct_messages.server.http.conditions import is_known
 
 STATIC: Final = "/-/static"
-"""The path of the files; no endpoint's name begins with a hyphen."""
+"""The path of the files; names of endpoints do not begin with a hyphen."""
 
 POLICY: Final = "; ".join(
     (
@@ -37,7 +37,7 @@ POLICY: Final = "; ".join(
         "trusted-types worker",
     )
 )
-"""The Content-Security-Policy of HTML that this server writes."""
+"""The Content-Security-Policy of this server's HTML."""
 
 _TYPES: Final[Mapping[str, str]] = {
     ".css": f"{CSS}; charset=utf-8",
@@ -50,7 +50,7 @@ _ENDPOINT: Final = b"ENDPOINT"
 
 
 class SentFile(NamedTuple):
-    """What is sent.
+    """A file to send.
 
     Args:
         content_type: its media type.
@@ -64,7 +64,7 @@ class SentFile(NamedTuple):
 
 
 def file_of(content_type: str, body: bytes) -> SentFile:
-    """What is sent, with its entity tag.
+    """Returns a file to send, with its entity tag.
 
     >>> file_of(CSS, b"").tag
     'e3b0c44298fc1c14'
@@ -74,7 +74,7 @@ def file_of(content_type: str, body: bytes) -> SentFile:
 
 @cache
 def static_files() -> Mapping[str, SentFile]:
-    """The files of the page by name, read once.
+    """Returns the files of the page by name, read once.
 
     >>> sorted(static_files())[-1].endswith(".js")
     True
@@ -88,7 +88,7 @@ def static_files() -> Mapping[str, SentFile]:
 
 
 def root_from(path: str) -> str:
-    """The way from a path of this server to its root, as a relative URL; it works with any prefix of a proxy.
+    """Returns the relative URL from a path of this server to its root; it works with any prefix of a proxy.
 
     >>> root_from("/"), root_from("/sparql"), root_from("/dbpedia/sparql"), root_from("/streams/a/output/7")
     ('./', './', '../', '../../../')
@@ -98,11 +98,11 @@ def root_from(path: str) -> str:
 
 @cache
 def page_at(root: str, endpoint: str) -> SentFile:
-    """The page, for a path from which the root is `root`.
+    """Returns the page for a path from which the root is `root`.
 
     Args:
         root: a relative URL.
-        endpoint: the path of the SPARQL endpoint that its form asks without JavaScript.
+        endpoint: the path of the SPARQL endpoint that its form uses without JavaScript.
     """
     page = static_files()["index.html"]
     body = page.body.replace(_ENDPOINT, endpoint[1:].encode()).replace(_ROOT, root.encode())
@@ -115,10 +115,10 @@ def send_page(request: web.Request, endpoint: str) -> web.Response:
 
 
 def send_static(request: web.Request, name: str) -> web.Response:
-    """Answers with a file of the page, compressed where the client takes that.
+    """Answers with a file of the page, compressed if the client accepts it.
 
     Raises:
-        web.HTTPNotFound: there is no such file.
+        web.HTTPNotFound: the file does not exist.
     """
     file = static_files().get(name)
     if file is None:
@@ -131,7 +131,7 @@ def send_static(request: web.Request, name: str) -> web.Response:
 
 @cache
 def _coded(name: str, coding: str) -> SentFile:
-    """A file of the page in a content coding, which is another representation: its tag differs."""
+    """Returns a file of the page in a content coding. This is another representation, with a different entity tag."""
     file, coder = static_files()[name], coder_for(coding)
     return SentFile(
         file.content_type, coder.code(file.body) + coder.finish(), f"{file.tag}-{coding}"
@@ -141,7 +141,7 @@ def _coded(name: str, coding: str) -> SentFile:
 def send_file(
     request: web.Request, file: SentFile, further: Mapping[str, str] = MappingProxyType({})
 ) -> web.Response:
-    """Answers with a file, or with 304 where the client has it; `further` are headers of the file."""
+    """Answers with a file, or with 304 if the client already has it; `further` are headers of the file."""
     headers = {
         "Cache-Control": "no-cache",
         "Content-Security-Policy": POLICY,

@@ -1,4 +1,4 @@
-"""Pages that the server writes itself: templates, in which every value is escaped, sent as the files of the page are.
+"""Renders pages from templates, in which every value is escaped, and sends them like the files of the page.
 
 Why Jinja: docs/decisions/056-views-by-jinja.md. The content of pages comes from the modules that serve them.
 """
@@ -22,7 +22,7 @@ _TYPE: Final = f"{HTML}; charset=utf-8"
 
 
 def moment(iso: str) -> str:
-    """A time as people write it, in UTC.
+    """Returns a time in a readable form, in UTC.
 
     >>> moment("2026-11-28T05:04:14.995026+00:00")
     '28 Nov 2026, 05:04:14 UTC'
@@ -45,7 +45,7 @@ def _environment() -> Environment:
 
 
 def wants_html(request: web.Request) -> bool:
-    """Whether a page is what answers a request: its client would rather have one, and its URL names no format."""
+    """Returns whether a request is answered with a page: its client prefers HTML, and its URL has no format."""
     if (
         request.method not in ("GET", "HEAD")
         or "format" in request.query
@@ -56,12 +56,12 @@ def wants_html(request: web.Request) -> bool:
 
 
 def render(template: str, path: str, values: dict[str, object]) -> bytes:
-    """A page.
+    """Returns a page.
 
     Args:
-        template: the name of a template, without its ending.
-        path: that the page is asked for at.
-        values: what the template shows.
+        template: the name of a template, without its extension.
+        path: the requested path.
+        values: the values of the template.
 
     >>> page = render("problem", "/streams/a", {"title": "Not Found", "problem": {"detail": "<b>"}, "status": 404})
     >>> b"<b>" in page, b"&lt;b&gt;" in page
@@ -73,16 +73,20 @@ def render(template: str, path: str, values: dict[str, object]) -> bytes:
         .get_template(f"{template}.html")
         .render(root=root, static=root + STATIC[1:], **values)
     )
-    # what a client has sent may hold bytes that are no characters
+    # data from a client may contain bytes that are not characters
     return text.encode(errors="replace")
 
 
 def problem_page(request: web.Request, problem: web.Response) -> web.Response:
-    """A problem document (RFC 9457) as a page, where a browser asks for one; else the document itself."""
+    """Answers with a problem document (RFC 9457), as a page for browsers."""
     if not wants_html(request):
         return problem
-    said = json.loads(problem.text or "{}")
-    shown: dict[str, object] = {"problem": said, "status": problem.status, "title": said["title"]}
+    members = json.loads(problem.text or "{}")
+    shown: dict[str, object] = {
+        "problem": members,
+        "status": problem.status,
+        "title": members["title"],
+    }
     headers = problem.headers.copy()
     headers.popall("Content-Length", None)
     headers["Content-Type"], headers["Content-Security-Policy"] = _TYPE, POLICY
@@ -92,5 +96,5 @@ def problem_page(request: web.Request, problem: web.Response) -> web.Response:
 
 
 def send_rendered(request: web.Request, body: bytes) -> web.Response:
-    """Answers with a page, or with 304 where the client has it."""
+    """Answers with a page, or with 304 if the client already has it."""
     return send_file(request, file_of(_TYPE, body))

@@ -1,1 +1,1 @@
-"""Runs the server: reads its settings, makes its endpoints, and starts its processes."""
+"""Runs the server: reads its settings, creates its endpoints, and starts its processes."""

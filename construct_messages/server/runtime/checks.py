@@ -1,7 +1,7 @@
-"""Checks that settings make sense together and can be served, before anything is opened.
+"""Checks that settings are consistent and can be served, before sockets and stores are opened.
 
-Raises `UsageError` that names the setting, its value and the fix. Looks at files and environment variables; opens
-neither sockets nor stores. `config.py` has the types of settings.
+Raises `UsageError` with the setting, its value and the fix. Reads files and environment variables. `config.py` has the
+types of settings.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from construct_messages.streams.store import is_name
 from construct_messages.terms import iri, is_iri
 
 Where = Callable[..., str]
-"""From the keys of a setting to the place that it was written in."""
+"""The places where settings were written, by their keys."""
 
-# as they are: a name is a segment of a path
+# unescaped: a name is a segment of a path
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
 _ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
@@ -51,7 +51,7 @@ _ORIGIN: Final = re.compile(
     r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?"
 )
 
-# of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by the client of the endpoint
+# headers of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by the HTTP client
 _NEVER_FORWARDED: Final = {
     *(
         "accept",
@@ -77,15 +77,15 @@ _NEVER_FORWARDED: Final = {
 
 
 def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Key, str]) -> None:
-    """Checks settings whose types are right.
+    """Checks settings that have the right types.
 
     Args:
         config: the settings.
         environ: the environment variables, for credentials.
-        origins: by key, where what is set was written.
+        origins: the places where settings were written, by key.
 
     Raises:
-        UsageError: what cannot be served.
+        UsageError: the settings cannot be served.
     """
 
     def where(*key: str) -> str:
@@ -226,7 +226,7 @@ def _check_bridge(
             hint="name the stream that gets messages which do not conform",
         )
     if bridge.shapes:
-        from construct_messages.shapes import Shapes  # an extra
+        from construct_messages.shapes import Shapes  # needs an extra
 
         _check_at(where("shapes"), lambda: Shapes(bridge.shapes, data=bridge.shapes_data))
     if bridge.source is not None:
@@ -393,11 +393,11 @@ def _has_client(
     where: Where,
     prefix: str = "",
 ) -> bool:
-    """Checks the credentials that are exchanged for access tokens, and returns whether there are any.
+    """Checks the credentials that are exchanged for access tokens, and returns whether they are set.
 
     Args:
         settings, environ, where: see `check_config`.
-        prefix: of the names of these settings.
+        prefix: the prefix of the names of these settings.
     """
     names = ("token_url", "client_id", "client_secret_variable", "client_secret_file", "scope")
     values = [getattr(settings, prefix + name) for name in names]
@@ -418,7 +418,7 @@ def _has_client(
 
 
 def _check_at(where: str, check: Callable[[], object]) -> None:
-    """Runs a check, and adds to its error where the value was written."""
+    """Runs a check, and adds the place of the value to its error."""
     try:
         check()
     except ConstructMessagesError as error:

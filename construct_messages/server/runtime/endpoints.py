@@ -1,4 +1,4 @@
-"""The endpoints of a server, made from its settings: the one module that knows every kind of endpoint."""
+"""Creates the endpoints of a server from its settings. Only this module depends on every kind of endpoint."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from construct_messages.streams.store import open_store
 def open_endpoints(
     config: Config, directories: Mapping[str, Path], request_log: RequestLog, executor: Executor
 ) -> Sequence[Endpoint]:
-    """Makes the endpoints that the settings name.
+    """Creates the endpoints in the settings.
 
     Args:
         config: the settings.
-        directories: by endpoint name: the store directories of those that have files for a source.
-        request_log: where they log details that clients must not see.
-        executor: threads for what would hold up the event loop; the caller shuts it down once the endpoints are closed.
+        directories: the store directories of endpoints with files as their source, by name.
+        request_log: the log for details that clients must not see.
+        executor: threads for work that would block the event loop; the caller shuts it down after closing the
+            endpoints.
 
     Raises:
         ConstructMessagesError: an endpoint cannot be opened.
@@ -93,7 +94,7 @@ def open_endpoints(
 def _access(config: Config, streams: StreamsSettings) -> Access:
     tokens: Authorizer | None = None
     if config.jwt is not None:
-        from construct_messages.server.http.access.jwt import JsonWebTokens  # an extra
+        from construct_messages.server.http.access.jwt import JsonWebTokens  # needs an extra
 
         tokens = JsonWebTokens(config.jwt)
     return Access(

@@ -1,7 +1,8 @@
 """The memory that an evaluating process may use by default: a share of the available memory.
 
 That is the machine's memory, or less in a container or a systemd unit: the smallest `memory.max` of the control groups
-(https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files"), or the limit of version 1. Sets none.
+(https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files"), or the limit of version 1. Sets no
+limit.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ import msgspec
 from construct_messages.server.config import Config
 
 LEAST: Final = 512 << 20
-"""Bytes that a process gets at least: an evaluation over a few million quads needs them."""
+"""The minimal number of bytes for a process: an evaluation over a few million quads needs them."""
 
 _SHARE: Final = 2
-"""One part in this many goes to evaluators; the rest is for the server, for files in the page cache and for others."""
+"""The divisor for the share of all evaluators; the rest is for the server, the page cache and other programs."""
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """The memory that this process may use, in bytes.
+    """Returns the memory that this process may use, in bytes.
 
     Args:
-        root: where `proc` and `sys` are mounted.
+        root: the directory in which `proc` and `sys` are mounted.
     """
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for file in _limit_files(root):
         try:
             text = file.read_text().strip()
-        except OSError:  # no such control group, or none that may be read
+        except OSError:  # the control group does not exist, or cannot be read
             continue
         if text.isdecimal():  # else "max"
             limits.append(int(text))
@@ -50,7 +51,7 @@ def _limit_files(root: Path) -> list[Path]:
         _, controllers, group = line.split(":", 2)
         path = group.lstrip("/")
         if controllers == "":
-            # a limit of any group above counts, too
+            # the limits of all parent groups apply as well
             files += [groups / part / "memory.max" for part in (Path(path), *Path(path).parents)]
         elif "memory" in controllers.split(","):
             files.append(groups / "memory" / path / "memory.limit_in_bytes")
@@ -58,7 +59,7 @@ def _limit_files(root: Path) -> list[Path]:
 
 
 def evaluator_bytes(evaluators: int, available: int) -> int:
-    """The bound of each of several evaluating processes, in bytes.
+    """Returns the limit of each of several evaluating processes, in bytes.
 
     >>> evaluator_bytes(8, 24 << 30) >> 20, evaluator_bytes(8, 2 << 30) >> 20
     (1536, 512)
@@ -67,7 +68,7 @@ def evaluator_bytes(evaluators: int, available: int) -> int:
 
 
 def bounded(config: Config) -> Config:
-    """The settings with a number for each `evaluator_bytes` that is `"auto"`: the evaluators of all endpoints share.
+    """Returns the settings with a number for each `evaluator_bytes` that is `"auto"`: all evaluators share the memory.
 
     >>> from construct_messages.server.config import EndpointSettings
     >>> bounded(Config(endpoints={"": EndpointSettings(source=("a.ttl",))})).endpoints[""].evaluator_bytes >= LEAST

@@ -1,7 +1,7 @@
 """One serving process: runs the application on a socket, from start to graceful stop.
 
-Run as a module, it is a worker of `supervisor.py`: it gets one order, its job, and reports that it is ready. It stops
-when the supervisor ends.
+Run as a module, it is a worker of `supervisor.py`: it receives its job and reports that it is ready. It stops when the
+supervisor ends.
 """
 
 from __future__ import annotations
@@ -28,25 +28,27 @@ from construct_messages.server.pages.templates import problem_page
 from construct_messages.server.runtime.endpoints import open_endpoints
 
 THREADS: Final = 4
-"""How many threads a serving process has for what would hold up the event loop. They compute, so more would only take
-turns; name look-up and other waiting has the event loop's own."""
+"""The number of threads of a serving process for work that would block the event loop. They compute, so more threads
+would not be faster; name resolution and other waiting use the event loop's own threads.
+"""
 THREAD_NAMES: Final = "construct-messages"
 
-# Several processes accept from one queue: few at a time, or the first to wake would take a whole burst.
+# Several processes accept from one queue: few connections at a time, or the first process to wake would take a whole
+# burst.
 _ACCEPTED_AT_ONCE: Final = 16
 _QUEUE: Final = 1024
 _YOUNG_OBJECTS: Final = 20_000
 _RESET_SECONDS: Final = 2.0
-"""How long resetting answers may take."""
+"""The maximal time for resetting answers."""
 
 
 class WorkerJob(msgspec.Struct, frozen=True):
     """The job of a worker.
 
     Args:
-        config: the settings, with the worker's share of what all may do.
-        directories: by endpoint: the store directories that files have been loaded into.
-        socket: the file descriptor that it inherited.
+        config: the settings, with the worker's share of the limits.
+        directories: the store directories with the loaded files, by endpoint.
+        socket: the inherited file descriptor.
     """
 
     config: Config
@@ -55,7 +57,7 @@ class WorkerJob(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """The worker answers requests."""
+    """The report that the worker answers requests."""
 
 
 class Stop:
@@ -69,7 +71,7 @@ class Stop:
         (self.forced if self.requested.is_set() else self.requested).set()
 
     def on(self, *signals: signal.Signals) -> None:
-        """Calls it on signals."""
+        """Calls `stop` on signals."""
         for number in signals:
             asyncio.get_running_loop().add_signal_handler(number, self)
 
@@ -84,14 +86,14 @@ async def serve(
 ) -> None:
     """Serves until a stop is requested.
 
-    Then it accepts nothing new, ends followers of streams, lets other answers run for `shutdown_seconds`, and
-    resets the rest.
+    Then the server accepts no new requests, ends followers of streams, lets other answers run for `shutdown_seconds`,
+    and resets the remaining ones.
 
     Args:
         config: the settings.
-        directories: by endpoint: the store directories that files have been loaded into.
-        listening: the socket, bound; closed at the end.
-        request_log: where it logs.
+        directories: the store directories with the loaded files, by endpoint.
+        listening: the bound socket; closed at the end.
+        request_log: the log.
         stop: the request to stop.
         ready: called once requests are answered.
 
@@ -121,7 +123,7 @@ async def serve(
             runner.server.pre_shutdown()
             await (
                 app.shutdown()
-            )  # what would go on without end is ended first, as nothing else waits for it
+            )  # endless answers are ended first, because nothing else waits for them
             await running.end(stop.forced, config.shutdown_seconds)
             await running.cancel()
         finally:
@@ -129,9 +131,9 @@ async def serve(
 
 
 def collect_less_garbage() -> None:
-    """Makes the interpreter look for cycles less often, and not among what the server has loaded.
+    """Makes the interpreter collect cycles less often, without the objects that the server has loaded.
 
-    Each look at everything stops all answers, with many followers for as long as a message may take to reach them.
+    Each full collection stops all answers, with many followers for longer than the delivery of a message may take.
     """
     gc.collect()
     gc.freeze()
@@ -139,10 +141,10 @@ def collect_less_garbage() -> None:
 
 
 class _RunningRequests:
-    """The requests that are being answered.
+    """The running requests.
 
-    aiohttp's own shutdown closes unfinished answers, which some clients take for a clean end. A cancelled answer is
-    reset by the task that writes it.
+    aiohttp's own shutdown closes unfinished answers, which some clients consider complete. A cancelled answer is reset
+    by the task that writes it.
     """
 
     def __init__(self) -> None:
@@ -160,7 +162,7 @@ class _RunningRequests:
             assert task is not None
             self.tasks.add(task)
             self._none.clear()
-            # what the handler returns may still have to be written: the task's end counts
+            # the response of the handler may not be written yet, so wait for the task
             task.add_done_callback(self._ended)
             return await handler(request)
 
@@ -172,14 +174,14 @@ class _RunningRequests:
             self._none.set()
 
     async def end(self, forced: asyncio.Event, seconds: float) -> None:
-        """Waits until all have ended, for so long at most, or until `forced` is set."""
+        """Waits until all requests have ended, up to a maximal time, or until `forced` is set."""
         waits = [asyncio.create_task(self._none.wait()), asyncio.create_task(forced.wait())]
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
 
     async def cancel(self) -> None:
-        """Cancels the rest."""
+        """Cancels the remaining requests."""
         for task in (rest := set(self.tasks)):
             task.cancel("the server stops")
         if rest:
@@ -189,7 +191,7 @@ class _RunningRequests:
 async def _work(job: WorkerJob, request_log: RequestLog, supervisor: Parent[WorkerJob]) -> None:
     stop = Stop()
     stop.on(signal.SIGTERM)
-    # nothing more comes from the supervisor but its end
+    # the supervisor sends nothing more, so data means that it has ended
     asyncio.get_running_loop().add_reader(supervisor.fileno(), _supervisor_ended, supervisor, stop)
     directories = {name: Path(directory) for name, directory in job.directories.items()}
     with socket.socket(fileno=job.socket) as listening:
@@ -207,8 +209,8 @@ def _supervisor_ended(supervisor: Parent[WorkerJob], stop: Stop) -> None:
 
 
 def main() -> int:
-    """Does the job that the supervisor sends; returns the exit status."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
+    """Runs the job from the supervisor; returns the exit status."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor handles Ctrl-C
     supervisor = Parent[WorkerJob](WorkerJob)
     job, _ = next(supervisor.orders())
     request_log = RequestLog(job.config)

@@ -41,7 +41,7 @@ TOML_PLACE: Final = re.compile(
 
 @dataclass(frozen=True)
 class Given:
-    """The value of a setting, of the right type, and its origin: a file and key, a variable, or a flag."""
+    """The value of a setting, with the right type, and its origin: a file and key, a variable, or a flag."""
 
     value: object
     origin: str
@@ -77,7 +77,7 @@ def typed(key: Key, value: object, origin: str) -> Given:
 
 
 def from_text(key: Key, text: str, origin: str) -> object:
-    """A value of the environment or of a flag: lists and tables as in TOML, all else without quotes."""
+    """Parses a value of the environment or of a flag: lists and tables as in TOML, other types without quotes."""
     wanted = _field(key).type
     if text.startswith(("[", "{")) and {tuple, dict} & {
         get_origin(option) for option in _alternatives(wanted)
@@ -94,12 +94,12 @@ def from_text(key: Key, text: str, origin: str) -> object:
             try:
                 return msgspec.convert(text, scalar, strict=False)
             except msgspec.ValidationError:
-                return text  # which `typed` reports
+                return text  # `typed` reports the error
     return text
 
 
 def _alternatives(wanted: Any) -> list[Any]:
-    """The types that a setting may have, without their bounds."""
+    """Returns the types that a setting may have, without their bounds."""
     options = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
     return [
         get_args(option)[0] if hasattr(option, "__metadata__") else option for option in options
@@ -107,7 +107,7 @@ def _alternatives(wanted: Any) -> list[Any]:
 
 
 def described(wanted: Any) -> str:
-    """A setting's type in words.
+    """Returns a description of a setting's type.
 
     >>> described(int), described(tuple[str, ...])
     ('a whole number', 'a list of strings')

@@ -1,7 +1,7 @@
 """Reads settings from a TOML file, environment variables and flags; later ones win, setting by setting.
 
 A setting is a path of keys, as `("endpoints", "dbpedia", "page_size")`. Errors name the place it was written in.
-`config.py` has the structures, `setting_values.py` converts values, and `checks.py` checks what they mean together.
+`config.py` has the structures, `setting_values.py` converts values, and `checks.py` checks that they are consistent.
 Why not pydantic-settings: docs/decisions/053-settings-without-pydantic.md.
 """
 
@@ -44,7 +44,7 @@ from construct_messages.server.runtime.setting_values import (
 from construct_messages.sources.open import VARIABLE as SOURCE_VARIABLE
 
 PREFIX: Final = "CONSTRUCT_MESSAGES_SERVER_"
-"""Of environment variables: `CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__DBPEDIA__PAGE_SIZE`."""
+"""The prefix of environment variables: `CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__DBPEDIA__PAGE_SIZE`."""
 
 _NESTED: Final[Mapping[tuple[type[msgspec.Struct], str], type[msgspec.Struct]]] = {
     (EndpointSettings, "limits"): Limits,
@@ -64,10 +64,11 @@ def load_config(
     Args:
         path: the TOML file; None: there is none.
         environ: the environment variables.
-        flags: by setting, as `bind` or `endpoint.page_size`; lists and switches as they are, all else as text.
+        flags: the flags by setting, as `bind` or `endpoint.page_size`; lists and switches as such, other values as
+            text.
 
     Raises:
-        UsageError: an unknown setting, or one of a wrong type or value; names it, its place and the fix.
+        UsageError: an unknown setting, or a wrong type or value; the error has the setting, its place and the fix.
 
     >>> config = load_config(None, {}, {"endpoint.source": ["https://example.org/sparql"], "bind": "127.0.0.1:8000"})
     >>> config.bind, config.endpoints[""].source
@@ -84,7 +85,7 @@ def load_config(
 
 
 def as_toml(config: Config) -> str:
-    """The settings as a TOML file, without the query of a URL, which may hold a key.
+    """Returns the settings as a TOML file, without the queries of URLs, which may contain keys.
 
     >>> print(as_toml(Config(endpoints={"": EndpointSettings(source=("a.ttl",))})).split()[:3])
     ['bind', '=', '"127.0.0.1:8080"']
@@ -142,7 +143,7 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
         if given.value is not None and (key in _FILES or key[-1].endswith("client_secret_file")):
             given = Given(_beside(path, str(given.value)), given.origin)
         if key[-1] == "source":
-            # a file means the same for any working directory
+            # paths are relative to the file, not to the working directory
             given = Given(tuple(_beside(path, source) for source in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `EndpointSettings.source`
         if key[-1] in ("shapes", "shapes_data"):
             given = Given(tuple(_beside(path, file) for file in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `BridgeSettings.shapes`
@@ -173,7 +174,7 @@ def _beside(path: Path, source: str) -> str:
 def _leaves(
     table: object, struct: type[msgspec.Struct], above: Key, origin: str
 ) -> Iterator[tuple[Key, object]]:
-    """The settings of a table, each with its whole key."""
+    """Yields the settings of a table with their complete keys."""
     if not isinstance(table, dict):
         place = dotted_name(above)
         raise UsageError(
@@ -216,7 +217,7 @@ def _from_environment(environ: Mapping[str, str], names: list[str]) -> Iterator[
 
 
 def _key_of(variable: str, endpoints: list[str]) -> Key:
-    """The setting that an environment variable names; an endpoint may be known already, or is new."""
+    """Returns the setting of an environment variable, for a known or a new endpoint."""
     parts = variable.removeprefix(PREFIX).lower().split("__")
     if parts[0] == UNNAMED:
         parts[:1] = ["endpoints", ""]
@@ -308,7 +309,7 @@ def _build(settings: Mapping[Key, Given]) -> Config:
 
 
 def _bridges(settings: Mapping[Key, Given]) -> dict[Key, Given]:
-    """The tables of bridges, as one setting; none if there are none."""
+    """Returns the tables of bridges as one setting; None: there are none."""
     tables: dict[str, dict[str, object]] = {}
     origin = ""
     for key, given in settings.items():
@@ -322,7 +323,7 @@ def _bridges(settings: Mapping[Key, Given]) -> dict[Key, Given]:
 def _table(
     settings: Mapping[Key, Given], table: str, struct: type[msgspec.Struct]
 ) -> msgspec.Struct | None:
-    """A table of the settings; None: nothing of it is set."""
+    """Returns a table of the settings; None: it has no values."""
     own = {key[1]: given for key, given in settings.items() if key[0] == table and len(key) == 2}
     for field in msgspec.structs.fields(struct) if own else ():
         if field.required and field.name not in own:

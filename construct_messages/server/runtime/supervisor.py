@@ -1,7 +1,8 @@
 """Runs a server: binds its socket, loads files into stores, and keeps its processes running.
 
-A single process serves by itself. Several are spawned (a fork would copy threads' locks and open stores) and inherit
-one listening socket: with a socket each (SO_REUSEPORT), connections that wait for a process would be lost with it.
+A single process serves requests itself. Several are spawned (a fork would copy threads' locks and open stores) and
+inherit one listening socket: with a socket each (SO_REUSEPORT), connections that wait for a process would be lost with
+it.
 """
 
 from __future__ import annotations
@@ -39,29 +40,29 @@ from construct_messages.sources.evaluators.loading import load_directory
 FAILED: Final = 1
 
 _TRIES: Final = 3
-"""How many times in a row a process may end before it was ready; then the server gives up."""
+"""The number of times in a row that a process may end before it is ready; then the server stops."""
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 30.0
 _STABLE_SECONDS: Final = 60.0
 _KILL_AFTER_SECONDS: Final = 10.0
-"""How much longer than `shutdown_seconds` a process may take to stop."""
+"""The additional time, after `shutdown_seconds`, for a process to stop."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with the path of an endpoint, the bytes of its files read so far, and those of all its files."""
+"""A callback with the path of an endpoint, the number of bytes read so far, and the size of all its files."""
 
 
 def run(
     config: Config, loading: Callable[[], AbstractContextManager[Progress | None]] = nullcontext
 ) -> int:
-    """Runs a server until SIGTERM or SIGINT, and returns the exit status: 0, or 1 where its processes keep failing.
+    """Runs a server until SIGTERM or SIGINT, and returns the exit status: 0, or 1 if its processes fail repeatedly.
 
     Args:
         config: the settings.
         loading: a context manager around loading files, which returns the callback for progress.
 
     Raises:
-        OSError: the address cannot be listened at.
-        ConstructMessagesError: an endpoint cannot be opened, or its files not be loaded.
+        OSError: the server cannot listen at the address.
+        ConstructMessagesError: an endpoint cannot be opened, or its files cannot be loaded.
     """
     config = bounded(config)
     request_log = RequestLog(config)
@@ -99,7 +100,7 @@ def bound(config: Config) -> socket.socket:
     """Binds a socket to the address of the settings; it does not listen yet.
 
     Raises:
-        OSError: it cannot be bound, naming the address.
+        OSError: the socket cannot be bound; the error has the address.
     """
     host, port = config.address
     try:
@@ -108,7 +109,7 @@ def bound(config: Config) -> socket.socket:
         )
         listening = socket.socket(family, kind, protocol)
         try:
-            # a server that starts again need not wait until the last one's connections are forgotten
+            # a restarted server need not wait until connections of the previous one expire
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(address)
         except OSError:
@@ -120,7 +121,7 @@ def bound(config: Config) -> socket.socket:
 
 
 def url_of(listening: socket.socket) -> str:
-    """The URL that a socket is reached at."""
+    """Returns the URL of a socket."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -145,13 +146,13 @@ def load_stores(config: Config, place: Path, progress: Progress | None = None) -
         if endpoint.is_remote or paths[0].is_dir():
             continue
         directories[name] = place / f"store-{number}"
-        told = None if progress is None else partial(progress, path_of(name))
-        load_directory(paths, directories[name], told, lenient=endpoint.lenient)
+        report = None if progress is None else partial(progress, path_of(name))
+        load_directory(paths, directories[name], report, lenient=endpoint.lenient)
     return directories
 
 
 def share(config: Config, worker: int) -> Config:
-    """The settings of one of several workers: limits of an endpoint are divided among them.
+    """Returns the settings of one of several workers: limits of an endpoint are divided among them.
 
     >>> config = Config(endpoints={"": EndpointSettings(source=("a.ttl",), concurrency=50, rate=10)}, workers=4)
     >>> [share(config, worker).endpoints[""].concurrency for worker in range(4)]
@@ -166,7 +167,7 @@ def share(config: Config, worker: int) -> Config:
             endpoint,
             concurrency=part(endpoint.concurrency),
             queue_length=part(endpoint.queue_length),
-            # a URL's are not used, and need not suffice for all workers
+            # unused with a URL, so they need not suffice for all workers
             evaluators=max(1, part(endpoint.evaluators)),
             rate=None if endpoint.rate is None else endpoint.rate / config.workers,
         )
@@ -195,13 +196,13 @@ async def _alone(
 
 
 class Supervisor:
-    """Keeps a number of processes running that serve from one socket.
+    """Keeps a number of processes running that accept from one socket.
 
     Args:
         config: the settings.
-        directories: by endpoint: the store directories that files have been loaded into.
-        listening: the socket, listening; closed once the server stops.
-        request_log: where it logs.
+        directories: the store directories with the loaded files, by endpoint.
+        listening: the listening socket; closed when the server stops.
+        request_log: the log.
         metrics: an empty directory for the values that the processes share.
     """
 
@@ -222,10 +223,10 @@ class Supervisor:
         """Runs until SIGTERM or SIGINT.
 
         Args:
-            url: what is logged once every process answers.
+            url: the URL to log when every process answers.
 
         Returns:
-            The exit status: 0, or 1 where a process kept failing.
+            The exit status: 0, or 1 if a process failed repeatedly.
         """
         stop = Stop()
         stop.on(signal.SIGTERM, signal.SIGINT)
@@ -246,7 +247,7 @@ class Supervisor:
         return FAILED if gave_up else 0
 
     async def _keep(self, worker: int, url: str) -> None:
-        """Keeps one process running; returns when it gives up."""
+        """Keeps one process running; returns after too many failures."""
         failures, failed_starts = 0, 0
         while failed_starts < _TRIES:
             began = time.monotonic()
@@ -274,7 +275,7 @@ class Supervisor:
             was_ready = True
             self._says_ready(worker, url)
         code = await process.exited()
-        process.kill_and_wait()  # which closes the socket
+        process.kill_and_wait()  # this closes the socket
         self._processes.discard(process)
         mark_process_dead(process.pid, str(self._metrics))  # type: ignore[no-untyped-call] # prometheus_client's
         self._request_log.log("error", "a worker ended", worker=worker, pid=process.pid, code=code)
@@ -291,7 +292,7 @@ class Supervisor:
             environment={DIRECTORY: str(self._metrics)},
         )
         self._processes.add(process)
-        with suppress(IncompleteResult):  # it has ended, which `_live` meets
+        with suppress(IncompleteResult):  # it has ended, and `_live` handles it
             await process.send(job)
         return process
 
@@ -302,7 +303,7 @@ class Supervisor:
             self._request_log.log("info", f"listening on {url}", workers=self._config.workers)
 
     async def _end(self, forced: asyncio.Event) -> None:
-        """Stops the processes: gracefully, at once when `forced` is set, and kills those that hang."""
+        """Stops the processes: gracefully, at once when `forced` is set, and kills processes that hang."""
         self._signal(signal.SIGTERM)
         ended: asyncio.Future[Any] = asyncio.gather(
             *(process.exited() for process in self._processes)

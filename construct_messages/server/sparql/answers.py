@@ -1,8 +1,9 @@
-"""Which answer an operation gets: the source's own, a log, JSON documents by a frame, or server-sent events.
+"""Chooses the answer to an operation: the source's own, a log, framed JSON documents, or server-sent events.
 
-`formats/negotiation.py` chooses the first two. `Accept: text/event-stream` asks for events. JSON documents are asked
-for by a frame (the parameter `frame`, or a `Link` header of the relation that JSON-LD has for frames in its namespace),
-or by `Accept: application/x-ndjson`. No frame is fetched: it is in the request, or in the settings under its IRI.
+`formats/negotiation.py` chooses between the first two. `Accept: text/event-stream` requests events. JSON documents are
+requested by a frame (the parameter `frame`, or a `Link` header of the relation that JSON-LD has for frames in its
+namespace), or by `Accept: application/x-ndjson`. No frame is fetched: it is in the request, or in the settings under
+its IRI.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 FRAME_RELATION: Final = "http://www.w3.org/ns/json-ld#frame"
 _MOST_CHARACTERS: Final = 1 << 16
-"""Of a frame in a request: more than people write, and read in little time."""
+"""The maximal size of a frame in a request: larger than hand-written ones, and still fast to parse."""
 _OFFERED: Final = (NDJSON, JSON)
 _FORMATS: Final = {"ndjson": NDJSON, NDJSON: NDJSON, "json": JSON, JSON: JSON}
 # RFC 8288, section 3
@@ -40,9 +41,9 @@ class MessagesAnswer:
     """An answer of messages.
 
     Args:
-        type: of the log.
+        type: the type of the log.
         content_type: the media type of the answer, or of the data of its events.
-        options: those of the format; None: its own.
+        options: the options of the format; None: the defaults.
         events: whether each message is an event.
     """
 
@@ -53,13 +54,13 @@ class MessagesAnswer:
 
 
 class KnownFrames:
-    """The frames and contexts of an endpoint, by the name or IRI that clients know them by.
+    """The frames and contexts of an endpoint, by their names or IRIs in requests.
 
     Args:
         files: their files.
 
     Raises:
-        UsageError: a file that cannot be read, is not JSON, or is no frame.
+        UsageError: a file cannot be read, is not JSON, or is not a frame.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
@@ -76,17 +77,17 @@ class KnownFrames:
             self._known[name] = read
 
     def options(self, frame: str, *, array: bool) -> JsonOptions:
-        """The options of documents by a frame.
+        """Returns the options of documents with a frame.
 
         Args:
-            frame: JSON, or the name of one that is known; empty: none.
+            frame: JSON, or the name of a frame of the settings; empty: none.
             array: whether the documents are one array.
 
         Raises:
-            UsageError: it is not known, or no frame.
-            LimitExceeded: it is too large.
+            UsageError: an unknown name, or not a frame.
+            LimitExceeded: the frame is too large.
         """
-        # loaded when a client asks for documents
+        # loaded when a client requests documents
         from construct_messages.logs.json.options import JsonOptions
 
         if not frame:
@@ -118,11 +119,12 @@ def choose_answer(
         links: the values of the `Link` headers, which may name a frame.
         accept: the value of `Accept`.
         parameters: `format`, `messages` and `frame`.
-        frames: of the endpoint.
+        frames: the frames of the endpoint.
         construct: whether the query is a CONSTRUCT.
 
     Raises:
-        NotAcceptable, UsageError: see `negotiate`; a frame with another query, or with media types that are no JSON.
+        NotAcceptable, UsageError: see `negotiate`; a frame with another form of query, or with media types other than
+            JSON.
     """
     frame = parameters["frame"] or frame_of(links)
     if construct and not parameters["messages"] and _wants_events(accept):
@@ -153,7 +155,7 @@ def choose_answer(
 
 
 def _wants_events(accept: str | None) -> bool:
-    """Whether a client would rather have events than anything else that it names."""
+    """Returns whether a client prefers events to all other media types in its Accept header."""
     weights = dict(reversed(list(media_ranges(accept or ""))))
     events = weights.pop(EVENT_STREAM, 0)
     named = (weight for range, weight in weights.items() if "*" not in range)
@@ -161,7 +163,9 @@ def _wants_events(accept: str | None) -> bool:
 
 
 def _events(format: str, frame: str | None, frames: KnownFrames) -> MessagesAnswer:
-    """Events whose data are in a format that the URL names: framed documents, or else those of a format of logs."""
+    """Returns the answer of events with data in the format of the URL: framed documents, or documents of a log
+    format.
+    """
     if frame or format.lower() in ("json", JSON):
         _media_type(format, NDJSON)
         assert JSON_DOCUMENTS.own is not None
@@ -185,7 +189,7 @@ def _media_type(format: str, accept: str | None) -> str:
 
 
 def frame_of(links: Sequence[str]) -> str | None:
-    """The frame that `Link` headers name (RFC 8288); None: they name none.
+    """Returns the frame in `Link` headers (RFC 8288); None: they have none.
 
     >>> frame_of(['<https://example.org/f>; rel="http://www.w3.org/ns/json-ld#frame"'])
     'https://example.org/f'
@@ -199,7 +203,7 @@ def frame_of(links: Sequence[str]) -> str | None:
 
 
 def _wants_documents(accept: str | None, parameters: Mapping[str, str | None]) -> bool:
-    """Whether a client would rather have NDJSON than anything else, and names no format in the URL."""
+    """Returns whether a client prefers NDJSON to all other media types, without a format in the URL."""
     if parameters["format"] or parameters["messages"]:
         return False
     weights = dict(reversed(list(media_ranges(accept or ""))))
@@ -221,7 +225,7 @@ def _read(text: str) -> Any:
 
 
 def _check(options: JsonOptions) -> None:
-    """Refuses a frame of a client that takes much time, or PyLD."""
+    """Rejects a client's frame that takes long, or requires PyLD."""
     from construct_messages.logs.json.compiled import is_compiled
     from construct_messages.logs.jsonld.context_weight import Weight
 

@@ -35,7 +35,8 @@ def open_backend(
                     f"{' '.join(settings.source)}: files must be loaded into a store before"
                 )
             directory = Path(settings.source[0])
-        assert settings.evaluator_bytes != "auto"  # `bounded` knows how many share the memory
+        # `bounded` divides the memory by the number of processes
+        assert settings.evaluator_bytes != "auto"
         pool = EvaluatorPool(
             directory,
             size=settings.evaluators,

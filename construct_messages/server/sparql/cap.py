@@ -1,8 +1,8 @@
-"""Notices a CONSTRUCT or DESCRIBE of the source's own that has as many triples as the source sends at most.
+"""Detects answers to CONSTRUCT or DESCRIBE that have the maximal number of triples that the source sends.
 
-Virtuoso cuts such an answer at its `ResultSetMaxRows` plus one, with status 200 and no header. Nothing distinguishes it
-from a result that is as large, so the count is all there is to go by. Bytes pass as they are; what is kept of
-them is bounded.
+Virtuoso truncates such an answer at its `ResultSetMaxRows` plus one, with status 200 and no header. Only the number of
+triples indicates truncation; a complete result of this size looks the same. Bytes pass unchanged, and the copy for
+counting is limited.
 """
 
 from __future__ import annotations
@@ -20,17 +20,20 @@ import pyoxigraph as ox
 from construct_messages.formats.documents import DocumentFormat, find_document_format
 
 COUNTED_BYTES: Final = 8 << 20
-"""How much of an answer is kept to count its triples, where they are not lines; a larger one is not counted."""
+"""The maximal size of an answer that is parsed in order to count its triples; larger ones are not counted. Formats
+of lines are counted by lines.
+"""
 
 CODINGS: Final = ("gzip", "x-gzip", "deflate", "identity")
 """The content codings of answers that are counted."""
 
-_PIECE: Final = 1 << 16  # bytes that are decompressed at once
-_BASE: Final = "http://example.org/"  # which triples relative IRIs make does not matter
+_PIECE: Final = 1 << 16  # bytes that are decompressed together
+# an arbitrary base, because only the number of triples matters
+_BASE: Final = "http://example.org/"
 
 
 def counted_codings(accept_encoding: str) -> str:
-    """Returns those of a header Accept-Encoding (RFC 9110, section 12.5.3) that are counted.
+    """Returns the value of Accept-Encoding (RFC 9110, section 12.5.3) with only the codings that can be counted.
 
     >>> counted_codings("zstd, br;q=0.9, gzip;q=0.8, *;q=0.1"), counted_codings("br")
     ('gzip;q=0.8', 'identity')
@@ -52,16 +55,16 @@ async def watched(
     refuses: bool,
     executor: Executor,
 ) -> AsyncGenerator[bytes]:
-    """Yields the body of an answer, and counts its triples on the way.
+    """Yields the body of an answer, and counts its triples.
 
     Args:
-        chunks: the body, which is closed with this.
-        cap: as many triples, or one more, are as many as the source sends at most.
-        content_type: of the answer; formats other than those of RDF are not counted.
+        chunks: the body; closed at the end.
+        cap: an answer with this number of triples, or one more, may be truncated.
+        content_type: the content type of the answer; only RDF formats are counted.
         coding: its content coding.
-        met: called with the number of triples if they meet the cap; what it raises is raised here.
-        refuses: whether `met` raises. Each piece is then held back until the next one is there, so that no client can
-            take the answer for a whole one.
+        met: called with the number of triples if it reaches the cap; its errors are raised here.
+        refuses: whether `met` raises. Each piece is then held back until the next one arrives, so that no client
+            considers the answer complete.
         executor: threads for parsing.
     """
     format = find_document_format(content_type)
@@ -91,18 +94,18 @@ class _Counter:
         is_packed = (coding or "identity").strip().lower() != "identity"
         self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32) if is_packed else None
         self._kept = bytearray()
-        self._lines = 0  # of those that were not kept
+        self._lines = 0  # lines of pieces that were not kept
         self._is_known = True
 
     def feed(self, data: bytes) -> None:
-        """Takes the next bytes."""
+        """Adds the next bytes."""
         try:
             while data and self._is_known:
                 piece = data if self._inflater is None else self._inflater.decompress(data, _PIECE)
                 data = b"" if self._inflater is None else self._inflater.unconsumed_tail
                 self._add(piece)
                 if self._inflater is not None and self._inflater.unused_data:
-                    self._is_known = False  # something follows, which is the client's to judge
+                    self._is_known = False  # data after the end, which the client must judge
         except zlib.error:
             self._is_known = False
 
@@ -117,7 +120,7 @@ class _Counter:
             self._kept.clear()
 
     def count(self) -> int | None:
-        """Returns the number of triples; None: it is not known, because the document is large or damaged."""
+        """Returns the number of triples; None: it is unknown, because the document is too large or damaged."""
         if not self._is_known:
             return None
         quads = ox.parse(

@@ -36,13 +36,13 @@ _RESULT_FORMAT: Final = ox.NamedNode(_SD + "resultFormat")
 
 _WRITTEN: Final = {format.media_type: format.parsed_as for format in TRIPLES}
 MEDIA_TYPES: Final = tuple(_WRITTEN)
-"""What a description can be written in, best first."""
+"""The formats of a description, best first."""
 
 _SPECIFICATIONS: Final = {
     True: "https://www.pieter.pm/rdf-messages",
     False: "https://w3c-cg.github.io/rsp/messages/",
 }
-"""Of a syntax, by whether its delimiters are comments."""
+"""The IRIs of a syntax, by whether its delimiters are comments."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class ServiceDescription:
     Args:
         content_type: its media type.
         body: its bytes.
-        left_out: the reason why the description of the source endpoint was not merged; None: it was, or there is none.
+        left_out: the reason why the description of the source endpoint was not merged; None: it was merged, or does not
+            exist.
     """
 
     content_type: str
@@ -72,16 +73,16 @@ def describe(
     """Returns the description of an endpoint.
 
     Args:
-        url: the URL of the endpoint, as clients reach it.
+        url: the public URL of the endpoint.
         accept: the Accept header of the request.
         languages: names of `sd:Language` in the vocabulary, such as `SPARQL11Query`, `SPARQL11Update`.
         results: media types of answers other than logs.
-        refused: names of languages and features that this server refuses, even if the source endpoint supports them,
+        refused: names of languages and features that this server rejects, even if the source endpoint supports them,
             such as `SPARQL11Update`, `BasicFederatedQuery`.
-        extended: the Content-Type and the body of that endpoint's own description.
+        extended: the Content-Type and the body of the source endpoint's own description.
 
     Raises:
-        NotAcceptable: the client accepts no RDF format that can be written.
+        NotAcceptable: the client accepts none of the available RDF formats.
         TermError: `url` is not an absolute IRI.
 
     >>> print(describe("http://example.org/sparql", "application/n-triples").body.decode().splitlines()[0])
@@ -92,7 +93,7 @@ def describe(
     service = ox.NamedNode(iri(url)[1:-1])
     taken, left_out = _taken_over(*extended, service, refused) if extended else ([], None)
     triples = dict.fromkeys((*_own(service, languages, results), *taken))
-    # N-Quads and TriG take triples, too: those of the default graph
+    # N-Quads and TriG also carry triples, in the default graph
     body = ox.serialize(triples, format=_WRITTEN[media_type], prefixes=_PREFIXES)
     return ServiceDescription(media_type, body or b"", left_out)
 
@@ -152,7 +153,7 @@ def _taken_over(
         if format == ox.RdfFormat.RDF_XML:
             document = NTriplesFile(io.BytesIO(body), service.value, DocumentLimits(doctype=False))
             format = ox.RdfFormat.N_TRIPLES
-        # what is relative there is ours here; blank nodes are renamed, to stay apart from ours
+        # relative IRIs refer to this service; blank nodes are renamed, to be distinct from those of this description
         quads = list(
             ox.parse(document, format=format, base_iri=service.value, rename_blank_nodes=True)
         )

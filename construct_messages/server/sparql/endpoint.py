@@ -1,8 +1,8 @@
 """A SPARQL endpoint: answers operations of the SPARQL Protocol with a message log or with the source's own answer.
 
-SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and which of the two answers it gets.
-`protocol.py` reads requests, `formats/negotiation.py` chooses the format, `http/sending.py` sends bytes,
-`self_description.py` asks a source about itself.
+SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and chooses between the two answers. `protocol.py`
+reads requests, `formats/negotiation.py` chooses the format, `http/sending.py` sends bytes, `self_description.py`
+fetches a source's own description.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ class SparqlEndpoint:
     Args:
         path: the path that it is served at.
         settings: its settings.
-        backend: what answers operations; closed with the endpoint.
+        backend: answers operations; closed with the endpoint.
         request_log: the log for details that clients do not see.
         executor: threads for parsing long texts, which would block the event loop.
         public_url: the URL by which clients reach it; None: that of the request.
-        page: whether browsers get this server's own page; else the source's, if there is one.
-        cors: other origins whose pages may send updates; `*` for all.
+        page: whether browsers get this server's page; otherwise the source's, if it has one.
+        cors: additional origins whose pages may send updates; `*` for all.
     """
 
     record = SparqlRecord
@@ -127,22 +127,22 @@ class SparqlEndpoint:
         self._self_description = SelfDescription(settings, backend, request_log)
 
     def routes(self) -> Iterable[Route]:
-        """See `Endpoint.routes`."""
+        """Returns the routes; see `Endpoint.routes`."""
         return (Route(self.path, ("GET", "HEAD", "POST"), self.handle),)
 
     async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's
-        """See `Endpoint.start`."""
+        """Starts the backend; see `Endpoint.start`."""
         await self._backend.start()
 
     async def check(self) -> None:
-        """See `Endpoint.check`."""
+        """Checks the backend; see `Endpoint.check`."""
         await self._backend.check()
 
     async def stop(self) -> None:
-        """See `Endpoint.stop`; answers end by themselves."""
+        """Does nothing, because answers end by themselves; see `Endpoint.stop`."""
 
     async def aclose(self) -> None:
-        """See `Endpoint.aclose`."""
+        """Closes the backend; see `Endpoint.aclose`."""
         await self._backend.aclose()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -176,7 +176,7 @@ class SparqlEndpoint:
                     f"pages of {origin} may not send updates", hint="allow their origin: cors"
                 )
             record.query = asked.text
-            # the page asks for the answer itself
+            # the page itself requests the answer
             if self._has_page and asked.kind == "query" and wants_html(request):
                 return send_page(request, self.path)
             links = request.headers.getall("Link", ())
@@ -203,7 +203,7 @@ class SparqlEndpoint:
     def _decide(
         self, asked: ProtocolRequest, accept: str | None, links: Sequence[str], record: SparqlRecord
     ) -> Plain | tuple[MessagesAnswer, ConstructQuery, MessageOptions]:
-        """Parses the text of an operation, checks that it may run, and chooses between the two kinds of answer."""
+        """Parses the text of an operation, checks that it may run, and chooses the kind of answer."""
         assert asked.text is not None
         text = QueryText(asked.text)
         record.form = form = "UPDATE" if asked.kind == "update" else query_form(text)
@@ -222,7 +222,7 @@ class SparqlEndpoint:
         return choice, query, options
 
     def _check(self, kind: str, form: str, text: QueryText) -> None:
-        """Checks that an operation may run, and which requests it makes the source send.
+        """Checks that an operation, and the requests that it causes the source to send, are allowed.
 
         Raises:
             Forbidden: the settings do not allow it.
@@ -333,7 +333,7 @@ class SparqlEndpoint:
         )
 
     def _counts(self, record: SparqlRecord) -> bool:
-        """Whether the triples of an answer are counted; SELECTs have a header with the cap."""
+        """Returns whether the triples of an answer are counted; SELECT answers have a header with the cap."""
         settings = self._settings
         return (
             settings.is_remote
@@ -342,16 +342,16 @@ class SparqlEndpoint:
         )
 
     async def _is_part(self, answer: Answer, record: SparqlRecord, reason: str) -> None:
-        """Logs or refuses an answer that the source declares to be a part.
+        """Logs or rejects an answer that the source declares truncated.
 
         Raises:
             IncompleteResult: the settings make this an error.
         """
         if self._settings.refuse_capped:
             await answer.body.aclose()
-            said = f": {shown(reason)}" if reason else ""
+            detail = f": {shown(reason)}" if reason else ""
             raise IncompleteResult(
-                f"the source sent a part of the answer only{said}",
+                f"the source sent a part of the answer only{detail}",
                 hint="ask for less, or give the source more time",
             )
         self._request_log.log(
@@ -359,7 +359,7 @@ class SparqlEndpoint:
         )
 
     def _meets_cap(self, record: SparqlRecord, count: int) -> None:
-        """Logs or refuses an answer with as many triples as the source sends at most.
+        """Logs or rejects an answer with the maximal number of triples that the source sends.
 
         Raises:
             IncompleteResult: the settings make this an error.

@@ -1,8 +1,8 @@
 """The answer to a query as server-sent events: one for each message, then one for its end or its failure.
 
-WHATWG HTML, section 9.2; w3c/sparql-query issue 323. A client of events connects again when the connection ends, with
-the id of the last event. So each id is a position in the result, which the answer to the next request begins after, and
-a client that asks again with the id of the last event gets 204: there is no more.
+WHATWG HTML, section 9.2; w3c/sparql-query issue 323. A client reconnects when the connection ends, with the id of its
+last event. Each id is therefore a position in the result, after which the next answer begins. A client that sends the
+id of the final event gets 204, because the result has ended.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from construct_messages.server.http.event_stream import STILL_HERE, error_event,
 _END: Final = "end"
 _FAILED: Final = "failed"
 OVER: Final = (_END, _FAILED)
-"""The ids of last events: a client that sends one of them gets no further event."""
+"""The ids of final events: a client that sends one of them gets no further event."""
 
 _AT_ONCE: Final = 128
-"""How many events are made before they are sent, and before others of the event loop have their turn."""
+"""The number of events that are created before they are sent and other tasks run."""
 _DIGEST_BYTES: Final = 8
 _ID: Final = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{16})")
 
@@ -42,8 +42,8 @@ class ResultPosition:
     """A position in a result: after its first messages.
 
     Args:
-        number: of messages.
-        digest: of their documents, so that another result is noticed.
+        number: the number of messages.
+        digest: the digest of their documents, so that a different result is detected.
     """
 
     number: int
@@ -54,7 +54,7 @@ class ResultPosition:
         """Reads the id of an event.
 
         Raises:
-            ProtocolError: it is no id of an event of this server.
+            ProtocolError: it is not the id of an event of this server.
 
         >>> ResultPosition.of("3-00112233aabbccdd").number
         3
@@ -75,9 +75,9 @@ class _Written:
     """The messages of a result as events.
 
     Args:
-        encode: makes the document of a message.
+        encode: returns the document of a message.
         after: the position to begin after; None: the beginning.
-        message_bytes: how large a document may be.
+        message_bytes: the maximal size of a document.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class _Written:
         self._number = 0
 
     def event(self, message: Message) -> bytes | None:
-        """The event of the next message; None: the client has got it.
+        """Returns the event of the next message; None: the client already has it.
 
         Raises:
-            Conflict: the result up to here is another one than the client has got.
+            Conflict: the result up to here differs from that of the client.
             LimitExceeded: the message is too large.
         """
         document = self._encode(message)
@@ -114,10 +114,10 @@ class _Written:
         return None
 
     def end(self) -> bytes:
-        """The event after the last message.
+        """Returns the event after the last message.
 
         Raises:
-            Conflict: the client has got more messages than there are.
+            Conflict: the client has more messages than the result.
         """
         if self._after is not None and self._number < self._after.number:
             raise _changed()
@@ -132,7 +132,7 @@ def _changed() -> Conflict:
 
 
 def failure(error: ConstructMessagesError) -> bytes:
-    """The last event of an answer that failed."""
+    """Returns the last event of a failed answer."""
     return error_event(error, _FAILED)
 
 
@@ -144,17 +144,17 @@ async def answer_events(
     message_bytes: int | None,
     silent_seconds: float,
 ) -> AsyncGenerator[bytes]:
-    """The events of a result, with a comment wherever there is none for a while.
+    """Yields the events of a result, with a comment in each pause.
 
     Args:
-        messages: closed at the end.
-        encode: makes the document of a message.
+        messages: the messages; closed at the end.
+        encode: returns the document of a message.
         after: the position to begin after; None: the beginning.
-        message_bytes: how large a document may be.
-        silent_seconds: how long nothing may be sent.
+        message_bytes: the maximal size of a document.
+        silent_seconds: the length of a pause.
 
     Raises:
-        ConstructMessagesError: the result is incomplete; the events before were yielded.
+        ConstructMessagesError: the result is incomplete; earlier events were yielded.
     """
     made: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(_AT_ONCE)
     written = _Written(encode, after, message_bytes)
@@ -176,7 +176,7 @@ async def answer_events(
                 if made.empty():
                     break
                 item = made.get_nowait()
-            if ready:  # an error before the first one is a status
+            if ready:  # an error before the first event sets the status
                 yield b"".join((start, *ready))
                 start = b""
             if isinstance(item, Exception):
@@ -197,7 +197,7 @@ async def _make(
             async for message in messages:
                 if (next_event := written.event(message)) is not None:
                     await made.put(next_event)
-                if number % _AT_ONCE == 0:  # the first event is sent before others are made
+                if number % _AT_ONCE == 0:  # the first event is sent before others are created
                     await asyncio.sleep(0)
                 number += 1
         await made.put(written.end())

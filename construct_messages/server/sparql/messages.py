@@ -1,6 +1,6 @@
 """Answers CONSTRUCT queries with the messages of their results: as a log, or as server-sent events.
 
-Which of them, and in which format, is decided in `answers.py`.
+`answers.py` chooses between them, and the format.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.sources import Request
 from construct_messages.sources.operations import Backend
 
-# nginx would hold back what is streamed
+# without it, nginx would buffer streamed answers
 _STREAMED: Final = {"X-Accel-Buffering": "no"}
-# of the blank nodes of an event: they mean nothing outside of it, and another answer has the same ones
+# the labels of an event's blank nodes: they have no meaning outside of it, and are the same in each answer
 _LABEL_PREFIX: Final = "e"
-_DISTINCT_LIMIT: Final = GROUP_LIMIT  # messages that are compared; each takes about 100 bytes
+# the maximal number of messages to compare; each takes about 100 bytes
+_DISTINCT_LIMIT: Final = GROUP_LIMIT
 
 
 class MessagesSender:
     """Sends the messages of a result to a client.
 
     Args:
-        settings: of the endpoint.
-        backend: what answers the SELECT.
-        record: of the request.
+        settings: the settings of the endpoint.
+        backend: answers the SELECT.
+        record: the record of the request.
     """
 
     def __init__(self, settings: EndpointSettings, backend: Backend, record: SparqlRecord) -> None:
@@ -78,17 +79,17 @@ class MessagesSender:
         select: Request,
         asked: MessageOptions,
     ) -> web.StreamResponse:
-        """Sends server-sent events, from the beginning or from where the client has got to.
+        """Sends server-sent events, from the beginning or after the client's last event.
 
         Raises:
-            ProtocolError: the id of the last event is none of this server's.
+            ProtocolError: the id of the last event is not one of this server.
             NotAcceptable: events cannot carry the format.
         """
         format, syntax = answer.type
         check_text(format)
         last = request.headers.get(Header.LAST_EVENT_ID, "")
         if last in OVER:
-            return web.Response(status=204)  # no client connects again after it
+            return web.Response(status=204)  # clients do not reconnect after this event
         after = ResultPosition.of(last) if last else None
         headers = {
             "Content-Type": EVENT_STREAM,

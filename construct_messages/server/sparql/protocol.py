@@ -1,7 +1,7 @@
 """Parses HTTP requests into operations of the SPARQL Protocol, and selects the parameters to forward to the source.
 
-SPARQL 1.1 Protocol, section 2. Works on the parts of a request: knows no web framework, and parses no query. `forms.py`
-decodes the parameters.
+SPARQL 1.1 Protocol, section 2. Works on the parts of a request, without a web framework, and does not parse queries.
+`forms.py` decodes the parameters.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ NOT_WITH_A_REWRITTEN_QUERY: Final[Mapping[str, str]] = {
         "asks for something else than solutions",
     ),
 }
-"""Parameters that a rewritten query is sent without, in lower case, with the reason."""
+"""Parameters that are not sent with a rewritten query, in lower case, with the reason."""
 
 FETCHING: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -72,7 +72,7 @@ FETCHING: Final[Mapping[str, str]] = {
     ),
     "define": "is a pragma",
 }
-"""Parameters that are sent on only where fetching from the web is allowed, in lower case, with the reason."""
+"""Parameters that are forwarded only if fetching from the web is allowed, in lower case, with the reason."""
 
 WRITING: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -84,7 +84,7 @@ WRITING: Final[Mapping[str, str]] = {
         "in another case is nothing here, and may be an operation to the source",
     ),
 }
-"""Parameters that are never sent on, in lower case, with the reason."""
+"""Parameters that are never forwarded, in lower case, with the reason."""
 
 _PRAGMAS: Final = ("get:", "input:", "define ")
 
@@ -155,7 +155,7 @@ class ProtocolRequest:
         return tuple(value for known, value in self.parameters if known == name)
 
     def _switch(self, name: str) -> bool | None:
-        """The value of a parameter that is true or false; None: it is absent."""
+        """Returns the value of a parameter that is true or false; None: it is absent."""
         value = self._one(name)
         if value not in (None, "true", "false"):
             raise ProtocolError(
@@ -164,7 +164,7 @@ class ProtocolRequest:
         return None if value is None else value == "true"
 
     def _number(self, name: str, least: int) -> int | None:
-        """The value of a parameter that is a whole number; None: it is absent."""
+        """Returns the value of a parameter that is a whole number; None: it is absent."""
         value = self._one(name)
         if value is None:
             return None
@@ -194,8 +194,7 @@ def read_request(
 
     Args:
         method: the HTTP method.
-        query_string: the query of the URL as it was sent, percent-encoded; bytes that are not UTF-8 as surrogates (PEP
-            383).
+        query_string: the percent-encoded query of the URL; bytes that are not UTF-8 as surrogates (PEP 383).
         content_type: the Content-Type header.
         body: the body of the request.
         limits: only `query_characters` is used.
@@ -226,7 +225,7 @@ def read_request(
         )
     kind: Literal["query", "update"] = "update" if name == "update" else "query"
     for graph_name, value in parameters:
-        # of the other kind of operation, too: sources write them into the text
+        # also those of the other kind of operation: sources write them into the text
         if graph_name in _GRAPHS and value:
             _check_graph(graph_name, value)
     default, named = _DATASET[kind]
@@ -252,7 +251,7 @@ def forwarded(
     Args:
         parameters: the parameters of a `ProtocolRequest`.
         rewritten: whether a SELECT is sent instead of the CONSTRUCT of the client.
-        sponge: whether the source may be made to fetch from the web.
+        sponge: whether requests may cause the source to fetch from the web.
 
     >>> forwarded([("infer", "true"), ("Format", "json"), ("should-sponge", "soft")], rewritten=True, sponge=False)
     (('infer', 'true'),)
@@ -279,7 +278,7 @@ def _may_fetch(name: str, value: str) -> bool:
 
 
 def _read_body(content_type: str | None, body: bytes) -> Iterable[tuple[str, str]]:
-    """The parameters in a body."""
+    """Returns the parameters in a body."""
     media_type, parameters = read_media_type(content_type or "") or ("", {})
     if media_type not in (FORM, MULTIPART_FORM, *_DIRECT):
         if not body:  # clients send an empty body with any type, or none

@@ -23,7 +23,7 @@ class SparqlRecord(RequestRecord):
     """The record of a request to a SPARQL endpoint.
 
     Args:
-        form: the form of the operation, of `FORMS`; None: unknown.
+        form: the form of the operation, one of `FORMS`; None: unknown.
         query: the text, which is only logged if the settings allow it.
         messages: the log, if the answer is a log.
         source_seconds: the time from the request to the source to its first bytes.
@@ -46,17 +46,17 @@ class SparqlRecord(RequestRecord):
     _source_asked: float | None = None
 
     def source_asked(self) -> None:
-        """The source is asked now."""
+        """Records that the request to the source begins now."""
         self._source_asked = self.seconds
 
     def sent(self, size: int) -> None:
-        """See `RequestRecord.sent`."""
+        """Counts bytes of the body; see `RequestRecord.sent`."""
         if self._source_asked is not None and self.source_seconds is None:
             self.source_seconds = self.seconds - self._source_asked
         super().sent(size)
 
     def fields(self) -> dict[str, object]:
-        """See `RequestRecord.fields`."""
+        """Returns the fields of the log line; see `RequestRecord.fields`."""
         return super().fields() | {
             "form": self.form,
             "source_seconds": self.source_seconds,
@@ -64,17 +64,17 @@ class SparqlRecord(RequestRecord):
         }
 
     def texts(self) -> dict[str, object]:
-        """See `RequestRecord.texts`."""
+        """Returns fields with text from the client; see `RequestRecord.texts`."""
         return {"query": self.query}
 
     def labels(self) -> Mapping[str, str]:
-        """See `RequestRecord.labels`."""
+        """Returns values of labels; see `RequestRecord.labels`."""
         return {"form": self.form or ""}
 
     def counts(self) -> Mapping[str, int]:
-        """See `RequestRecord.counts`."""
+        """Returns the counts; see `RequestRecord.counts`."""
         return {**super().counts(), "solutions": self.messages.solutions if self.messages else 0}
 
     def durations(self) -> Mapping[str, float | None]:
-        """See `RequestRecord.durations`."""
+        """Returns the durations; see `RequestRecord.durations`."""
         return {**super().durations(), "source": self.source_seconds}

@@ -1,4 +1,4 @@
-"""What a remote source has about itself: its page for people, and its RDF description.
+"""Fetches a remote source's documents about itself: its page for browsers, and its RDF description.
 
 SPARQL 1.1 Service Description, section 2: a GET without a query. `description.py` writes the description of this
 server, which repeats that of the source.
@@ -34,7 +34,7 @@ _RDF: Final = (
     f"{TURTLE.media_type}, {RDF_XML.media_type};q=0.9, "
     f"{N_TRIPLES.media_type};q=0.9, {JSON_LD.media_type};q=0.5"
 )
-# a form may be sent to this server, and nothing be run or loaded
+# forms may be submitted to this server; scripts and other resources are blocked
 _FORM_POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
     "frame-ancestors 'none'; sandbox allow-forms"
@@ -45,7 +45,7 @@ _KNOWN_SECONDS: Final = 3600.0
 
 
 def forwarded_headers(request: web.Request, settings: EndpointSettings) -> dict[str, str]:
-    """Returns the headers of a request that its endpoint sends on to the source."""
+    """Returns the headers of a request that the endpoint forwards to the source."""
     names = (*_SENT_ON, *settings.forward_headers)
     return {name: request.headers[name] for name in names if name in request.headers}
 
@@ -54,7 +54,7 @@ class SelfDescription:
     """The page and the description of a remote source.
 
     Args:
-        settings: those of the endpoint.
+        settings: the settings of the endpoint.
         backend: the source.
         request_log: the log for details that clients do not see.
     """
@@ -66,7 +66,7 @@ class SelfDescription:
         self._known: tuple[float, tuple[str, bytes] | None] | None = None
 
     async def page(self, request: web.Request, record: SparqlRecord) -> web.StreamResponse | None:
-        """Sends the source's own page with a form for queries; None: there is none."""
+        """Sends the source's own page with a form for queries; None: it has none."""
         accept = accept_header(request) or ""
         headers = forwarded_headers(request, self._settings) | {"Accept": accept}
         operation = Operation(None, headers=headers, timeout=_DESCRIPTION_SECONDS)
@@ -89,7 +89,7 @@ class SelfDescription:
             )
 
     async def description(self) -> tuple[str, bytes] | None:
-        """Returns the media type and bytes of its RDF description; None: there is none. Fetched once an hour."""
+        """Returns the media type and bytes of its RDF description; None: it has none. Fetched once an hour."""
         if self._known is None or time.monotonic() - self._known[0] > _KNOWN_SECONDS:
             self._known = time.monotonic(), await self._fetch_description()
         return self._known[1]

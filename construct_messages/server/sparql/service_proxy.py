@@ -1,9 +1,9 @@
-"""A proxy for the SERVICE clauses of the embedded engine, with the checks that every other endpoint gets.
+"""A proxy for the SERVICE clauses of the embedded engine, with the same checks as for other endpoints.
 
-The engine's own HTTP client follows any redirect and connects to any address. So the IRIs of SERVICE clauses are
-replaced by URLs of a listener on loopback, under a path that cannot be guessed, which relays the sub-query by
-`Upstream` (SPARQL 1.1 Federated Query): addresses are checked, redirects to other origins refused, time and size
-limited. `query/service.py` finds the clauses. Evaluates nothing.
+The engine's own HTTP client follows any redirect and connects to any address. The IRIs of SERVICE clauses are therefore
+replaced by URLs of a listener on loopback, with an unpredictable path. The listener relays the sub-query through
+`Upstream` (SPARQL 1.1 Federated Query), which checks addresses, rejects redirects to other origins, and limits time and
+size. `query/service.py` finds the clauses. No evaluation here.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.operations import Answer, Backend, Operation
 
 Policy: TypeAlias = Literal["allow"] | Collection[str]
-"""What SERVICE may reach: everything that is public, or these IRIs."""
+"""The endpoints that SERVICE may reach: all public ones, or these IRIs."""
 
 _REQUEST_BYTES: Final = 16 << 20
-_IDLE_SECONDS: Final = math.inf  # the engine reads when it joins; its own time limit ends it
+_IDLE_SECONDS: Final = math.inf  # the engine reads while it joins; its own time limit applies
 
 
 class ServiceProxy:
@@ -50,8 +50,8 @@ class ServiceProxy:
 
     Args:
         backend: the backend that evaluates, in this process's network.
-        policy: what SERVICE may reach. IRIs of the operator may have private addresses; with `"allow"`, where clients
-            choose, private addresses are refused.
+        policy: the endpoints that SERVICE may reach. IRIs of the operator may have private addresses. With `"allow"`,
+            clients choose the IRIs, and private addresses are rejected.
         response_bytes: the maximal size of a SERVICE's answer.
         seconds: the maximal time of a SERVICE request.
         contact: see `Upstream`.
@@ -83,7 +83,7 @@ class ServiceProxy:
         return self._backend.stable_blank_nodes
 
     async def start(self) -> None:
-        """See `Backend.start`; must come before the first query."""
+        """Starts the proxy and the backend; must be called before the first query. See `Backend.start`."""
         app = web.Application(client_max_size=_REQUEST_BYTES)
         app.router.add_post(f"/{self._secret}/{{target}}", self._relay)
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None)
@@ -93,12 +93,12 @@ class ServiceProxy:
         await self._backend.start()
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """See `Source.asolutions`.
+        """Yields the solutions; see `Source.asolutions`.
 
         Raises:
-            Forbidden: the query reaches what it may not.
+            Forbidden: SERVICE may not reach an endpoint of the query.
         """
-        # the engine takes the text as a whole
+        # the engine requires the complete text
         text, written = self._redirected(str(request.select)), request.select.written
         select = Select("", "", request.select.variables, "", text, written=written)
         async with aclosing(self._backend.asolutions(request.replace(select=select))) as batches:
@@ -107,33 +107,33 @@ class ServiceProxy:
                     yield batch
 
     def solutions(self, request: Request) -> Generator[Solutions]:
-        """See the backend's: the proxy serves asyncio."""
+        """Yields the solutions of the backend, without the proxy, which needs asyncio."""
         return self._backend.solutions(request)
 
     async def answer(self, operation: Operation) -> Answer:
-        """See `Backend.answer`.
+        """Answers a query; see `Backend.answer`.
 
         Raises:
-            Forbidden: the query reaches what it may not.
+            Forbidden: SERVICE may not reach an endpoint of the query.
         """
         if operation.text is not None:
             operation = replace(operation, text=self._redirected(operation.text))
         with self._restoring():
             answer = await self._backend.answer(operation)
         body = self._body(answer)
-        await anext(body)  # begun, so that closing it closes what it reads
+        await anext(body)  # started, so that closing it also closes its source
         return replace(answer, body=body)
 
     async def check(self) -> None:
-        """See `Backend.check`."""
+        """Checks the backend; see `Backend.check`."""
         await self._backend.check()
 
     def close(self) -> None:
-        """See `Source.close`."""
+        """Closes the backend; see `Source.close`."""
         self._backend.close()
 
     async def aclose(self) -> None:
-        """See `Backend.aclose`."""
+        """Closes the proxy and the backend; see `Backend.aclose`."""
         await self._backend.aclose()
         if self._runner is not None:
             await self._runner.cleanup()
@@ -158,7 +158,7 @@ class ServiceProxy:
         return redirect_services(query, targets) if targets else text
 
     def _named(self, text: str) -> str:
-        """Replaces URLs of the proxy by the IRIs that they represent."""
+        """Replaces URLs of the proxy by the original IRIs."""
         return re.sub(
             re.escape(self._prefix) + r"([A-Za-z0-9_=-]+)", lambda url: _decoded(url[1]), text
         )
@@ -179,12 +179,12 @@ class ServiceProxy:
                 async for chunk in chunks:
                     yield chunk
 
-    # --- what the engine asks ---
+    # --- requests of the engine ---
 
     async def _relay(self, request: web.Request) -> web.StreamResponse:
         try:
             iri = self._target(request.match_info["target"])
-            # a SERVICE within this one is the other endpoint's to reach, by its name
+            # the other endpoint evaluates a nested SERVICE, so it gets the original IRI
             text = self._named((await request.read()).decode())
             upstream = Upstream(iri, contact=self._contact)
             try:
@@ -241,9 +241,9 @@ def _decoded(name: str) -> str:
 
 
 def _may_be_public(iri: str) -> bool:
-    """Whether `Upstream` would look at the address that a name leads to, or the address that is named is public."""
+    """Returns whether `Upstream` will check the resolved address of a host name, or the literal address is public."""
     host = (urlsplit(iri).hostname or "").lower()
     try:
         return is_public(ipaddress.ip_address(host))
-    except ValueError:  # a name
+    except ValueError:  # a host name
         return host != "localhost"

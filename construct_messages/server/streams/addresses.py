@@ -1,4 +1,4 @@
-"""The IRIs of streams: one path for each thing that a stream offers, below the IRI of the stream itself."""
+"""The IRIs of streams and of their resources, whose paths are below that of the stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from construct_messages.net.wire import Parameter, Property
 
 ROOT = "/streams"
-"""The path of the list of streams."""
+"""The path of the stream list."""
 
 
 class StreamIris(NamedTuple):
@@ -17,7 +17,7 @@ class StreamIris(NamedTuple):
 
     Args:
         stream: the IRI of the stream.
-        service: the URL of the gRPC service; None: there is none, or its URL is not known.
+        service: the URL of the gRPC service; None: it is not started, or its URL is unknown.
 
     >>> StreamIris("https://example.org/streams/a").element(7)
     'https://example.org/streams/a/output/7'
@@ -32,17 +32,17 @@ class StreamIris(NamedTuple):
 
     @property
     def input(self) -> str:
-        """The IRI to send elements to."""
+        """The IRI of the inbox, which accepts elements."""
         return f"{self.stream}/input"
 
     @property
     def output(self) -> str:
-        """The IRI of the list of elements, which can be pulled."""
+        """The IRI of the output, the list of elements."""
         return f"{self.stream}/output"
 
     @property
     def inbox(self) -> str:
-        """Both at once, as Linked Data Notifications have it."""
+        """The IRI of the inbox of Linked Data Notifications, which accepts and lists elements."""
         return f"{self.stream}/inbox"
 
     @property
@@ -57,7 +57,7 @@ class StreamIris(NamedTuple):
 
     @property
     def grpc(self) -> str | None:
-        """The URL of the stream as a topic of the gRPC service, as clients of this package take it."""
+        """The URL of the stream as a topic of the gRPC service, in the form that clients of this package use."""
         return None if self.service is None else f"{self.service}/{self.stream.rpartition('/')[2]}"
 
     @property
@@ -67,12 +67,12 @@ class StreamIris(NamedTuple):
 
     @property
     def query(self) -> str:
-        """The IRI to register queries over the stream at."""
+        """The IRI at which queries over the stream are registered."""
         return f"{self.stream}/query"
 
     @property
     def endpoints(self) -> Mapping[str, str]:
-        """The IRIs of the endpoints, by the properties that name them."""
+        """The IRIs of the endpoints, by their properties in descriptions."""
         named: dict[str, str] = {
             Property.INBOX: self.inbox,
             Property.INPUT: self.input,
@@ -91,15 +91,15 @@ class StreamIris(NamedTuple):
         return f"{self.ldes}#stream"
 
     def ldes_page(self, name: str) -> str:
-        """A page of the Linked Data Event Stream."""
+        """Returns the IRI of a page of the Linked Data Event Stream."""
         return f"{self.ldes}/{name}"
 
     def element(self, sequence: int | str) -> str:
-        """One element."""
+        """Returns the IRI of one element."""
         return f"{self.output}/{sequence}"
 
     def elements(self, sequences: Sequence[int]) -> str:
-        """Some elements that follow each other, as a log; which ones they are never changes.
+        """Returns the IRI of a log of consecutive elements, which never change.
 
         >>> StreamIris("https://example.org/streams/a").elements(range(12, 14))
         'https://example.org/streams/a/output?after=11&before=14'

@@ -1,6 +1,6 @@
 """Limits of a server of streams: concurrent answers, publications, bytes of their bodies, followers.
 
-Past a bound a request waits for its turn, or is refused with 503 and Retry-After. Knows no stream and no store.
+Beyond a limit, a request waits for its turn, or is rejected with 503 and Retry-After. No streams and no store here.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from construct_messages.server.http.endpoint import Handler
 _RETRY_SECONDS: Final = 5.0
 
 CLOSE_SECONDS: Final = 0.5
-"""How long a client may take for the end of a socket, and a follower for its end when the server stops."""
+"""The maximal time for closing a WebSocket, and for a follower to end when the server stops."""
 
 
 class StreamLimits:
-    """The bounds of one endpoint.
+    """The limits of one endpoint.
 
     Readers and publishers have separate places, so slow readers do not block publishers.
 
     Args:
-        settings: how much of each there may be.
+        settings: the limits.
 
     Attributes:
-        body_bytes: how many bytes the bodies have together that are held now.
+        body_bytes: the current size of all request bodies in memory.
     """
 
     def __init__(self, settings: StreamsSettings) -> None:
@@ -46,20 +46,21 @@ class StreamLimits:
             )
             for _ in range(2)
         )
-        self._following: dict[asyncio.Task[Any], str | None] = {}  # the stream, of who resumes
+        # the stream of resumable followers
+        self._following: dict[asyncio.Task[Any], str | None] = {}
         self.body_bytes = 0
 
     @property
     def followers(self) -> int:
-        """How many get elements pushed, or publish over a WebSocket, now."""
+        """The current number of followers and of publishers over WebSockets."""
         return len(self._following)
 
     def followers_of(self, stream: str) -> int:
-        """Returns how many get the elements of a stream pushed now."""
+        """Returns the current number of followers of a stream."""
         return list(self._following.values()).count(stream)
 
     def answering(self, handler: Handler) -> Handler:
-        """The handler, which reads (GET and HEAD) when it is its turn."""
+        """Returns a handler whose reading requests (GET and HEAD) wait for their turn."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
             if request.method not in ("GET", "HEAD"):
@@ -70,21 +71,21 @@ class StreamLimits:
         return handle
 
     def publishing(self, request: web.Request) -> AbstractAsyncContextManager[bytes]:
-        """The body of a request that changes something, until the block ends.
+        """Reads the body of an unsafe request, which counts until the block ends.
 
-        A request takes a place when its body has arrived, so a slow body blocks no others.
+        A request takes a slot when its body has arrived, so a slow body does not block others.
 
         Raises:
-            SourceError: there is no place, or the bodies of all requests together are too large (503).
+            SourceError: no slot is free, or the bodies of all requests together are too large (503).
             ConstructMessagesError: see `read_body`.
         """
         return _PublishingPlace(request, self._settings, self.holding(), self._publishing)
 
     def holding(self) -> Holding:
-        """Counts bytes that are held, until the block ends; call it with the size of each piece.
+        """Counts bytes in memory until the block ends; call the result with the size of each piece.
 
         Raises:
-            SourceError: together with those of all others they are too many (503).
+            SourceError: all bodies together are too large (503).
         """
         return Holding(self, self._settings.bodies_bytes)
 
@@ -93,16 +94,16 @@ class StreamLimits:
         """Counts the running task as a follower.
 
         Args:
-            stream: whose elements the client gets; it misses nothing when it is cut off, as it resumes after what it
-                got. None: the client publishes.
+            stream: the followed stream. Such a client may be disconnected, as it resumes after its last element. None:
+                the client publishes.
 
         Raises:
-            SourceError: it is one too many (503).
+            SourceError: there are too many (503).
         """
         if self.followers >= self._settings.followers:
             raise _busy(f"{self.followers} follow already")
         task = asyncio.current_task()
-        assert task is not None  # a handler runs in one
+        assert task is not None  # a handler runs in a task
         self._following[task] = stream
         try:
             yield
@@ -110,7 +111,7 @@ class StreamLimits:
             del self._following[task]
 
     async def end_followers(self) -> None:
-        """Waits until all that are resumable have ended, and cancels those that take long: clients that do not read."""
+        """Waits until all resumable followers have ended, and cancels slow ones, whose clients do not read."""
         ending = [task for task, stream in self._following.items() if stream is not None]
         if ending:
             _, late = await asyncio.wait(ending, timeout=CLOSE_SECONDS)
@@ -137,7 +138,7 @@ class Holding:
         self._held += size
 
     def release(self, size: int | None = None) -> None:
-        """Counts so many of them no longer; None: all."""
+        """Subtracts a number of bytes; None: all."""
         size = self._held if size is None else size
         self._bounds.body_bytes -= size
         self._held -= size

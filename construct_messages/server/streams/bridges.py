@@ -1,4 +1,4 @@
-"""The bridges of a server's streams: they have no routes, but figures in the report of health and in the metrics.
+"""The bridges of a server's streams. They have no routes, but appear in the health report and the metrics.
 
 `feeds/bridging.py` moves the elements. The settings of a bridge are `BridgeSettings`.
 """
@@ -42,9 +42,9 @@ class _Side(NamedTuple):
     """One direction of a bridge.
 
     Args:
-        stream: its name.
+        stream: the name of the stream.
         direction: `from` or `to`.
-        url: of the other side.
+        url: the URL of the other side.
         bridge: moves the elements.
     """
 
@@ -84,10 +84,10 @@ class BridgesEndpoint:
     """The bridges; see `server.http.endpoint.Endpoint`.
 
     Args:
-        settings: of all streams.
-        store: where the streams are; closed by the endpoint of the streams.
-        request_log: where failures are logged.
-        shapes: of the streams.
+        settings: the settings of all streams.
+        store: the store; closed by the endpoint of the streams.
+        request_log: the log of failures.
+        shapes: the shapes of the streams.
     """
 
     record = StreamRecord
@@ -131,23 +131,23 @@ class BridgesEndpoint:
         return {"bridges": [side.report() for side in self._sides]}
 
     def routes(self) -> Iterable[Route]:
-        """See `Endpoint.routes`."""
+        """Returns no routes; see `Endpoint.routes`."""
         return ()
 
     async def start(self, observe: Observe) -> None:  # noqa: ARG002 - it answers no requests
-        """See `Endpoint.start`: the other sides need not be there."""
+        """Starts the bridges; the other sides may be unavailable. See `Endpoint.start`."""
         for side in self._sides:
             side.bridge.start()
 
     async def check(self) -> None:
-        """See `Endpoint.check`."""
+        """Does nothing; see `Endpoint.check`."""
 
     async def stop(self) -> None:
-        """See `Endpoint.stop`: what is in flight is finished and acknowledged."""
+        """Stops the bridges after finishing and acknowledging elements in flight; see `Endpoint.stop`."""
         await asyncio.gather(*(side.bridge.stop() for side in self._sides))
 
     async def aclose(self) -> None:
-        """See `Endpoint.aclose`."""
+        """Closes the bridges; see `Endpoint.aclose`."""
         await self.stop()
 
     def _sides_of(self, name: str, bridge: BridgeSettings) -> Iterable[_Side]:
@@ -161,11 +161,11 @@ class BridgesEndpoint:
             contexts=CONTEXTS,
             message_bytes=self._settings.message_bytes,
             token=_token(bridge, "from"),
-            retries=0,  # the bridge itself tries again
+            retries=0,  # the bridge itself retries
             media_type=bridge.from_media_type,
             options=bridge.from_options,
         )
-        # where nothing is replayed, it starts where the broker has its session
+        # if nothing is replayed, reading starts at the position of the session at the broker
         replays = any(kind.capabilities.replays for kind in kinds_for(url))
         start = Start(last=0) if bridge.start == "next" else Start(after=0 if replays else None)
         status = BridgeStatus()
@@ -228,7 +228,7 @@ class BridgesEndpoint:
 
 
 def _token(bridge: BridgeSettings, side: str) -> BearerToken | None:
-    """The token for one side of a bridge, or the credentials that tokens are fetched with; None: there is none."""
+    """Returns the token for one side of a bridge, or the credentials for fetching tokens; None: neither is set."""
 
     def setting(name: str) -> str | None:
         value: str | None = getattr(bridge, f"{side}_{name}")

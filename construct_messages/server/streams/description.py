@@ -20,49 +20,49 @@ N = TypeVar("N", int, float)
 _MOST_BYTES: Final = 1 << 20
 
 
-class Said(NamedTuple):
+class NewStream(NamedTuple):
     """The description of a stream in the body of a request.
 
     Args:
-        description: what is known of it.
-        query: the text of the query that is to give its elements; None: publishers do.
+        description: the description of the stream.
+        query: the text of the query whose results become its elements; None: publishers send them.
     """
 
     description: Description
     query: str | None = None
 
 
-def read_description(content_type: str | None, body: bytes, iri: str) -> Said:
+def read_description(content_type: str | None, body: bytes, iri: str) -> NewStream:
     """Parses the description of a stream in the body of a request.
 
     Args:
-        content_type: the header. JSON needs no context: its members are those of the descriptions that streams have.
-        body: of the request; empty: no description.
-        iri: of the stream, which relative IRIs resolve against.
+        content_type: the header. JSON needs no context: its members are those of stream descriptions.
+        body: the request body; empty: no description.
+        iri: the IRI of the stream, the base of relative IRIs.
 
     Raises:
-        ProtocolError: another media type (415), malformed (422), or a value that makes no sense (422).
+        ProtocolError: another media type (415), a malformed body (422), or an invalid value (422).
 
     >>> read_description("application/json", b'{"label": "A", "retainedElements": 10}', "urn:a").description.label
     'A'
     """
     if not body:
-        return Said(Description())
+        return NewStream(Description())
     if content_type is not None and content_type.partition(";")[0].strip().lower() in _JSON:
         body = _with_context(body)
     messages = read_messages(content_type, body, base=iri, message_bytes=_MOST_BYTES, most=1)
-    said = messages[0] if messages else Message()
+    message = messages[0] if messages else Message()
     try:
         description = Description(
-            label=_value(said, f"{RDFS}label") or "",
+            label=_value(message, f"{RDFS}label") or "",
             retention=Retention(
-                count=_number(said, "retainedElements", int),
-                seconds=_number(said, "retainedSeconds", float),
-                bytes=_number(said, "retainedBytes", int),
+                count=_number(message, "retainedElements", int),
+                seconds=_number(message, "retainedSeconds", float),
+                bytes=_number(message, "retainedBytes", int),
             ),
-            publish=_value(said, f"{CM}publish"),
+            publish=_value(message, f"{CM}publish"),
         )
-        return Said(description, _value(said, f"{RSP}query"))
+        return NewStream(description, _value(message, f"{RSP}query"))
     except UsageError as error:
         raise ProtocolError(
             f"the description makes no sense: {error.message}", status=422, hint=error.hint
@@ -81,10 +81,10 @@ _MEMBERS: Final = (
 
 
 def _with_context(body: bytes) -> bytes:
-    """The JSON with our context, where it has none.
+    """Returns the JSON, with the context of this package if it has none.
 
     Raises:
-        ProtocolError: a member that the context does not know.
+        ProtocolError: a member that is not in the context.
     """
     try:
         value = json.loads(body)
@@ -92,7 +92,7 @@ def _with_context(body: bytes) -> bytes:
         return body  # the reader raises the error with its position
     if isinstance(value, dict) and "@context" not in value:
         for name in sorted(value.keys() - CONTEXT.keys()):
-            # keywords and IRIs, also those with a prefix, are JSON-LD's
+            # JSON-LD interprets keywords and IRIs, including prefixed ones
             if not name.startswith("@") and ":" not in name:
                 raise ProtocolError(
                     f"a description has no member {name!r:.80}",
@@ -103,8 +103,8 @@ def _with_context(body: bytes) -> bytes:
     return body
 
 
-def _number(said: Message, name: str, kind: Callable[[str], N]) -> N | None:
-    value = _value(said, f"{CM}{name}")
+def _number(message: Message, name: str, kind: Callable[[str], N]) -> N | None:
+    value = _value(message, f"{CM}{name}")
     try:
         return None if value is None else kind(value)
     except ValueError:
@@ -113,9 +113,9 @@ def _number(said: Message, name: str, kind: Callable[[str], N]) -> N | None:
         ) from None
 
 
-def _value(said: Message, predicate: str) -> str | None:
-    """The literal that a property has."""
-    for quad in said:
+def _value(message: Message, predicate: str) -> str | None:
+    """Returns the literal of a property."""
+    for quad in message:
         if quad.predicate == f"<{predicate}>" and is_literal(quad.object):
             return literal_parts(quad.object)[0]
     return None

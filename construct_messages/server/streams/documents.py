@@ -1,4 +1,4 @@
-"""Elements as bytes: one as a document of its own; several as a message log, or as JSON-LD of LDN for RDF streams."""
+"""Serializes elements: one as a document; several as a message log, or as JSON-LD of LDN for RDF streams."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from construct_messages.streams.vocabulary import PROV
 from construct_messages.terms import XSD
 
 _Key: TypeAlias = tuple[str, int, int]
-_PARSED_BYTES: Final = 1 << 20  # of N-Quads
+_PARSED_BYTES: Final = 1 << 20  # the maximal size of the cached elements, as N-Quads
 _PAGE_BYTES: Final = 1 << 16
-"""Larger pages are history, where hardly two followers are at the same place."""
+"""Larger pages are old elements, which few followers read at the same time."""
 
 
 class ParsedElements:
-    """The messages of elements, which are parsed once for all formats that followers ask for."""
+    """The messages of elements, which are parsed once for all formats of followers."""
 
     def __init__(self) -> None:
         self._recent: OrderedDict[_Key, tuple[Message, int]] = OrderedDict()
@@ -52,7 +52,7 @@ class ElementDocuments:
     """Elements as documents of one format.
 
     Args:
-        format: of the documents.
+        format: the format of the documents.
         parsed: the messages of elements.
     """
 
@@ -61,18 +61,18 @@ class ElementDocuments:
         self._write, self._parsed = document_writer(format), parsed
 
     def encode(self, elements: Sequence[Element]) -> Iterator[bytes]:
-        """The documents of elements, in order.
+        """Returns the documents of elements, in order.
 
         Raises:
             UnsupportedByFormat: the format cannot carry the next element.
         """
-        if self.format == N_QUADS:  # a row of the store is such a document already
+        if self.format == N_QUADS:  # a row of the store is already such a document
             return (element.nquads + b"\n" if element.nquads else b"" for element in elements)
         return map(self._write, self._parsed.messages(elements))
 
 
 def _key(element: Element) -> _Key:
-    # a stream that was deleted and made again has other times
+    # a stream that was deleted and created again has other times
     return element.stream, element.sequence, element.microseconds
 
 
@@ -81,18 +81,18 @@ _NUMBER: Final = re.compile(r"message \d+: ")
 
 
 def not_carried(error: UnsupportedByFormat) -> NotAcceptable:
-    """The answer to who asks for a format that cannot carry a message: which ones carry every message.
+    """Returns the error for a format that cannot carry a message, with the formats that carry every message.
 
     >>> print(not_carried(UnsupportedByFormat("message 1: Turtle has no named graphs")))
     Turtle has no named graphs
       hint: ask for application/n-quads or application/trig, which carry every message
     """
-    # how many an encoder has written means nothing to a client
-    said, hint = (
+    # the number of messages that an encoder has written is meaningless to a client
+    text, hint = (
         _NUMBER.sub("", error.message, count=1),
         f"ask for {' or '.join(_CARRY_ALL)}, which carry every message",
     )
-    return NotAcceptable(said, hint=hint, offered=_CARRY_ALL)
+    return NotAcceptable(text, hint=hint, offered=_CARRY_ALL)
 
 
 def negotiate_document(
@@ -101,19 +101,19 @@ def negotiate_document(
     formats: Mapping[str, Format],
     documents: Callable[[Format], ElementDocuments],
 ) -> tuple[str, bytes]:
-    """An element in the format that a client would rather have, of those that can carry it.
+    """Returns an element in the client's preferred format among those that can carry it.
 
     Args:
         element: the element.
-        accept: the value of the header; None: there was none.
-        formats: by media type, best first.
-        documents: what writes those of a format.
+        accept: the value of the header; None: the request has none.
+        formats: the formats by media type, best first.
+        documents: returns the serialization of documents in a format.
 
     Returns:
         The media type, and the document.
 
     Raises:
-        NotAcceptable: the client wants none, or none that can carry it.
+        NotAcceptable: the client accepts no such format.
     """
     offered, refused = list(formats), None
     while True:
@@ -133,11 +133,11 @@ def negotiate_document(
 async def log(
     elements: AsyncGenerator[list[Element]], format: Format, syntax: Syntax
 ) -> AsyncGenerator[bytes]:
-    """Elements as a message log.
+    """Returns elements as a message log.
 
     Args:
-        elements: pages of them, in order.
-        format, syntax: of the log.
+        elements: pages of elements, in order.
+        format, syntax: the format and the syntax of the log.
 
     Raises:
         UnsupportedByFormat: the format cannot carry one of them.
@@ -151,16 +151,18 @@ async def log(
 
 
 def is_log_as_stored(format: Format, syntax: Syntax) -> bool:
-    """Whether rows of a store make a log without being looked at: N-Quads of a version that forbids no message."""
+    """Returns whether rows of a store form a log without being parsed: N-Quads of a version that allows every
+    message.
+    """
     return format == N_QUADS and syntax.triple_terms and syntax.directions
 
 
 async def stored_log(lines: AsyncGenerator[ElementLines], syntax: Syntax) -> AsyncGenerator[bytes]:
-    """The same log as that of `log` where it `is_log_as_stored`.
+    """Returns the same log as `log`, if `is_log_as_stored`.
 
     Args:
-        lines: of the elements, in order, with the delimiter of the syntax between them.
-        syntax: of the log.
+        lines: the lines of the elements, in order, with the delimiter of the syntax between them.
+        syntax: the syntax of the log.
     """
     encoder = _encoder(N_QUADS, syntax)
     delimiter = syntax.delimiter.encode()
@@ -174,20 +176,20 @@ async def stored_log(lines: AsyncGenerator[ElementLines], syntax: Syntax) -> Asy
 
 
 def _encoder(format: Format, syntax: Syntax) -> Encoder:
-    # nothing is known of messages to come
+    # the version label of later messages is unknown
     return encoder_for(format, syntax, EncoderOptions(triple_terms=True))
 
 
 async def json_ld(
     elements: AsyncGenerator[list[Element]], iri_of: Callable[[Element], str]
 ) -> AsyncGenerator[bytes]:
-    """Elements as the JSON-LD document of LDN for RDF streams: a named graph each, with the time when it was stored.
+    """Returns elements as the JSON-LD document of LDN for RDF streams: a named graph for each, with its storage time.
 
-    A message with named graphs cannot be told apart from others in it; a log can carry it.
+    A message with named graphs cannot be distinguished from others in the document; a log can carry it.
 
     Args:
-        elements: pages of them, in order.
-        iri_of: the IRI of an element.
+        elements: pages of elements, in order.
+        iri_of: returns the IRI of an element.
     """
     encoder = encoder_for(NDJSON_LD, NDJSON_LD.own or RDFM)
     context = {"prov": PROV, "xsd": XSD}
@@ -210,7 +212,7 @@ async def json_ld(
 
 
 class JsonLdDocument:
-    """Writes the quads of messages as one JSON-LD document: a log's encoder, whose messages cannot be told apart.
+    """Writes the quads of messages as one JSON-LD document: a log encoder without message delimiters.
 
     >>> from construct_messages.message import Message, Quad
     >>> from construct_messages.terms import iri
@@ -230,7 +232,7 @@ class JsonLdDocument:
         return b'{"@graph": ['
 
     def encode(self, message: Message) -> bytes:
-        """The nodes of one message.
+        """Returns the nodes of one message.
 
         Raises:
             UnsupportedByFormat: JSON-LD cannot carry it.
@@ -247,7 +249,9 @@ class JsonLdDocument:
 
 
 def _nodes(document: bytes) -> bytes:
-    """The node objects of a message that is written without a context: one, several under `@included`, or none."""
+    """Returns the node objects of a message that is written without a context: one, several under `@included`, or
+    none.
+    """
     if document == b"{}":
         return b""
     return document[len(_INCLUDED) : -2] if document.startswith(_INCLUDED) else document

@@ -1,8 +1,8 @@
-"""The endpoint of live streams: streams are made and described, take messages, list them, and push them.
+"""The endpoint of live streams: creates, describes and deletes streams, and routes requests to their resources.
 
-Linked Data Notifications (sections 3.2 and 3.3) and LDN for RDF streams; RDF Messages, section 3. What elements are as
-bytes is in `documents.py` and `push.py`, what is said of streams in `resources.py`. What is published, followed, pulled
-and read as Linked Data Event Streams is in `publishing/`, `following/`, `output_view.py` and `ldes/`.
+Linked Data Notifications (sections 3.2 and 3.3) and LDN for RDF streams; RDF Messages, section 3. `documents.py` and
+`push.py` serialize elements, `resources.py` describes streams. `publishing/`, `following/`, `output_view.py` and
+`ldes/` contain publishing, following, pulling and Linked Data Event Streams.
 """
 
 from __future__ import annotations
@@ -73,17 +73,17 @@ class StreamsEndpoint:
 
     Args:
         settings: the limits.
-        store: where the streams are; closed with the endpoint.
-        executor: threads for reading large bodies and rows, which would hold up the event loop.
-        access: who may read, publish and register queries.
+        store: the store; closed with the endpoint.
+        executor: threads for reading large bodies and rows, which would block the event loop.
+        access: the authorizers for reading, publishing and registering queries.
         watched: the SPARQL endpoints that queries may watch, by path.
-        public_url: how clients reach the server; None: as the request says.
+        public_url: the public URL of the server; None: the URL of each request.
         page: whether browsers get HTML.
 
     Attributes:
-        bounds: how much is done at once.
-        grpc: the gRPC service; None: there is none.
-        shapes: what is published is validated against.
+        bounds: the limits of concurrency and memory.
+        grpc: the gRPC service; None: it is not started.
+        shapes: the shapes of published messages.
     """
 
     record = StreamRecord
@@ -156,12 +156,12 @@ class StreamsEndpoint:
         self.grpc = None if settings.grpc is None else self._grpc_service()
 
     def routes(self) -> Iterable[Route]:
-        """See `Endpoint.routes`."""
+        """Returns the routes; see `Endpoint.routes`."""
         one = f"{ROOT}/{{stream}}"
         reading, publishing = ("GET", "HEAD"), ("POST",)
         answering = self.bounds.answering
         return (
-            # first, as routes are tried in turn, and this one is asked for most often
+            # first, because routes are tried in order, and this one is the most frequent
             Route(
                 f"{one}/input",
                 publishing,
@@ -202,17 +202,17 @@ class StreamsEndpoint:
         )
 
     async def start(self, observe: Observe) -> None:
-        """See `Endpoint.start`: queries that were registered go on."""
+        """Starts the endpoint and resumes registered queries; see `Endpoint.start`."""
         await self._queries.registry.start()
         if self.grpc is not None:
             await self.grpc.start(observe)
 
     async def check(self) -> None:
-        """See `Endpoint.check`."""
+        """Checks the store; see `Endpoint.check`."""
         await self._in_thread(self._store.check)
 
     async def stop(self) -> None:
-        """See `Endpoint.stop`: followers get a proper end, and can resume; queries go on at the next start."""
+        """Ends followers properly, so that they can resume; queries continue at the next start. See `Endpoint.stop`."""
         self._publishing.stop()
         self._following.stop()
         if self.grpc is not None:
@@ -220,7 +220,7 @@ class StreamsEndpoint:
         await asyncio.gather(self.bounds.end_followers(), self._queries.registry.stop())
 
     async def aclose(self) -> None:
-        """See `Endpoint.aclose`."""
+        """Closes the endpoint; see `Endpoint.aclose`."""
         if self.grpc is not None:
             await self.grpc.aclose()
         await self._in_thread(self._store.close)
@@ -228,7 +228,7 @@ class StreamsEndpoint:
     # --- streams ---
 
     async def _streams(self, request: web.Request) -> web.StreamResponse:
-        """Lists the streams, or makes one with a name of its own."""
+        """Lists the streams, or creates one with a generated name."""
         iri = f"{self._base(request)}{ROOT}"
         if request.method != "POST":
             record_of(request).action = "describe"
@@ -275,7 +275,7 @@ class StreamsEndpoint:
         return response
 
     async def _view(self, request: web.Request, state: State, document: Document) -> web.Response:
-        """A stream as a page."""
+        """Returns a stream as a page."""
         is_output = self._queries.registry.get(state.name) is not None
         may = {
             "publish": "deny"
@@ -290,7 +290,7 @@ class StreamsEndpoint:
         )
 
     async def _delete(self, request: web.Request, name: str) -> web.Response:
-        """Deletes a stream; one that a query gives out, with the query."""
+        """Deletes a stream; if it is the output of a query, also the query."""
         record_of(request).action = "delete"
         registered = self._queries.registry.get(name) is not None
         right: Right = "register" if registered else "publish"
@@ -300,7 +300,7 @@ class StreamsEndpoint:
         return web.Response(status=204)
 
     async def _make(self, request: web.Request, name: str) -> web.StreamResponse:
-        """Makes a stream; by PUT, one that is there gets another description; by POST, a query may come with it."""
+        """Creates a stream. PUT replaces the description of an existing one; a POST may contain a query."""
         record = record_of(request)
         record.action, record.stream = "create", name
         content_type, posted = request.headers.get("Content-Type"), request.method == "POST"
@@ -311,28 +311,29 @@ class StreamsEndpoint:
         except Forbidden:
             if not posted:
                 raise
-            await self._queries.admit(request)  # nothing is read of who may do neither
+            # the body of a client without either right is not read
+            await self._queries.admit(request)
         async with self.bounds.publishing(request) as body:
-            said = read_description(content_type, body, self._iris(request, name).stream)
-            if posted and said.query is not None:
+            described = read_description(content_type, body, self._iris(request, name).stream)
+            if posted and described.query is not None:
                 await self._queries.admit(request)
                 return await self._queries.register(
-                    request, said.query, description=said.description
+                    request, described.query, description=described.description
                 )
             await self._admit(request)
-            self._check_policy(said.description.publish)
+            self._check_policy(described.description.publish)
             known = {state.name: state for state in self._store.streams()}
             if request.method == "PUT":
                 tags = self._tags(request, known[name]) if name in known else ()
                 check_conditions(request, tags, f"the stream {name}")
                 if name in known:
-                    await self._store.adescribe(name, said.description)
+                    await self._store.adescribe(name, described.description)
                     return web.Response(status=204)
             if len(known) >= self._settings.streams:
                 raise LimitExceeded(
                     f"there are {len(known)} streams, and no more are allowed", status=507
                 )
-            await self._store.acreate(name, said.description)
+            await self._store.acreate(name, described.description)
             return web.Response(status=201, headers={"Location": self._iris(request, name).stream})
 
     async def _query(self, request: web.Request) -> web.StreamResponse:
@@ -341,16 +342,16 @@ class StreamsEndpoint:
         await self._queries.admit(request)
         bound = request.match_info.get("stream")
         if bound is not None:
-            self._store.state(bound)  # that it is there
+            self._store.state(bound)  # checks that the stream exists
         async with self.bounds.publishing(request) as body:
             text = decoded(body, "the body")
             if PREVIEW not in request.query:
                 return await self._queries.register(request, text, bound=bound)
-        # which changes nothing, and may take longer than publishers should wait
+        # a preview changes nothing, and publishers should not wait for it
         return await self._queries.preview(request, text, request.query[PREVIEW], bound=bound)
 
     def _document(self, request: web.Request, state: State) -> Document:
-        return stream_document(self._iris(request, state.name), state) | self._queries.said(
+        return stream_document(self._iris(request, state.name), state) | self._queries.description(
             request, state.name
         )
 
@@ -367,27 +368,27 @@ class StreamsEndpoint:
         return await self._output.inbox(request)
 
     async def _admit_publisher(self, request: Requesting, name: str) -> None:
-        """Refuses who may not publish to a stream.
+        """Rejects clients that may not publish to a stream.
 
         Raises:
-            NotFound: there is no such stream.
-            Forbidden: the client may not.
+            NotFound: the stream does not exist.
+            Forbidden: the client may not publish.
         """
         state = self._store.state(name)
-        # its description may say otherwise, but what a query gives out is the query's alone
+        # its description may allow it, but only the query publishes to its output
         policy = "deny" if self._queries.registry.get(name) else state.description.publish
         await self._access.of("publish", policy).admit(request, "publish")
 
     async def _admit(self, request: Requesting, policy: str | None = None) -> None:
-        """Refuses who may not publish."""
+        """Rejects clients that may not publish."""
         await self._access.of("publish", policy).admit(request, "publish")
 
     async def _admit_reader(self, request: Requesting) -> None:
-        """Refuses who may not read."""
+        """Rejects clients that may not read."""
         await self._access.of("read").admit(request, "read")
 
     def _check_policy(self, policy: str | None) -> None:
-        """Refuses a description whose policy the settings do not have, such as any other environment variable."""
+        """Rejects a description with a policy that is not in the settings, such as another environment variable."""
         if policy is not None and policy not in self._access.names:
             raise ProtocolError(
                 f"the description makes no sense: there is no policy {policy!r:.80} for publishers",
@@ -396,7 +397,7 @@ class StreamsEndpoint:
             )
 
     def _reading(self, handler: Handler) -> Handler:
-        """The handler for clients that may read."""
+        """Returns the handler for clients that may read."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
             if request.method in ("GET", "HEAD"):
@@ -408,7 +409,8 @@ class StreamsEndpoint:
     # --- within ---
 
     def _grpc_service(self) -> RdfStreamService:
-        from construct_messages.server.streams.grpc.service import RdfStreamService  # an extra
+        # needs an extra
+        from construct_messages.server.streams.grpc.service import RdfStreamService
 
         return RdfStreamService(
             self._settings,

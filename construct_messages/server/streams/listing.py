@@ -1,8 +1,9 @@
-"""The list of a stream's elements: the whole of it, or one page, in the serialization that a client wants.
+"""The list of a stream's elements, as a whole or by pages, in the negotiated serialization.
 
-Linked Data Notifications, section 3.3.2: a GET of an inbox lists its notifications. Many clients read one document, so
-that the whole list is the answer unless a page is asked for: by its URL, or by `Prefer: max-member-count` (Linked Data
-Platform Paging, section 6.2). Pages begin at fixed sequences. The whole list is written as it is sent. No store here.
+Linked Data Notifications, section 3.3.2: a GET of an inbox lists its notifications. Many clients read a single
+document, so the answer is the whole list unless the request selects a page: by its URL, or by `Prefer:
+max-member-count` (Linked Data Platform Paging, section 6.2). Pages begin at fixed sequences. The whole list is written
+while it is sent. No store here.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from construct_messages.streams.element import State
 from construct_messages.streams.vocabulary import CONTEXT, LDP
 
 LISTED: Final = 1000
-"""How many elements a page has."""
+"""The number of elements on a page."""
 
 _MAX_MEMBERS: Final = re.compile(
     r"""(?:^|[;,\s])max-member-count\s*=\s*"?(\d{1,9})\b""", re.IGNORECASE
@@ -35,7 +36,7 @@ class ListPage(NamedTuple):
     """One page of the list.
 
     Args:
-        sequences: of its elements, the oldest first.
+        sequences: the sequences of its elements, the oldest first.
         previous, following: sequences of elements on the pages before and after it; None: there is no such page.
         first, last: sequences of elements on the first page and on the last.
     """
@@ -48,11 +49,11 @@ class ListPage(NamedTuple):
 
     @classmethod
     def of(cls, state: State, sequence: int) -> ListPage:
-        """The page that has an element.
+        """Returns the page with an element.
 
         Raises:
-            Gone: retention took all of its elements.
-            NotFound: no element of it exists yet.
+            Gone: retention removed all of its elements.
+            NotFound: none of its elements exists yet.
 
         >>> from construct_messages.streams.element import Description
         >>> ListPage.of(State("a", Description(), first=700, next=2501, bytes=0), 999)
@@ -81,14 +82,16 @@ class ListPage(NamedTuple):
 
     @property
     def final(self) -> bool:
-        """Whether it stays as it is until retention takes it: it is full, and retention has taken nothing of it."""
+        """Whether the page does not change until retention: it is full, and retention has removed none of its
+        elements.
+        """
         return self.following is not None and len(self.sequences) == LISTED
 
     def links(self, iri: str) -> Iterator[tuple[str, str]]:
-        """The targets of its Link headers, each with its relation type.
+        """Returns the targets of its Link headers, each with its relation type.
 
         Args:
-            iri: of what is listed.
+            iri: the IRI of the list.
         """
         yield f"{LDP}Page", "type"
         yield iri, "canonical"
@@ -103,12 +106,12 @@ class ListPage(NamedTuple):
 
 
 def page_iri(iri: str, sequence: int) -> str:
-    """The IRI of the page of a list that has an element."""
+    """Returns the IRI of the page of a list with an element."""
     return f"{iri}?list={max(0, sequence - 1) // LISTED * LISTED + 1}"
 
 
 def wants_pages(prefer: str, count: int) -> bool:
-    """Whether a client prefers a page to a list of this many elements.
+    """Returns whether a client prefers a page to a list of this many elements.
 
     >>> wants_pages('return=representation; max-member-count="1000"', 1001), wants_pages("", 1001)
     (True, False)
@@ -118,12 +121,12 @@ def wants_pages(prefer: str, count: int) -> bool:
 
 
 def page_document(iris: StreamIris, iri: str, page: ListPage) -> Document:
-    """The content of one page.
+    """Returns the content of one page.
 
     Args:
-        iris: of the stream.
-        iri: of what is listed: the output or the inbox.
-        page: which one.
+        iris: the IRIs of the stream.
+        iri: the IRI of the list: the output or the inbox.
+        page: the page.
     """
     here = {
         "@id": page_iri(iri, page.sequences.start),
@@ -141,12 +144,12 @@ def page_document(iris: StreamIris, iri: str, page: ListPage) -> Document:
 async def whole_list(
     iris: StreamIris, iri: str, state: State, media_type: str
 ) -> AsyncGenerator[bytes]:
-    """The list of all elements that are kept, written as it is sent.
+    """Yields the list of all retained elements, written while it is sent.
 
     Args:
-        iris: of the stream.
-        iri: of what is listed.
-        state: of the stream.
+        iris: the IRIs of the stream.
+        iri: the IRI of the list.
+        state: the state of the stream.
         media_type: one of `rdf.OFFERED`.
     """
     sequences = range(state.first, state.next)
@@ -172,7 +175,7 @@ async def whole_list(
             between = ",\n  "
         yield b"\n ]\n}"
     else:
-        # a line is a statement of N-Triples and N-Quads, and of Turtle and TriG, which declare the prefix
+        # a line is a statement in N-Triples, N-Quads, and Turtle and TriG, which declare the prefix
         contains = (
             "ldp:contains"
             if media_type in (TURTLE.media_type, TRIG.media_type)

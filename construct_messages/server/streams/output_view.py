@@ -1,6 +1,6 @@
 """The output of a stream: the list of its elements, one of them, or several as a message log.
 
-Linked Data Notifications, section 3.3.2; LDN for RDF streams (pull). What elements are as bytes is in `documents.py`.
+Linked Data Notifications, section 3.3.2; LDN for RDF streams (pull). `documents.py` serializes elements.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _SEVERAL: Final = {
     for format in (NDJSON_LD, *FORMATS)
     if format.own is None or format == NDJSON_LD
 }
-"""The formats of several elements without messages: where comments delimit, a log is a document as well."""
+"""The formats of several elements without messages: with comments as delimiters, a log is a document as well."""
 
 _WHOLE_BYTES: Final = 1 << 16  # lists up to this size are sent with their length
 
@@ -74,10 +74,10 @@ class OutputView:
     """The outputs of the streams of a store.
 
     Args:
-        settings: how long clients may be idle.
-        store: where the streams are.
-        in_thread: calls a function where it does not hold up the event loop.
-        iris_of: the IRIs of a stream, as the client of a request knows it.
+        settings: the maximal idle time of clients.
+        store: the store of the streams.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
+        iris_of: returns the IRIs of a stream for a request.
         html: the views for browsers.
     """
 
@@ -103,19 +103,19 @@ class OutputView:
         self._frames: dict[str, Pushing] = {}
 
     def documents(self, format: Format) -> ElementDocuments:
-        """Elements as documents of a format, which all requests share."""
+        """Returns the serializer of elements as documents of a format, which all requests share."""
         return self._documents.setdefault(format.name, ElementDocuments(format, self._parsed))
 
     def events(self, format: Format) -> Pushing:
-        """Elements as server-sent events, which all followers share."""
+        """Returns the serializer of elements as server-sent events, which all followers share."""
         return self._events.setdefault(format.name, Pushing.events(self.documents(format)))
 
     def frames(self, format: Format) -> Pushing:
-        """Elements as frames of WebSockets, which all followers share."""
+        """Returns the serializer of elements as frames of WebSockets, which all followers share."""
         return self._frames.setdefault(format.name, Pushing.frames(self.documents(format)))
 
     async def check_next(self, name: str, after: int, format: Format) -> None:
-        """Refuses a follower to whom not even the next element can be sent; it would come back for it again and again.
+        """Rejects followers that cannot receive even the next element, because they would request it again and again.
 
         Raises:
             NotAcceptable: the format cannot carry it.
@@ -143,7 +143,7 @@ class OutputView:
         if isinstance(choice, Plain) and "format" in query:
             choice = negotiate(
                 accept_of(request)
-            )  # a format named in the URL may be one of logs alone, such as Jelly
+            )  # a format in the URL may exist for logs only, such as Jelly
         wanted = selecting(query)
         as_html = self._html.wanted(request)
         if not wanted and (as_html or isinstance(choice, Plain)):
@@ -170,7 +170,7 @@ class OutputView:
                 lines = self._store.alines(name, *selection, choice.syntax.delimiter)
                 body = stored_log(counted(record, lines), choice.syntax)
         coding = negotiate_coding(request.headers.get("Accept-Encoding"))
-        # a stream that was deleted and made again has other times
+        # a stream that was deleted and created again has other times
         times = await self._in_thread(
             self._store.times, name, [selection.last] if selection.last > selection.after else []
         )
@@ -188,7 +188,7 @@ class OutputView:
         )
 
     async def _list(self, request: web.Request, iri: str) -> web.StreamResponse:
-        """Answers with the list of elements, or with a page of it if one is asked for."""
+        """Answers with the list of elements, or with the requested page of it."""
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "list", name

@@ -1,8 +1,8 @@
-"""Elements pushed as they come: server-sent events, and frames of WebSockets.
+"""Pushes new elements: as server-sent events, and as frames of WebSockets.
 
 RDF Messages, section 3 (SSE, WebSocket); WHATWG HTML, section 9.2 (server-sent events); RFC 6455. Both begin after an
-element that the follower names, so that one that connects again misses nothing. What many followers get at once is made
-ready once.
+element that the follower names, so that followers miss nothing when they reconnect. Elements for many followers are
+serialized once.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from construct_messages.server.streams.documents import ElementDocuments, not_ca
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
 
-_FINAL: Final = 0x80  # the bit of the last frame of a message
+_FINAL: Final = 0x80  # the FIN bit: the last frame of a message
 _CLOSE_REASON: Final = 120  # bytes; a close frame has 125
 _PIECE_BYTES: Final = 1 << 16  # that are written at once
 _REMEMBERED_BYTES: Final = 1 << 20
 
 
 def frame(document: bytes, *, text: bool) -> bytes:
-    """A message as a frame of a WebSocket, as servers send them (RFC 6455, section 5.2).
+    """Returns a message as a server's frame of a WebSocket (RFC 6455, section 5.2).
 
     >>> frame(b"abc", text=True), frame(b"", text=False), frame(bytes(300), text=True)[:4]
     (b'\\x81\\x03abc', b'\\x82\\x00', b'\\x81~\\x01,')
@@ -51,9 +51,9 @@ class Pushed(NamedTuple):
     """Elements as the bytes of a transport.
 
     Args:
-        pieces: whole events or frames, some of them together.
-        elements: how many there are.
-        refused: why the next element cannot be sent, and none after it; None: all were sent.
+        pieces: complete events or frames, in groups.
+        elements: the number of elements.
+        refused: why the next element cannot be sent; later ones are not sent either. None: all were sent.
     """
 
     pieces: tuple[bytes, ...]
@@ -62,11 +62,11 @@ class Pushed(NamedTuple):
 
 
 class Pushing:
-    """Pages of elements in the bytes of a transport and format. Followers that are at the same place share them.
+    """Serializes pages of elements for a transport and a format. Followers at the same position share them.
 
     Args:
-        documents: in the format.
-        wrapped: an element and its document as an event or a frame.
+        documents: the documents of elements in the format.
+        wrapped: returns an element and its document as an event or a frame.
     """
 
     def __init__(
@@ -78,20 +78,20 @@ class Pushing:
 
     @classmethod
     def events(cls, documents: ElementDocuments) -> Pushing:
-        """As server-sent events."""
+        """Returns the serializer of server-sent events."""
         return cls(
             documents, lambda element, document: event(Event.MESSAGE, document, element.sequence)
         )
 
     @classmethod
     def frames(cls, documents: ElementDocuments) -> Pushing:
-        """As frames of WebSockets."""
+        """Returns the serializer of frames of WebSockets."""
         return cls(documents, lambda _, document: frame(document, text=not documents.format.binary))
 
     def push(self, page: Sequence[Element]) -> Pushed:
-        """A page of elements that follow each other; at least one."""
+        """Returns a page of consecutive elements, at least one, as bytes."""
         newest = page[-1]
-        # a stream that was deleted and made again has other times
+        # a stream that was deleted and created again has other times
         key = (newest.stream, page[0].sequence, newest.sequence, newest.microseconds)
         if (known := self._known.get(key)) is not None:
             return known
@@ -99,7 +99,7 @@ class Pushing:
         size = sum(map(len, pushed.pieces))
         if (
             size <= _PIECE_BYTES
-        ):  # what is longer is history, where hardly two are at the same place
+        ):  # longer pages are old elements, which few followers read at the same time
             self._known[key] = pushed
             self._bytes += size
             while self._bytes > _REMEMBERED_BYTES:
@@ -134,15 +134,15 @@ class SharedWriting(Protocol):
     async def wait(
         self, stream: str, identity: int, position: int, wrote: Callable[[float], None]
     ) -> int | None:
-        """Has what follows a position written, until `leave`, or until the follower has to go on by itself.
+        """Waits while elements after a position are written, until `leave` or until the follower must write by itself.
 
         Args:
-            stream, identity: of which stream; its name and its number.
-            position: the sequence of the last element that the follower has; there is no newer one yet.
-            wrote: called with the time of the event loop when something was written.
+            stream, identity: the name and the number of the stream.
+            position: the sequence of the last element that the follower has, the newest one.
+            wrote: called after each write with the time of the event loop.
 
         Returns:
-            The sequence of the last element that was written; None: nothing can be written from this position.
+            The sequence of the last written element; None: the follower cannot be served from this position.
         """
         ...
 
@@ -152,11 +152,11 @@ class SharedWriting(Protocol):
 
 
 class Live:
-    """Elements of the streams of a store as they come, until the server stops.
+    """New elements of the streams of a store, until the server stops.
 
     Args:
-        store: where the streams are.
-        seconds: where no element comes for so long, followers get an empty page.
+        store: the store of the streams.
+        seconds: the time without elements after which followers get an empty page.
     """
 
     def __init__(self, store: StreamStore, seconds: float) -> None:
@@ -173,17 +173,17 @@ class Live:
     async def pages(
         self, stream: str, after: int, place: SharedWriting | None = None
     ) -> AsyncGenerator[list[Element]]:
-        """Pages of elements after a sequence.
+        """Yields pages of elements after a sequence.
 
         Args:
-            stream: its name.
+            stream: the name of the stream.
             after: the sequence.
-            place: where elements are written to the follower together with others, and do not come in a page; None:
-                nowhere.
+            place: writes elements to the follower together with other followers; these are not in the pages. None: all
+                elements are in the pages.
 
         Raises:
-            NotFound: see `StreamStore.read`; also where another stream has got the name, whose elements would follow on
-                those of the one that was deleted.
+            NotFound: see `StreamStore.read`; also if the stream was deleted and another one with its name was created,
+                whose elements must not follow.
             Gone, StoreError: see `StreamStore.read`.
         """
         position, followed = after, self._store.state(stream).id
@@ -223,16 +223,16 @@ class Live:
 
 
 class _Pause:
-    """Wakes a follower for whom nothing came for a while.
+    """Wakes a follower after a time without elements.
 
-    Its timer is set again when it rings, and not for each element, which would cost as much as sending it.
+    Its timer is only reset when it fires: resetting it for each element would cost as much as sending the element.
 
     Args:
-        seconds: how long a pause is.
-        wake: called when it is over.
+        seconds: the length of the pause.
+        wake: called when the pause is over.
 
     Attributes:
-        is_over: whether it is.
+        is_over: whether the pause is over.
     """
 
     def __init__(self, seconds: float, wake: Callable[[], None]) -> None:
@@ -242,13 +242,13 @@ class _Pause:
         self._timer = self._loop.call_later(seconds, self._ring)
 
     def begin(self, now: float | None = None) -> None:
-        """Begins the pause, or begins it again."""
+        """Starts or restarts the pause."""
         if now is None:
             now = self._loop.time()
         self.is_over, self._end = False, now + self._seconds
 
     def cancel(self) -> None:
-        """Ends it for good."""
+        """Cancels the timer."""
         self._timer.cancel()
 
     def _ring(self) -> None:
@@ -262,14 +262,14 @@ class _Pause:
 async def event_stream(
     live: AsyncGenerator[list[Element]], pushing: Pushing, delivered: Callable[[int], None]
 ) -> AsyncGenerator[bytes]:
-    """Server-sent events, and a comment for each pause, which keeps the connection open.
+    """Yields server-sent events, and a comment for each pause, which keeps the connection open.
 
-    An element that the format cannot represent ends them, with an event `error`; a server that stops ends them with a
+    An element that the format cannot represent ends them with an event `error`; a stop of the server ends them with a
     comment.
 
     Args:
         live: pages of elements, see `Live`; closed at the end.
-        pushing: as events.
+        pushing: the serializer of events.
         delivered: called with the number of sent elements.
     """
     yield retry()
@@ -295,13 +295,13 @@ async def push_frames(
     pushing: Pushing,
     delivered: Callable[[int], None],
 ) -> None:
-    """Sends each element as a frame, until the client leaves or nothing more can come.
+    """Sends each element as a frame, until the client disconnects or the elements end.
 
     Args:
-        request: that became the socket.
-        socket: prepared, without compression; closed where an element cannot be sent.
+        request: the request of the WebSocket.
+        socket: the prepared WebSocket, without compression; closed if an element cannot be sent.
         live: pages of elements, see `Live`; closed at the end.
-        pushing: as frames.
+        pushing: the serializer of frames.
         delivered: called with the number of sent elements.
     """
     sending = asyncio.ensure_future(_send_frames(request, socket, live, pushing, delivered))
@@ -330,7 +330,7 @@ async def _send_frames(
     async with aclosing(pages):
         async for page in pages:
             if not page:
-                continue  # pings of the socket keep it open
+                continue  # pings keep the WebSocket open
             pushed = pushing.push(page)
             for piece in pushed.pieces:
                 await write_frames(request, socket, piece)
@@ -340,11 +340,11 @@ async def _send_frames(
 
 
 async def write_frames(request: web.Request, socket: web.WebSocketResponse, frames: bytes) -> None:
-    """Sends frames in one write, and not each in one of its own, as the socket would.
+    """Sends frames in one write; the WebSocket itself would write each one separately.
 
     Args:
-        request: that became the socket.
-        socket: prepared.
+        request: the request of the WebSocket.
+        socket: the prepared WebSocket.
         frames: see `frame`.
 
     Raises:
@@ -359,7 +359,7 @@ async def write_frames(request: web.Request, socket: web.WebSocketResponse, fram
 
 
 async def _until_closed(socket: web.WebSocketResponse) -> None:
-    """Reads what comes, which answers pings and sees the close; elements are published elsewhere."""
+    """Reads frames, in order to answer pings and notice the close; elements are published elsewhere."""
     async for frame in socket:
         if frame.type in (WSMsgType.TEXT, WSMsgType.BINARY):
             await socket.close(
@@ -368,6 +368,6 @@ async def _until_closed(socket: web.WebSocketResponse) -> None:
 
 
 async def close(socket: web.WebSocketResponse, error: ConstructMessagesError) -> None:
-    """Closes a socket with the code of an error's status, and its message as far as it fits."""
+    """Closes a WebSocket with the code for an error's status, and the error's message, truncated if necessary."""
     reason = error.message.encode()[:_CLOSE_REASON].decode(errors="ignore").encode()
     await socket.close(code=close_code(error.status), message=reason)

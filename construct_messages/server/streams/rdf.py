@@ -1,4 +1,4 @@
-"""Descriptions in the RDF serialization that a client wants: JSON-LD as it is written, the others from its RDF."""
+"""Serializes descriptions in the negotiated format: JSON-LD unchanged, the others from its RDF."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ OFFERED: Final = (JSON_LD.media_type, *_SERIALIZED, JSON)
 
 
 def serialize(document: Document, accept: str | None) -> tuple[str, bytes]:
-    """A description as a client wants it.
+    """Returns a description in the serialization that a client prefers.
 
     Args:
-        document: as JSON-LD.
-        accept: the value of the header; None: there was none.
+        document: the description as JSON-LD.
+        accept: the value of the header; None: the request has none.
 
     Returns:
         The media type and the bytes.
 
     Raises:
-        NotAcceptable: the client wants none of `OFFERED`.
+        NotAcceptable: the client accepts none of `OFFERED`.
 
     >>> print(serialize({"@id": "urn:a", "urn:p": "x"}, "application/n-triples")[1].decode(), end="")
     <urn:a> <urn:p> "x" .
@@ -45,5 +45,5 @@ def serialize(document: Document, accept: str | None) -> tuple[str, bytes]:
     messages = [*decoder.feed(json.dumps(document).encode()), *decoder.close()]
     quads = [quad for message in messages for quad in message.to_pyoxigraph()]
     body = ox.serialize(quads, format=_SERIALIZED[media_type], prefixes=PREFIXES)
-    assert body is not None  # without a file, it is returned
+    assert body is not None  # without a file, `serialize` returns the text
     return media_type, body

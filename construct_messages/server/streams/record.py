@@ -1,4 +1,4 @@
-"""The record of a request to a stream: which stream, what is done, and how many elements went through."""
+"""The record of a request to a stream: the stream, the action, and the numbers of elements."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class StreamRecord(RequestRecord):
     """The record of a request.
 
     Args:
-        stream: its name.
-        action: what is done, of `ACTIONS`.
-        published: elements that were appended.
-        delivered: elements that were sent.
-        last: the sequence of the last element that was appended by gRPC; None: none was.
+        stream: the name of the stream.
+        action: the action, one of `ACTIONS`.
+        published: the number of appended elements.
+        delivered: the number of sent elements.
+        last: the sequence of the last element that was appended over gRPC; None: none was.
     """
 
     LABELS: ClassVar[Mapping[str, frozenset[str]]] = {"action": ACTIONS}
@@ -54,11 +54,11 @@ class StreamRecord(RequestRecord):
     last: int | None = None
 
     def deliver(self, count: int) -> None:
-        """Counts elements that are sent."""
+        """Counts sent elements."""
         self.delivered += count
 
     def fields(self) -> dict[str, object]:
-        """See `RequestRecord.fields`."""
+        """Returns the fields of the log line; see `RequestRecord.fields`."""
         return super().fields() | {
             "stream": self.stream,
             "action": self.action,
@@ -67,9 +67,9 @@ class StreamRecord(RequestRecord):
         }
 
     def labels(self) -> Mapping[str, str]:
-        """See `RequestRecord.labels`."""
+        """Returns values of labels; see `RequestRecord.labels`."""
         return {"action": self.action or ""}
 
     def counts(self) -> Mapping[str, int]:
-        """See `RequestRecord.counts`."""
+        """Returns the counts; see `RequestRecord.counts`."""
         return {**super().counts(), "published": self.published, "delivered": self.delivered}

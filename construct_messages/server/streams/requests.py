@@ -1,4 +1,4 @@
-"""Requests to streams: their records, their bodies, and what a refusal says of what would be accepted."""
+"""Requests to streams: their records and bodies, and the headers of rejections that list the accepted formats."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HINTS: Final[Mapping[int, Mapping[str, str]]] = {
 }
 
 FOR_GOOD: Final = "public, max-age=31536000, immutable"
-"""The Cache-Control of what never changes."""
+"""The Cache-Control of immutable resources."""
 
 S = TypeVar("S", bound=Sized)
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class InThread(Protocol):
 
 
 def with_hints(handler: Handler) -> Handler:
-    """The handler, whose refusals say what would be accepted."""
+    """Returns a handler whose rejections list the accepted formats."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
@@ -78,14 +78,14 @@ def with_hints(handler: Handler) -> Handler:
 
 
 def record_of(request: web.Request) -> StreamRecord:
-    """The record of a request."""
+    """Returns the record of a request."""
     record = request[RECORD]
-    assert isinstance(record, StreamRecord)  # the endpoint's class of records
+    assert isinstance(record, StreamRecord)  # the endpoint defines the class of its records
     return record
 
 
 async def counted(record: StreamRecord, pages: AsyncGenerator[S]) -> AsyncGenerator[S]:
-    """The pages of elements, each counted as delivered."""
+    """Yields the pages of elements, and counts their elements as delivered."""
     async with aclosing(pages):
         async for page in pages:
             record.deliver(len(page))
@@ -93,9 +93,9 @@ async def counted(record: StreamRecord, pages: AsyncGenerator[S]) -> AsyncGenera
 
 
 def accept_of(request: web.Request) -> str | None:
-    """Returns what a client accepts: the format that its URL names, or else the Accept header; None: anything.
+    """Returns the accepted media types: the format in the URL, or else the Accept header; None: any.
 
-    Clients of SPARQL name formats of their own in the URL, which say the same as their header.
+    SPARQL clients name their own formats in the URL; these agree with their header.
     """
     named = request.query.get("format", "")
     with suppress(UsageError):
@@ -106,10 +106,10 @@ def accept_of(request: web.Request) -> str | None:
 
 
 def described(request: web.Request, document: Document) -> web.Response:
-    """The answer that a document is, in the serialization that the client wants.
+    """Answers with a document, in the serialization that the client prefers.
 
     Raises:
-        NotAcceptable: it wants none that there is.
+        NotAcceptable: the client accepts none of the available ones.
     """
     content_type, body = serialize(document, accept_of(request))
     record_of(request).format = content_type
@@ -126,10 +126,10 @@ def described(request: web.Request, document: Document) -> web.Response:
 async def unstored(
     request: web.Request, messages: Sequence[Publication], headers: Mapping[str, str]
 ) -> web.Response:
-    """The answer that messages are which are not stored: a log in the format that the client wants, N-Quads by default.
+    """Answers with messages that are not stored: a log in the format that the client prefers, N-Quads by default.
 
     Raises:
-        NotAcceptable: it wants a format that there is not, or that cannot carry a message.
+        NotAcceptable: the format is not available, or cannot carry a message.
     """
     choice = negotiate(accept_of(request), messages=request.query.get("messages"))
     if isinstance(choice, Plain):
@@ -158,12 +158,12 @@ async def answered(
     coding: str | None,
     buffer_bytes: int = 0,
 ) -> web.StreamResponse:
-    """The answer that a body is as it comes; without it to HEAD, and where the client has it already.
+    """Answers with a body while it is created; without the body for HEAD, and if the client already has it.
 
     Args:
         request: the request.
-        body: of elements, or of what is known about them.
-        headers: of the response, among them `ETag`.
+        body: the elements, or data about them.
+        headers: the response headers, including `ETag`.
         idle_seconds, coding, buffer_bytes: see `send`.
 
     Raises:
@@ -188,7 +188,7 @@ async def answered(
 
 
 def idempotency_key(request: Requesting) -> str | None:
-    """The key of a publication; a string in double quotes, as the draft has it, or as it is."""
+    """Returns the idempotency key of a publication, with or without double quotes; the draft requires them."""
     key = request.headers.get(Header.KEY)
     if key is None:
         return None

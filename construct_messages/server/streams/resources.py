@@ -1,4 +1,4 @@
-"""RDF descriptions of streams: their list, and a stream. As JSON-LD, without I/O.
+"""RDF descriptions of the stream list and of streams, as JSON-LD. No I/O.
 
 LDN for RDF streams (discovery). The list of a stream's elements is in `listing.py`.
 """
@@ -18,21 +18,21 @@ Document = dict[str, Any]
 
 
 def streams_document(iri: str, streams: Iterable[str]) -> Document:
-    """The list of all streams.
+    """Returns the list of all streams.
 
     Args:
-        iri: of the list.
-        streams: their IRIs.
+        iri: the IRI of the list.
+        streams: the IRIs of the streams.
     """
     return {"@context": CONTEXT, "@id": iri, "@type": "ldp:Container", "contains": list(streams)}
 
 
 def stream_document(iris: StreamIris, state: State) -> Document:
-    """The description of a stream.
+    """Returns the description of a stream.
 
     Args:
-        iris: of the stream.
-        state: its state.
+        iris: the IRIs of the stream.
+        state: the state of the stream.
     """
     retention = state.description.retention
     document: Document = {
@@ -53,11 +53,11 @@ def stream_document(iris: StreamIris, state: State) -> Document:
 
 
 def published_document(iris: StreamIris, sequences: Sequence[int]) -> dict[str, object]:
-    """The answer to a publisher about the elements of its messages.
+    """Returns the answer to a publisher, about the elements of its messages.
 
     Args:
-        iris: of the stream.
-        sequences: of the elements.
+        iris: the IRIs of the stream.
+        sequences: the sequences of the elements.
     """
     return {
         "first": iris.element(sequences[0]),
@@ -67,7 +67,7 @@ def published_document(iris: StreamIris, sequences: Sequence[int]) -> dict[str, 
 
 
 def published_text(iris: StreamIris) -> Callable[[int], str]:
-    """Returns a function that writes `published_document` for one element: a socket is sent many of them.
+    """Returns a function that writes `published_document` for one element; a WebSocket sends many of them.
 
     >>> published_text(StreamIris("urn:s"))(7)
     '{"first": "urn:s/output/7", "last": "urn:s/output/7", "elements": 1}'
@@ -79,8 +79,8 @@ def published_text(iris: StreamIris) -> Callable[[int], str]:
 
 
 def links(iris: StreamIris) -> dict[str, str]:
-    """The targets of the Link header of a stream, by their relation types.
+    """Returns the targets of the Link header of a stream, by their relation types.
 
-    Relation types are IRIs where none is registered (RFC 8288, section 2.1.2).
+    Relation types are IRIs unless they are registered (RFC 8288, section 2.1.2).
     """
     return {f"{PREFIXES[ENDPOINTS[name]]}{name}": iri for name, iri in iris.endpoints.items()}

@@ -1,4 +1,4 @@
-"""Which elements a request asks for, by the parameters of its URL: `last`, `after`, `before`, `since`, `until`."""
+"""Selects elements by the parameters of a URL: `last`, `after`, `before`, `since`, `until`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def selecting(query: MultiMapping[str]) -> dict[str, str]:
-    """The parameters of a URL that select elements.
+    """Returns the parameters of a URL that select elements.
 
     Raises:
-        ProtocolError: one is given more than once.
+        ProtocolError: a parameter is repeated.
     """
     given = {name: query.getall(name) for name in Parameter if name in query}
     for name, values in given.items():
@@ -32,11 +32,11 @@ def selecting(query: MultiMapping[str]) -> dict[str, str]:
 
 
 class Selection(NamedTuple):
-    """A run of elements.
+    """A range of elements.
 
     Args:
-        after: the sequence before the first.
-        last: the sequence of the last; below `after + 1` there are none.
+        after: the sequence before the first one.
+        last: the sequence of the last one; less than `after + 1` if the range is empty.
     """
 
     after: int
@@ -44,22 +44,22 @@ class Selection(NamedTuple):
 
 
 def select(store: StreamStore, state: State, parameters: Mapping[str, str]) -> Selection:
-    """The elements that are asked for: those that fulfil all conditions, and all that are kept without any.
+    """Returns the selected elements: those that fulfil all conditions; without conditions, all retained elements.
 
     Args:
-        store: where the stream is.
-        state: its state.
-        parameters: of `Parameter`: `last`, how many of the newest; `after` and `before`, sequences, both exclusive;
-            `since` and `until`, times with a zone, both inclusive.
+        store: the store of the stream.
+        state: the state of the stream.
+        parameters: values by `Parameter`: `last`, the number of newest elements; `after` and `before`, sequences, both
+            exclusive; `since` and `until`, times with a zone, both inclusive.
 
     Raises:
-        ProtocolError: a value that is no whole number, or no time with a zone.
-        NotFound: there was no element of the sequence `after` yet.
+        ProtocolError: a value that is not a whole number, or not a time with a zone.
+        NotFound: no element with the sequence `after` exists yet.
     """
     first, last = state.first, state.last
     if (after := parameters.get(Parameter.AFTER)) is not None:
         first = sequence_parameter(Parameter.AFTER, after) + 1
-        if first > state.next:  # as for a stream that was deleted and made again
+        if first > state.next:  # as after a stream was deleted and created again
             store.check_position(state.name, first - 1)
     if (since := parameters.get(Parameter.SINCE)) is not None:
         first = max(first, store.sequence_at(state.name, _time(Parameter.SINCE, since)))
@@ -75,7 +75,7 @@ def select(store: StreamStore, state: State, parameters: Mapping[str, str]) -> S
 async def selected(
     store: StreamStore, stream: str, selection: Selection
 ) -> AsyncGenerator[list[Element]]:
-    """Pages of the elements of a selection."""
+    """Yields pages of the elements of a selection."""
     if selection.last <= selection.after:
         return
     async with aclosing(store.apages(stream, selection.after)) as pages:
@@ -87,12 +87,12 @@ async def selected(
 
 
 def sequence_parameter(name: str, value: str) -> int:
-    """A whole number of a URL's parameter.
+    """Returns the whole number in a URL's parameter.
 
     >>> sequence_parameter("after", "12")
     12
     """
-    # more digits than a sequence ever has would take long to read
+    # parsing more digits than a sequence can have would take long
     if not (value.isascii() and value.isdigit() and len(value) < 20):
         raise ProtocolError(
             f"{name}={value[:40]} is no whole number", hint=f"write it as {name}=10"
@@ -103,11 +103,11 @@ def sequence_parameter(name: str, value: str) -> int:
 def _time(name: str, value: str) -> datetime:
     hint = f"write it as {name}=2026-11-22T12:00:00Z"
     try:
-        # an unescaped + of the zone has become a blank
+        # an unescaped + of the zone was decoded as a space
         time = datetime.fromisoformat(value.replace(" ", "+") if "T" in value else value)
         if time.tzinfo is None:
             raise ProtocolError(f"{name}={value[:40]} has no time zone", hint=hint)
-        # in UTC, and with the next microsecond, some are no dates
+        # some times overflow in UTC, or with the next microsecond
         return (time + _MICROSECOND).astimezone(UTC) - _MICROSECOND
     except (ValueError, OverflowError):
         raise ProtocolError(f"{name}={value[:40]} is no time", hint=hint) from None

@@ -1,7 +1,7 @@
-"""The shapes of streams: what is published to a stream is validated before it is stored.
+"""The shapes of streams: validates published messages before they are stored.
 
-A message that does not conform is refused with its report, or goes to a stream of dead letters. The settings are those
-of `[streams.NAME]`. Of a request whose messages are stored all or none, one such message refuses all.
+A message that does not conform is rejected with its report, or goes to a stream of dead letters. The settings are those
+of `[streams.NAME]`. If the messages of a request are stored together, one such message rejects all of them.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from construct_messages.streams.element import Element, messages_of
 from construct_messages.streams.store import StreamStore
 
 _REPORT: Final = REPORT_GRAPH.encode()
-_MANY: Final = 8  # quads that take as long to validate as a thread takes to begin
+_MANY: Final = 8  # validating this many quads takes as long as starting a thread
 
 
 class StreamShapes:
     """The shapes of the streams of a store.
 
     Args:
-        settings: of all streams.
-        store: where dead letters go.
-        in_thread: calls a function where it does not hold up the event loop.
+        settings: the settings of all streams.
+        store: the store for dead letters.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
 
     Raises:
         ShapesError: shapes are not valid.
@@ -47,7 +47,7 @@ class StreamShapes:
         self._invalid_to = {name: each.invalid_to for name, each in settings.bridges.items()}
 
     def has(self, stream: str) -> bool:
-        """Whether a stream has shapes."""
+        """Returns whether a stream has shapes."""
         return stream in self._shapes
 
     async def conforming(
@@ -58,11 +58,11 @@ class StreamShapes:
         key: str | None = None,
         own: str | None = None,
     ) -> Sequence[Message]:
-        """Returns the messages that a stream takes; dead letters are stored then.
+        """Returns the messages that a stream accepts, after storing dead letters.
 
         Args:
-            stream: its name.
-            messages: that are published.
+            stream: the name of the stream.
+            messages: the published messages.
             key, own: see `StreamStore.aappend_all`.
 
         Raises:
@@ -75,7 +75,7 @@ class StreamShapes:
     async def sorted(
         self, stream: str, messages: Sequence[Message]
     ) -> tuple[Sequence[Message], Sequence[Message]]:
-        """Returns the messages that a stream takes, and the dead letters of the others; nothing is stored.
+        """Returns the messages that a stream accepts, and the dead letters of the others; stores nothing.
 
         Raises:
             DoesNotConform: see `conforming`.
@@ -90,7 +90,7 @@ class StreamShapes:
     async def conforming_elements(
         self, stream: str, elements: Sequence[Element]
     ) -> Sequence[Element]:
-        """Returns the elements that a stream takes which is fed; see `conforming`."""
+        """Returns the elements that a stream accepts from its bridge; see `conforming`."""
         shapes = self._shapes.get(stream)
         if shapes is None:
             return elements
@@ -114,7 +114,7 @@ class StreamShapes:
         place = self._invalid_to[stream] if letters else None
         if place is not None:
             await self._store.acreate(place, exist_ok=True)
-            # several streams may have their dead letters there, whose publishers know nothing of each other
+            # several streams may share a dead letter stream, and their publishers may choose the same keys
             place_key = None if key is None else f"{stream}/{key}"
             await self._store.aappend_all(place, letters, key=place_key, own=own)
 
@@ -122,10 +122,10 @@ class StreamShapes:
 def _sorted(
     shapes: Shapes, messages: Sequence[Message], *, collects: bool
 ) -> tuple[list[Message], list[tuple[int, Message]]]:
-    """The messages that conform, and the dead letters with the places of the others.
+    """Returns the messages that conform, and the dead letters of the others with their places.
 
     Raises:
-        DoesNotConform: the first message that does not, unless dead letters are collected.
+        DoesNotConform: a message does not conform, and dead letters are not collected.
     """
     kept: list[Message] = []
     letters: list[tuple[int, Message]] = []

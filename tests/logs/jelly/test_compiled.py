@@ -231,7 +231,7 @@ class Counted:
 
 
 def test_nothing_is_left_in_memory() -> None:
-    data = write([*NAMED, *LOGS["other terms"][0]] * 20, QUADS)
+    data = write([*NAMED, *LOGS["other terms"][0]] * 4, QUADS)
     broken = [data, data[:-3], data.replace(b"\x5a", b"\x5b"), data.replace(b"org", b"o\xffg")]
     for each in broken:
         for _ in range(2):  # the first time, Python keeps some memory for itself

@@ -135,7 +135,7 @@ def test_equal_lines(wire: Wire, graphs: bool) -> None:
 
 
 def test_nothing_is_left_in_memory(wire: Wire) -> None:
-    lines = b"".join([*CANONICAL, QUAD, *OTHERS]) * 50 + b"<urn:s> <urn:p> _:c .\n" * 50
+    lines = b"".join([*CANONICAL, QUAD, *OTHERS]) * 5 + b"<urn:s> <urn:p> _:c .\n" * 5
     for broken in (lines, lines + b"\xff", lines[:-3]):
         for _ in range(2):  # the first time, Python keeps some memory for itself
             gc.collect()

@@ -14,7 +14,7 @@ from construct_messages.server.streams.html.shown import Shown, common_prefixes
 from construct_messages.terms import RDF, Term, parse_term
 from tests.support.pages.modules import Modules
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 

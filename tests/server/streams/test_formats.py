@@ -94,7 +94,7 @@ def alone(message: Message) -> Message:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=st.data())
 def test_all_doors(kind: Kind, drawn: st.DataObject) -> None:
     sent = drawn.draw(messages())

@@ -161,6 +161,8 @@ def fuseki(data: Path, place: Path) -> Iterator[str]:
     command = [
         java,
         "-Xmx1g",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
         "-cp",
         f"{folder}/*",
         "org.apache.jena.fuseki.main.cmds.FusekiMainCmd",

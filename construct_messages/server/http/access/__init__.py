@@ -1,8 +1,8 @@
-"""Who may do what: an authorizer for each right, built from the settings.
+"""Access control: an authorizer for each right, built from the settings.
 
-A refusal is 401 with a challenge (RFC 6750, section 3) if credentials are missing or wrong, and 403 if they are valid
-and do not suffice, or if the right is switched off. `jwt.py` checks JSON Web Tokens, and `keys.py` holds the keys of
-their issuer. Nothing here knows what is protected.
+A rejected request gets 401 with a challenge (RFC 6750, section 3) if credentials are missing or wrong, and 403 if they
+are valid but insufficient, or if the right is switched off. `jwt.py` checks JSON Web Tokens, and `keys.py` holds the
+keys of their issuer. This package does not depend on the protected resources.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ RIGHTS: Final[Mapping[Right, str]] = {
     "publish": "publishing",
     "register": "registering queries",
 }
-"""Each right in words, for errors."""
+"""A description of each right, for errors."""
 
 JWT: Final = "jwt"
-"""The policy that asks for a JSON Web Token."""
+"""The policy that requires a JSON Web Token."""
 
 
 class Requesting(Protocol):
-    """A request as far as authorizers read it, of HTTP or of gRPC.
+    """The part of an HTTP or gRPC request that authorizers read.
 
     Attributes:
-        headers: of the request; their names in any case.
+        headers: the request headers; names are case-insensitive.
     """
 
     @property
@@ -47,7 +47,7 @@ class Authorizer(Protocol):
     """Decides whether a request may use a right.
 
     Attributes:
-        asks: what it asks of clients, for pages that show only the forms that can succeed.
+        asks: the credentials that it requires, for pages that show only the forms that can succeed.
     """
 
     @property
@@ -57,8 +57,8 @@ class Authorizer(Protocol):
         """Checks that the request may use the right.
 
         Raises:
-            Forbidden: it may not; with 401, other credentials may help.
-            SourceError: it cannot be decided now (503).
+            Forbidden: the request may not use the right; with 401, other credentials may help.
+            SourceError: the authorizer cannot decide now (503).
         """
         ...
 
@@ -69,7 +69,7 @@ class Everybody:
     asks: Final = "open"
 
     async def admit(self, request: Requesting, right: Right) -> None:
-        """See `Authorizer`."""
+        """Checks the request; see `Authorizer`."""
 
 
 class Nobody:
@@ -78,7 +78,7 @@ class Nobody:
     asks: Final = "deny"
 
     async def admit(self, request: Requesting, right: Right) -> None:  # noqa: ARG002 - the protocol's
-        """See `Authorizer`."""
+        """Checks the request; see `Authorizer`."""
         raise Forbidden(
             f"{RIGHTS[right]} is switched off here",
             hint=f"allow it in the settings: streams.{right}",
@@ -86,15 +86,16 @@ class Nobody:
 
 
 class ThisMachine:
-    """Admits programs, and pages of this machine: for a server that only this machine can reach.
+    """Admits programs, and pages of this machine; for servers that only this machine can reach.
 
-    A browser on this machine sends what pages of any site tell it to, also where their names lead to this server.
+    A browser on this machine sends requests for pages of any site, including sites whose host names resolve to this
+    server.
     """
 
     asks: Final = "open"
 
     async def admit(self, request: Requesting, right: Right) -> None:
-        """See `Authorizer`."""
+        """Checks the request; see `Authorizer`."""
         if not all(is_loopback(_host(origin)) for origin in request.headers.getall("Origin", [])):
             raise Forbidden(
                 f"{RIGHTS[right]} is switched off for pages of other sites",
@@ -103,10 +104,10 @@ class ThisMachine:
 
 
 class SharedToken:
-    """Admits who sends the token in an environment variable, which is read for each request.
+    """Admits requests with the token in an environment variable, which is read for each request.
 
     Args:
-        variable: its name.
+        variable: the name of the environment variable.
     """
 
     asks: Final = "token"
@@ -115,7 +116,7 @@ class SharedToken:
         self._variable = variable
 
     async def admit(self, request: Requesting, right: Right) -> None:
-        """See `Authorizer`."""
+        """Checks the request; see `Authorizer`."""
         token, sent = os.environ.get(self._variable, ""), bearer_token(request, right)
         if not token or not hmac.compare_digest(sent.encode(), token.encode()):
             raise refused(right)
@@ -125,11 +126,11 @@ class Access:
     """The authorizers of a server, by policy.
 
     Args:
-        policies: by right: `"allow"`, `"deny"`, `"jwt"`, or the name of an environment variable with a token; None:
-            what `default` says.
+        policies: the policies by right: `"allow"`, `"deny"`, `"jwt"`, or the name of an environment variable with a
+            token; None: `default` decides.
         default: the authorizer of a right without a policy.
-        tokens: further environment variables that a stream's description may name.
-        jwt: checks JSON Web Tokens; None: there are none.
+        tokens: additional environment variables that a stream's description may name.
+        jwt: checks JSON Web Tokens; None: no policy uses them.
 
     >>> access = Access({"read": "allow", "publish": "PUBLISH_TOKEN", "register": None}, default=Nobody())
     >>> [access.of(right).asks for right in RIGHTS]
@@ -158,7 +159,7 @@ class Access:
         return sorted(self._known)
 
     def of(self, right: Right, policy: str | None = None) -> Authorizer:
-        """The authorizer of a right.
+        """Returns the authorizer of a right.
 
         Args:
             right: the right.
@@ -169,10 +170,10 @@ class Access:
 
 
 def bearer_token(request: Requesting, right: Right) -> str:
-    """The token in the header `Authorization` (RFC 6750, section 2.1). One in a URL or a form is never read.
+    """Returns the token in the header `Authorization` (RFC 6750, section 2.1); tokens in URLs and forms are not read.
 
     Raises:
-        Forbidden: there is none, or more than one (401).
+        Forbidden: no token, or more than one (401).
     """
     headers = request.headers.getall("Authorization", [])
     scheme, _, token = headers[0].partition(" ") if len(headers) == 1 else ("", "", "")
@@ -182,12 +183,12 @@ def bearer_token(request: Requesting, right: Right) -> str:
 
 
 def refused(right: Right, *, error: str | None = "invalid_token", reason: str = "") -> Forbidden:
-    """The refusal of a request without a valid token, with its challenge (RFC 6750, section 3).
+    """Returns the error for a request without a valid token, with its challenge (RFC 6750, section 3).
 
     Args:
-        right: what was asked for.
+        right: the requested right.
         error: the error code; None: the request had no token.
-        reason: why the token is not valid, for its owner; holds nothing of the token.
+        reason: why the token is not valid, for its owner; contains no part of the token.
 
     >>> refused("publish", reason="the token has expired").challenge
     'Bearer realm="streams", error="invalid_token", error_description="the token has expired"'

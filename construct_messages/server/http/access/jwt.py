@@ -1,7 +1,7 @@
-"""JSON Web Tokens as access tokens (RFC 7519, RFC 9068): who signed one, for whom, until when, and with which scopes.
+"""JSON Web Tokens as access tokens (RFC 7519, RFC 9068): issuer, audience, expiry and scopes.
 
-joserfc verifies signatures and claims. This module decides which key and algorithm may be used at all (RFC 8725), and
-answers with 401 and 403 as RFC 6750 says. Needs the extra `jwt`.
+joserfc verifies signatures and claims. This module decides which keys and algorithms are allowed (RFC 8725), and raises
+401 and 403 according to RFC 6750. Needs the extra `jwt`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _TYPES: Final = ("jwt", "at+jwt")  # RFC 9068, section 2.1
 
 
 class JsonWebTokens:
-    """Admits who sends a token of the issuer for this server, with a scope for the right.
+    """Admits requests with a token of the issuer for this server, with a scope for the right.
 
     Args:
-        settings: the issuer, its keys, and what a token must say.
-        keys: the keys of the issuer; None: those that the settings name.
+        settings: the issuer, its keys, and the required claims.
+        keys: the keys of the issuer; None: those of the settings.
 
     Raises:
         UsageError: the file of keys cannot be read.
@@ -63,7 +63,7 @@ class JsonWebTokens:
         )
 
     async def admit(self, request: Requesting, right: Right) -> None:
-        """See `Authorizer`."""
+        """Checks the request; see `Authorizer`."""
         token = bearer_token(request, right)
         try:
             claims = await self._verified(token)
@@ -85,17 +85,17 @@ class JsonWebTokens:
             )
 
     async def _verified(self, token: str) -> Mapping[str, Any]:
-        """The claims of a token that is valid here.
+        """Returns the claims of a token that is valid for this server.
 
         Raises:
-            JoseError, ValueError, TypeError: it is not.
+            JoseError, ValueError, TypeError: the token is not valid.
             SourceError: the keys cannot be fetched.
         """
         if len(token) > _MOST_CHARACTERS:
             raise ValueError(f"more than {_MOST_CHARACTERS} characters")
         header = jws.extract_compact(token.encode()).headers()
         algorithm, kid = header.get("alg"), header.get("kid")
-        # before a key is looked for: `none`, and secrets that are public keys, are algorithms like others
+        # before a key is chosen: this excludes `none`, and a public key in the role of a secret
         if algorithm not in self._settings.algorithms:
             raise ValueError("an algorithm that is not allowed")
         kind = str(header.get("typ", "JWT")).lower().removeprefix("application/")
@@ -110,7 +110,7 @@ class JsonWebTokens:
 
 
 def _scopes(claims: Mapping[str, Any]) -> set[str]:
-    """The scopes of a token: `scope` (RFC 9068, section 2.2.3), or `scp`, as some issuers have it.
+    """Returns the scopes of a token: `scope` (RFC 9068, section 2.2.3), or `scp`, which some issuers use.
 
     >>> sorted(_scopes({"scope": "read publish"})), sorted(_scopes({"scp": ["read"]}))
     (['publish', 'read'], ['read'])

@@ -1,6 +1,6 @@
 """The public keys of an issuer of tokens (RFC 7517), from a file or a URL.
 
-They are cached and bounded, and fetched again when a key is not known, as after a rotation.
+They are cached, limited in size, and fetched again for an unknown key, as after a rotation.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from construct_messages.net.urllib_client import fetch
 from construct_messages.net.urls import is_url, without_query
 
 _FRESH_SECONDS: Final = 600.0
-_STALE_SECONDS: Final = 3600.0  # that known keys are still used while new ones cannot be had
-_PAUSE_SECONDS: Final = 10.0  # between two fetches for keys that are not known
+# seconds that known keys are still used while new ones cannot be fetched
+_STALE_SECONDS: Final = 3600.0
+_PAUSE_SECONDS: Final = 10.0  # seconds between two fetches for unknown keys
 _FETCH_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 1 << 18
 _MOST_KEYS: Final = 100
@@ -34,10 +35,10 @@ class Keys:
 
     Args:
         place: a URL, or the path of a file.
-        clock: the time in seconds, from any beginning.
+        clock: the time in seconds, with any origin.
 
     Raises:
-        UsageError: the file cannot be read, or is no set of keys.
+        UsageError: the file cannot be read, or is not a key set.
     """
 
     def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,7 +54,7 @@ class Keys:
                 raise UsageError(f"{place} holds no keys: {error}") from error
 
     async def find(self, kid: str | None, kind: str) -> Any | None:
-        """The key with an identifier; None: the issuer has none. Without an identifier, the only key of its kind.
+        """Returns the key with an identifier, or None. Without an identifier, returns the only key of its kind.
 
         Raises:
             SourceError: the keys cannot be fetched (503).
@@ -76,7 +77,7 @@ class Keys:
         return keys[0] if len(keys) == 1 else None
 
     async def _refresh(self) -> None:
-        """Fetches the keys, not more often than every few seconds, whatever tokens come."""
+        """Fetches the keys, at most once in some seconds, independently of the tokens in requests."""
         async with self._fetching:
             if self._clock() - self._tried < _PAUSE_SECONDS:
                 return
@@ -94,7 +95,7 @@ class Keys:
 def _fetch(url: str) -> list[Any]:
     """
     Raises:
-        SourceError: no response, or one that is no set of keys.
+        SourceError: no response, or one that is not a key set.
     """
     name, request = without_query(url), Request(url, headers={"Accept": "*/*"})
     status, body = fetch(request, name, seconds=_FETCH_SECONDS, most=_MOST_BYTES)
@@ -107,11 +108,11 @@ def _fetch(url: str) -> list[Any]:
 
 
 def _read(document: bytes) -> list[Any]:
-    """The public keys for signatures of a JSON Web Key Set.
+    """Returns the public signature keys of a JSON Web Key Set.
 
     Raises:
-        ValueError: it is none. Keys of an unknown kind are left out (RFC 7517, section 5), and so are secret ones: a
-            secret that is published is none.
+        ValueError: it is not a key set. Keys of an unknown kind are left out (RFC 7517, section 5), and so are
+            symmetric ones: a published secret is not secret.
     """
     value = json.loads(document)
     if not isinstance(value, dict) or not isinstance(value.get("keys"), list):

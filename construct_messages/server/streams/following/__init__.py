@@ -1,1 +1,1 @@
-"""Following a stream: server-sent events and WebSockets over HTTP. What is pushed is made ready in `push.py`."""
+"""Following a stream: server-sent events and WebSockets over HTTP. `push.py` serializes the elements."""

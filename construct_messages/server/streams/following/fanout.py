@@ -1,8 +1,8 @@
-"""Writes new elements to all followers of a stream that have every element before them, from one task.
+"""Writes new elements from one task to all followers of a stream that have every earlier element.
 
-To wake a task for each follower costs more than to send an element. A follower whose connection does not take an
-element at once goes on by itself, from its own position, and so does one that is at another place. Nothing of HTTP is
-here but the chunks of a body (RFC 9112, section 7.1).
+Waking a task for each follower costs more than sending an element. A follower whose connection does not accept an
+element immediately continues in its own task, from its own position, and so does one at another position. The only part
+of HTTP here is the chunked coding (RFC 9112, section 7.1).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from construct_messages.server.streams.push import Pushed, Pushing
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.streams.store import StreamStore
 
-_IN_A_ROW: Final = 200  # followers that are written to before other tasks have their turn
-_COUNTING_SECONDS: Final = 1.0  # after which the metrics are told what was sent
-_BYTES: Final = 1 << 16  # of elements that are written to all; more of them are history
+_IN_A_ROW: Final = 200  # followers that are written to before other tasks run
+_COUNTING_SECONDS: Final = 1.0  # interval of updates of the metrics
+_BYTES: Final = 1 << 16  # of elements that are written to all; larger pages are old elements
 
 _Key: TypeAlias = tuple[str, int, Pushing]
 
 
 class _Page(NamedTuple):
-    """Elements that are written to all.
+    """Elements that are written to all followers.
 
     Args:
         plain, chunk: their bytes, alone and as a chunk of a body.
-        elements: how many there are.
+        elements: the number of elements.
         last: the sequence of the last one.
         now: the time of the event loop.
     """
@@ -44,7 +44,7 @@ class _Page(NamedTuple):
 
     @classmethod
     def of(cls, pushed: Pushed, last: int) -> _Page:
-        """The elements of a page."""
+        """Returns the elements of a page."""
         plain = b"".join(pushed.pieces)
         chunk = b"%x\r\n%s\r\n" % (len(plain), plain)
         return cls(plain, chunk, pushed.elements, last, asyncio.get_running_loop().time())
@@ -54,11 +54,11 @@ class SharedPlace:
     """The place of one follower; see `SharedWriting`.
 
     Args:
-        fanout: of the streams.
-        pushing: its elements as bytes.
-        request: whose connection is written to.
-        record: counts what is sent.
-        socket: that the request became; None: it is answered with a body.
+        fanout: the fanout of the store.
+        pushing: serializes the elements.
+        request: the request, whose connection is written to.
+        record: counts sent elements and bytes.
+        socket: the WebSocket of the request; None: it is answered with a body.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class SharedPlace:
     async def wait(
         self, stream: str, identity: int, position: int, wrote: Callable[[float], None]
     ) -> int | None:
-        """See `SharedWriting.wait`."""
+        """Waits in a group of followers; see `SharedWriting.wait`."""
         if self._fanout.is_stopped:
             return None
         group = self._fanout.group((stream, identity, self._pushing), position)
@@ -95,12 +95,12 @@ class SharedPlace:
             group.places.pop(self, None)
 
     def leave(self) -> None:
-        """See `SharedWriting.leave`."""
+        """Leaves the group; see `SharedWriting.leave`."""
         if self._left is not None and not self._left.done():
             self._left.set_result(self._position)
 
     def write(self, page: _Page) -> bool:
-        """Writes elements if the connection takes them at once; returns whether it did."""
+        """Writes elements if the connection accepts them immediately; returns whether it did."""
         request, socket = self._request, self._socket
         transport = request.transport
         if (
@@ -122,7 +122,7 @@ class SharedPlace:
 
 
 class _Group:
-    """The followers of one stream, in one format and by one transport, that are at one position."""
+    """The followers of one stream at one position, with one format and transport."""
 
     def __init__(self, store: StreamStore, key: _Key, position: int) -> None:
         self._store, self._key = store, key
@@ -131,9 +131,9 @@ class _Group:
         self._counted = 0.0
 
     async def run(self) -> None:
-        """Writes to all, until none is left."""
+        """Writes to all followers until none is left."""
         stream, identity, pushing = self._key
-        # an error of the store is for each follower to find
+        # each follower gets the error of the store itself
         with suppress(ConstructMessagesError), self._store.changes() as changed:
             while self.places:
                 changed.clear()
@@ -169,7 +169,7 @@ class Fanout:
     """The groups of followers of a store.
 
     Args:
-        store: where the streams are.
+        store: the store of the streams.
     """
 
     def __init__(self, store: StreamStore) -> None:
@@ -178,14 +178,14 @@ class Fanout:
         self.is_stopped = False
 
     def group(self, key: _Key, position: int) -> _Group:
-        """The group of followers, which is made where there is none."""
+        """Returns the group of followers, creating it if necessary."""
         if (known := self._groups.get(key)) is not None:
             return known[0]
         group = _Group(self._store, key, position)
         task = asyncio.create_task(group.run())
         self._groups[key] = group, task
 
-        def ended(_: asyncio.Task[None]) -> None:  # also if it was cancelled before it began
+        def ended(_: asyncio.Task[None]) -> None:  # also if the task was cancelled before it began
             del self._groups[key]
             for place in group.places:
                 place.leave()
@@ -194,7 +194,7 @@ class Fanout:
         return group
 
     def stop(self) -> None:
-        """Ends all groups, and makes no others: each follower goes on by itself."""
+        """Ends all groups and creates no others; each follower continues in its own task."""
         self.is_stopped = True
         for _, task in self._groups.values():
             task.cancel()

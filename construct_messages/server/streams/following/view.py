@@ -1,6 +1,6 @@
-"""Following a stream: its elements as server-sent events, or as frames of a WebSocket, from a position on.
+"""Following a stream: its elements from a position on, as server-sent events or frames of a WebSocket.
 
-RDF Messages, section 3 (SSE, WebSocket). What is pushed is made ready in `push.py`; who may follow is in `bounds.py`.
+RDF Messages, section 3 (SSE, WebSocket). `push.py` serializes the elements; `bounds.py` limits the number of followers.
 """
 
 from __future__ import annotations
@@ -36,20 +36,18 @@ from construct_messages.server.streams.selection import (
 )
 from construct_messages.streams.store import StreamStore
 
-_BYTES: Final = (
-    1 << 12
-)  # of what a follower may send over its socket, which is nothing but pings and a close
+_BYTES: Final = 1 << 12  # the maximal size of a follower's frames, which are only pings and a close
 
 
 class FollowingView:
     """The followers of the streams of a store.
 
     Args:
-        settings: how long followers may be idle.
-        store: where the streams are.
-        bounds: how many followers there may be.
-        output: elements in the formats of events and frames.
-        in_thread: calls a function where it does not hold up the event loop.
+        settings: the maximal idle time of followers.
+        store: the store of the streams.
+        bounds: the maximal number of followers.
+        output: serializes elements as events and frames.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
     """
 
     def __init__(
@@ -66,7 +64,7 @@ class FollowingView:
         self._live, self._fanout = Live(store, settings.heartbeat_seconds), Fanout(store)
 
     def stop(self) -> None:
-        """Ends all events and sockets, each with the reason; followers resume after the last element they got."""
+        """Ends all event streams and WebSockets with the reason; followers resume after their last element."""
         self._live.stop()
         self._fanout.stop()
 
@@ -102,7 +100,7 @@ class FollowingView:
             )
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
-        """Answers with a WebSocket, whose frames are elements."""
+        """Answers with a WebSocket whose frames are elements."""
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "websocket", name
@@ -111,7 +109,7 @@ class FollowingView:
             timeout=CLOSE_SECONDS,
             heartbeat=self._settings.heartbeat_seconds,
             max_msg_size=_BYTES,
-            compress=False,  # or else each frame would be compressed for each follower alone
+            compress=False,  # otherwise each frame would be compressed separately for each follower
         )
         if not socket.can_prepare(request):
             raise ProtocolError("this is a WebSocket", status=426, hint="connect by ws: or wss:")
@@ -147,7 +145,7 @@ class FollowingView:
                 await socket.close(code=code, message=reason)
 
     async def _after(self, name: str, parameters: Mapping[str, str]) -> int:
-        """The sequence after which a follower begins: the one it asks for, or that of the newest element."""
+        """Returns the sequence after which a follower begins: the requested one, or that of the newest element."""
         state = self._store.state(name)
         after = state.last
         for bound in UPPER_BOUNDS:

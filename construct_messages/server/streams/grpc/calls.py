@@ -1,7 +1,7 @@
-"""Calls of gRPC as the server has them: metadata, messages, and one status at the end. Knows no service.
+"""The server side of gRPC calls: metadata, messages, and one status at the end. No service here.
 
-HTTP/2 is grpclib's: connections, flow control, pings. Messages are ours (`net/grpc/framing.py`): grpclib neither
-unpacks them nor limits their size, and sends each by itself. docs/decisions/087-grpc.md
+grpclib implements HTTP/2: connections, flow control, pings. `net/grpc/framing.py` implements messages: grpclib neither
+decompresses them nor limits their size, and sends each one separately. docs/decisions/087-grpc.md
 
 gRPC over HTTP/2, https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
 """
@@ -35,7 +35,7 @@ from construct_messages.net.grpc.framing import (
 from construct_messages.net.grpc.status import GrpcStatus
 
 _WINDOW: Final = 1 << 20
-"""How many bytes of what clients send wait in memory for each connection."""
+"""The maximal number of received bytes that wait in memory, per connection."""
 
 Answer: TypeAlias = "Callable[[ServerCall], Awaitable[None]]"
 
@@ -44,13 +44,13 @@ class ServerCall:
     """A call that is being answered.
 
     Args:
-        stream: of HTTP/2.
-        inbox: what the client sends.
-        headers: of the request.
+        stream: the stream of HTTP/2.
+        inbox: the received data.
+        headers: the request headers.
 
     Attributes:
-        path: of the method, as `/package.Service/Method`.
-        headers: of the request, metadata among them.
+        path: the path of the method, as `/package.Service/Method`.
+        headers: the request headers, including metadata.
         client: the address of the client; None: unknown.
     """
 
@@ -67,18 +67,18 @@ class ServerCall:
 
     @property
     def seconds(self) -> float | None:
-        """How much time the client leaves for the rest of the call; None: any."""
+        """The remaining time until the client's deadline, in seconds; None: no deadline."""
         return None if self._deadline is None else self._deadline.time_remaining()
 
     @property
     def compresses(self) -> bool:
-        """Whether the client compresses its own messages with gzip, and takes compressed ones."""
+        """Whether the client compresses its own messages with gzip, and accepts compressed ones."""
         return self.headers.get("grpc-encoding") == GZIP and GZIP in self.headers.get(
             "grpc-accept-encoding", ""
         )
 
     def messages(self, most: int) -> MessageReader:
-        """The messages of the request, of up to `most` bytes each."""
+        """Returns a reader of the messages of the request, of up to `most` bytes each."""
         coding = self.headers.get("grpc-encoding", IDENTITY)
         return MessageReader(self._inbox.take, coding, most, "the client")
 
@@ -86,8 +86,8 @@ class ServerCall:
         """Sends the headers of the answer.
 
         Args:
-            metadata: of the answer.
-            coding: of its compressed messages.
+            metadata: the metadata of the answer.
+            coding: the coding of its compressed messages.
         """
         self._began = True
         headers = [(":status", "200"), ("content-type", f"{GRPC}+proto")]
@@ -95,13 +95,13 @@ class ServerCall:
         await self._stream.send_headers([*headers, *metadata.items()])
 
     async def send(self, data: bytes) -> None:
-        """Sends messages after their prefixes, see `framed`. Waits until the client takes them."""
+        """Sends messages with their prefixes, see `framed`. Waits until the client accepts them."""
         await self._stream.send_data(data)
 
     async def end(
-        self, status: GrpcStatus, said: str = "", metadata: Mapping[str, str] | None = None
+        self, status: GrpcStatus, text: str = "", metadata: Mapping[str, str] | None = None
     ) -> None:
-        """Ends the call; the first status counts."""
+        """Ends the call with a status; only the first status is sent."""
         if self._ended:
             return
         self._ended = True
@@ -113,13 +113,13 @@ class ServerCall:
                 ("grpc-accept-encoding", CODINGS),
                 *headers,
             ]
-        if said:
-            headers.append(("grpc-message", encode_grpc_message(said)))
+        if text:
+            headers.append(("grpc-message", encode_grpc_message(text)))
         headers += ((name, encode_grpc_message(value)) for name, value in (metadata or {}).items())
         with suppress(H2Error):  # the client has left
             await self._stream.send_headers(headers, end_stream=True)
             if self._stream.closable:
-                self._stream.reset_nowait()  # what it still sends is not read
+                self._stream.reset_nowait()  # data that it still sends is not read
 
     def abort(self) -> None:
         """Resets the stream, without a status."""
@@ -130,12 +130,12 @@ class ServerCall:
 
 
 class CallServer:
-    """Takes connections of HTTP/2, and answers each call in a task of its own.
+    """Accepts HTTP/2 connections, and answers each call in its own task.
 
     Args:
         answer: answers a call; it is cancelled when the client leaves.
-        ping_seconds: how often each client is pinged.
-        silent_seconds: how long a client may take to answer a ping before its connection is closed.
+        ping_seconds: the interval between pings to each client.
+        silent_seconds: the maximal time for the answer to a ping; then the connection is closed.
     """
 
     def __init__(self, answer: Answer, *, ping_seconds: float, silent_seconds: float) -> None:
@@ -151,14 +151,14 @@ class CallServer:
         self._server: asyncio.Server | None = None
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> tuple[str, int]:
-        """Begins to take connections; returns the host and the port.
+        """Starts to accept connections; returns the host and the port.
 
         Args:
-            host, port: of the address.
-            tls: how connections are encrypted; None: they are not.
+            host, port: the address to listen at.
+            tls: the encryption of connections; None: they are not encrypted.
 
         Raises:
-            OSError: the address cannot be listened at.
+            OSError: the server cannot listen at the address.
         """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Connection(self), host, port, ssl=tls)
@@ -166,12 +166,12 @@ class CallServer:
         return address[0], address[1]
 
     def stop(self) -> None:
-        """Takes no further connections and calls."""
+        """Accepts no further connections and calls."""
         if self._server is not None:
             self._server.close()
 
     async def aclose(self, seconds: float) -> None:
-        """Waits for calls for so long at most, cancels the others, and closes the connections."""
+        """Waits for calls up to a time, cancels the remaining ones, and closes the connections."""
         self.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
@@ -184,13 +184,13 @@ class CallServer:
         if self._server is not None:
             await self._server.wait_closed()
 
-    # --- what connections call ---
+    # --- called by connections ---
 
     def accept(
         self, stream: Stream, headers: list[tuple[str, str]], release: Callable[[], None]
     ) -> asyncio.Task[None]:
         """Answers a call in a task."""
-        assert stream.id is not None  # it has begun
+        assert stream.id is not None  # the call has begun
         inbox = ReceiveBuffer(partial(stream.connection.ack, stream.id))
         stream.buffer = inbox  # type: ignore[assignment] # it has the methods that are used
         task = asyncio.create_task(self._run(stream, inbox, headers, release))
@@ -199,17 +199,17 @@ class CallServer:
         return task
 
     def opened(self, connection: _Connection) -> H2Protocol:
-        """Remembers a connection."""
+        """Adds a connection."""
         self._connections.add(connection)
         return connection
 
     def lost(self, connection: _Connection) -> None:
-        """Forgets a connection."""
+        """Removes a connection."""
         self._connections.discard(connection)
 
     @property
     def configuration(self) -> Configuration:
-        """How connections are kept."""
+        """The configuration of connections."""
         return self._configuration
 
     async def _run(
@@ -220,8 +220,10 @@ class CallServer:
         release: Callable[[], None],
     ) -> None:
         try:
-            said = dict(headers)
-            if said.get(":method") != "POST" or not said.get("content-type", "").startswith(GRPC):
+            fields = dict(headers)
+            if fields.get(":method") != "POST" or not fields.get("content-type", "").startswith(
+                GRPC
+            ):
                 await stream.send_headers([(":status", "415")], end_stream=True)
                 return
             if self._server is None or not self._server.is_serving():
@@ -239,9 +241,9 @@ class CallServer:
             release()
 
 
-async def _refuse(stream: Stream, status: GrpcStatus, said: str) -> None:
+async def _refuse(stream: Stream, status: GrpcStatus, text: str) -> None:
     headers = [(":status", "200"), ("content-type", f"{GRPC}+proto")]
-    headers += [("grpc-status", str(status.value)), ("grpc-message", said)]
+    headers += [("grpc-status", str(status.value)), ("grpc-message", text)]
     await stream.send_headers(headers, end_stream=True)
 
 
@@ -249,7 +251,7 @@ class _Connection(GrpcProtocol):
     """A connection of a client.
 
     Args:
-        server: that it belongs to.
+        server: the server that it belongs to.
     """
 
     def __init__(self, server: CallServer) -> None:
@@ -278,16 +280,16 @@ class _Calls(AbstractHandler):
         self._tasks: dict[Stream, asyncio.Task[None]] = {}
 
     def accept(self, stream: Stream, headers: Any, release_stream: Callable[[], None]) -> None:
-        """Begins to answer a call."""
+        """Starts to answer a call."""
         task = self._tasks[stream] = self._server.accept(stream, headers, release_stream)
         task.add_done_callback(lambda _: self._tasks.pop(stream, None))
 
     def cancel(self, stream: Stream) -> None:
-        """Ends a call that the client has reset."""
+        """Cancels a call that the client has reset."""
         if (task := self._tasks.get(stream)) is not None:
             task.cancel()
 
     def close(self) -> None:
-        """Ends all calls, as the connection is lost."""
+        """Cancels all calls after the connection is lost."""
         for task in list(self._tasks.values()):
             task.cancel()

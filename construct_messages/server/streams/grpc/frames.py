@@ -1,4 +1,4 @@
-"""Elements as frames of Jelly, one after the other, in the messages of a call. No connection here."""
+"""Serializes elements as consecutive Jelly frames, in the messages of a call. No connection here."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _SEQUENCE, _TIME = (
     tuple(metadata_fields({name: bytes(size)})[: -size or None] for size in range(20))
     for name in FrameMetadata
 )
-"""The bytes before the digits of a number, by how many these are."""
+"""The bytes before the digits of a number, by the number of digits."""
 
 
 class ElementFrames:
-    """Writes the elements of a stream for one subscriber, whose lookup tables it keeps.
+    """Writes the elements of a stream for one subscriber, and keeps its lookup tables.
 
     Args:
-        options: of the Jelly stream.
-        coding: of the messages.
-        most: how many bytes a frame may have.
+        options: the options of the Jelly stream.
+        coding: the coding of the messages.
+        most: the maximal size of a frame, in bytes.
     """
 
     def __init__(self, options: JellyOptions, coding: str, most: int) -> None:
@@ -37,10 +37,10 @@ class ElementFrames:
         self._has_metadata = (options.version or 0) >= _METADATA_VERSION
 
     def pieces(self, page: Sequence[Element]) -> Iterator[tuple[bytes, int]]:
-        """Yields the frames of elements, several of them together, and how many these are.
+        """Yields groups of frames of elements, with the number of elements.
 
         Raises:
-            UsageError: the options of the stream cannot carry the next element. Those before it were yielded.
+            UsageError: the options of the stream cannot carry the next element; earlier ones were yielded.
             LimitExceeded: its frame would be too large.
         """
         held: list[bytes] = []
@@ -73,8 +73,9 @@ class ElementFrames:
     ) -> UsageError | LimitExceeded:
         if isinstance(error, LimitExceeded):
             return error
-        said = error.message.partition(": ")[2]  # after the number of the message in this answer
-        return refused_options(f"element {element.sequence}: {said}", self._options)
+        # without the prefix with the number of the message in this answer
+        reason = error.message.partition(": ")[2]
+        return refused_options(f"element {element.sequence}: {reason}", self._options)
 
 
 def _metadata(element: Element) -> bytes:

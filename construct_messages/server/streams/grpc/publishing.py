@@ -1,7 +1,7 @@
 """PublishRdf: the frames of a client become elements of a stream, durably before the reply.
 
-Jelly 1.1, gRPC streaming protocol, "Publishing a stream". With an idempotency key, all messages of a call are appended
-or none, once however often the call is made; without, they are appended as they come.
+Jelly 1.1, gRPC streaming protocol, "Publishing a stream". With an idempotency key, either all messages of a call are
+appended or none, and only once for repeated calls. Without a key, they are appended as they arrive.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from construct_messages.streams.store import StreamStore
 
 T = TypeVar("T")
 
-_LARGE: Final = 1 << 16  # bytes of a frame that takes long to read
-_WAITING: Final = 1000  # frames that are read before those before them are on disk
+_LARGE: Final = 1 << 16  # size of a frame that takes long to read, in bytes
+_WAITING: Final = 1000  # frames that are read before earlier ones are stored
 _WAITING_BYTES: Final = 1 << 20
 
 
 class Publishing:
-    """Takes what publishers send.
+    """Accepts the frames of publishers.
 
     Args:
         settings: the limits.
-        store: where the streams are.
-        bounds: how much is held at once.
-        in_thread: calls a function where it does not hold up the event loop.
-        admit: refuses a call that may not publish to a stream.
-        shapes: of the streams.
+        store: the store of the streams.
+        bounds: the limits of memory.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
+        admit: rejects calls that may not publish to a stream.
+        shapes: the shapes of the streams.
     """
 
     def __init__(
@@ -60,18 +60,18 @@ class Publishing:
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """Takes no further frames. What was taken is stored, and its publisher told how much that is."""
+        """Accepts no further frames. Accepted ones are stored, and their publishers get the number."""
         self._stopping.set()
 
     async def answer(self, call: ServerCall, record: StreamRecord) -> None:
         """Appends the messages of a call.
 
         Raises:
-            ProtocolError, LogError: frames that are none of Jelly (INVALID_ARGUMENT).
-            NotFound: there is no such stream (NOT_FOUND).
+            ProtocolError, LogError: the frames are not valid Jelly (INVALID_ARGUMENT).
+            NotFound: the stream does not exist (NOT_FOUND).
             Forbidden: the client may not publish (UNAUTHENTICATED, PERMISSION_DENIED).
             SourceError: the server is busy, or stops (UNAVAILABLE).
-            LimitExceeded: too much in one frame, or under one key (RESOURCE_EXHAUSTED).
+            LimitExceeded: a frame, or the data under one key, is too large (RESOURCE_EXHAUSTED).
             Conflict: other messages were published under the key (ALREADY_EXISTS).
         """
         record.action = "publish"
@@ -111,7 +111,7 @@ class Publishing:
     async def _append(
         self, topic: str, first: Message | None, frames: _Frames, record: StreamRecord
     ) -> None:
-        """Appends messages as they come; those before an error are appended."""
+        """Appends messages as they arrive, including those before an error."""
 
         async def store(messages: list[Message]) -> None:
             kept = await self._shapes.conforming(topic, messages)
@@ -132,7 +132,7 @@ class Publishing:
     async def _append_once(
         self, topic: str, key: str, first: Message | None, frames: _Frames, record: StreamRecord
     ) -> None:
-        """Appends all messages together, unless they are there under the key."""
+        """Appends all messages together, unless they were appended under the key before."""
         messages: list[Message] = []
         settings, size = self._settings, 0
 
@@ -158,7 +158,7 @@ class Publishing:
                 record.published, record.last = len(sequences), sequences[-1]
 
     async def _unless_stopping(self, doing: Coroutine[Any, Any, T]) -> T:
-        """Waits for something that waits for the client.
+        """Awaits an operation that depends on the client.
 
         Raises:
             SourceError: the server stops meanwhile.
@@ -180,13 +180,13 @@ class _Frames:
     """The messages in the frames of a call.
 
     Args:
-        messages: of the call.
-        most: how many bytes one may have.
-        in_thread: calls a function where it does not hold up the event loop.
+        messages: the messages of the call.
+        most: the maximal size of a message, in bytes.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
 
     Attributes:
-        count: how many frames came.
-        size: how many bytes the last one had.
+        count: the number of received frames.
+        size: the size of the last one, in bytes.
     """
 
     def __init__(self, messages: MessageReader, most: int, in_thread: InThread) -> None:
@@ -196,11 +196,11 @@ class _Frames:
 
     @property
     def topic(self) -> str:
-        """The name of the stream in the options; empty: there is none."""
+        """The name of the stream in the options; empty: they have no name."""
         return self._reader.options.stream_name if self._reader.options else ""
 
     async def read(self) -> Message | None:
-        """Returns the next message; None: there are no more."""
+        """Returns the next message; None: the call has ended."""
         messages = self._messages
         while True:
             frame = messages.ready.popleft() if messages.ready else await messages.read()
@@ -213,14 +213,14 @@ class _Frames:
                 else self._reader.read(frame)
             )
             if message is not None:
-                message.checked = True  # no decoder returns anything but RDF
+                message.checked = True  # decoders only return RDF
                 return message
 
 
 class _Appender:
-    """Appends messages together that come while those before them are being stored; an async context manager.
+    """Appends messages in groups: those that arrive while earlier ones are being stored; an async context manager.
 
-    At its end, all are stored, also where the block raises an error; not where it is cancelled.
+    At its end, all messages are stored, also if the block raises an error, but not if it is cancelled.
 
     Args:
         store: stores messages durably.
@@ -234,10 +234,10 @@ class _Appender:
         self._ended = False
 
     async def add(self, message: Message, size: int) -> None:
-        """Adds a message; waits where many are waiting.
+        """Adds a message; waits while the queue is full.
 
         Raises:
-            ConstructMessagesError: those before it could not be stored.
+            ConstructMessagesError: earlier messages could not be stored.
         """
         self._waiting.append(message)
         self._bytes += size

@@ -1,4 +1,4 @@
-"""The service: who may call, which method answers, and what is logged and counted. Its port is one of its own.
+"""The gRPC service: authorization, dispatch to methods, logging and metrics. It has its own port.
 
 Jelly 1.1, gRPC streaming protocol; grpc.health.v1 (the method Check).
 """
@@ -44,15 +44,15 @@ class RdfStreamService:
 
     Args:
         settings: the limits, and the address.
-        store: where the streams are.
-        bounds: how much is done at once.
-        in_thread: calls a function where it does not hold up the event loop.
-        admit_reader: refuses a call that may not read.
-        admit_publisher: refuses a call that may not publish to a stream.
-        shapes: of the streams.
+        store: the store of the streams.
+        bounds: the limits of concurrency and memory.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
+        admit_reader: rejects calls that may not read.
+        admit_publisher: rejects calls that may not publish to a stream.
+        shapes: the shapes of the streams.
 
     Attributes:
-        address: host and port, once it takes calls.
+        address: the host and the port, once the service accepts calls.
     """
 
     address = ""
@@ -88,13 +88,13 @@ class RdfStreamService:
         )
 
     async def start(self, observe: Observe) -> None:
-        """Begins to take calls.
+        """Starts to accept calls.
 
         Args:
-            observe: logs and counts what is answered.
+            observe: logs and counts the answers.
 
         Raises:
-            OSError: the address cannot be listened at.
+            OSError: the server cannot listen at the address.
             UsageError: the certificate or its key cannot be read.
         """
         self._observe = observe
@@ -110,10 +110,10 @@ class RdfStreamService:
         """Returns the URL of the service, without a topic.
 
         Args:
-            host: by which a client reaches this server over HTTP, without a proxy; None: there is a proxy.
+            host: the host name by which a client reaches this server over HTTP without a proxy; None: through a proxy.
 
         Returns:
-            The URL, or None if it is not known.
+            The URL, or None if it is unknown.
         """
         if self._settings.grpc_url is not None or host is None:
             return self._settings.grpc_url
@@ -121,7 +121,7 @@ class RdfStreamService:
         return f"grpc{'' if self._settings.grpc_key is None else 's'}://{name}:{self._port}"
 
     def stop(self) -> None:
-        """Ends all calls that would go on without end; clients resume after what they got."""
+        """Ends all endless calls; clients resume after their last element."""
         self._calls.stop()
         self._publishing.stop()
         self._live.stop()
@@ -163,8 +163,8 @@ class RdfStreamService:
                 record.refused(error.status)
             elif not self._stops(error):
                 record.aborted(reason_of(error))
-            said = str(error).partition("\n")[0]  # with the number of the message, without the hint
-            await call.end(status_of(error.status), said, _refusal(error, record))
+            text = str(error).partition("\n")[0]  # with the number of the message, without the hint
+            await call.end(status_of(error.status), text, _refusal(error, record))
         except asyncio.CancelledError as error:
             if error.args:  # of this package
                 record.aborted("shutdown")
@@ -172,7 +172,7 @@ class RdfStreamService:
             else:
                 record.client_left()
             raise
-        except Exception:  # a fault of this package, which must still have a status
+        except Exception:  # an unexpected error, for which the client still needs a status
             _LOGGER.exception("fault")
             record.aborted("internal")
             await call.end(GrpcStatus.INTERNAL, "the server failed")
@@ -196,7 +196,7 @@ class RdfStreamService:
 
 
 def _stored(record: StreamRecord) -> Mapping[str, str]:
-    """The sequence of the last element that was stored, if one was."""
+    """Returns the sequence of the last stored element, if any."""
     return {} if record.last is None else {CallMetadata.LAST: str(record.last)}
 
 

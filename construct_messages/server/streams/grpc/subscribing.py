@@ -1,7 +1,7 @@
-"""SubscribeRdf: the elements of a stream as frames, from a position on.
+"""SubscribeRdf: sends the elements of a stream from a position on, as frames.
 
-Jelly 1.1, gRPC streaming protocol, "Subscribing to a stream". Where to begin, and the metadata of frames, are our own:
-see `net/wire.py`.
+Jelly 1.1, gRPC streaming protocol, "Subscribing to a stream". The start position and the metadata of frames are
+extensions of this package: see `net/wire.py`.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Subscribing:
 
     Args:
         settings: the limits.
-        store: where the streams are.
-        bounds: how many subscribers there may be.
-        live: elements as they come.
-        in_thread: calls a function where it does not hold up the event loop.
+        store: the store of the streams.
+        bounds: the maximal number of subscribers.
+        live: new elements.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class Subscribing:
         """Sends the elements of a stream until they end, the client leaves, or the server stops.
 
         Raises:
-            UsageError, ProtocolError: a request that makes no sense (INVALID_ARGUMENT).
-            NotFound: there is no such stream (NOT_FOUND).
-            SourceError: too many follow, or the server stops (UNAVAILABLE).
+            UsageError, ProtocolError: an invalid request (INVALID_ARGUMENT).
+            NotFound: the stream does not exist (NOT_FOUND).
+            SourceError: too many followers, or the server stops (UNAVAILABLE).
             LimitExceeded: a frame that is too large (RESOURCE_EXHAUSTED).
         """
         record.action = "subscribe"
@@ -105,7 +105,7 @@ class Subscribing:
             )
 
     async def _selection(self, call: ServerCall, stream: str) -> Selection:
-        """The elements to send: those that are asked for, or those that are new."""
+        """Returns the selection of elements to send: the requested range, or new ones."""
         parameters: dict[str, str] = {
             parameter: call.headers[name]
             for name, parameter in _PARAMETERS.items()
@@ -139,18 +139,18 @@ class Subscribing:
 
 
 def _follow(call: ServerCall) -> bool:
-    said = call.headers.get(CallMetadata.FOLLOW, "true").lower()
-    if said not in ("true", "false"):
-        raise ProtocolError(f"{CallMetadata.FOLLOW}: {said[:40]} is neither true nor false")
-    return said == "true"
+    value = call.headers.get(CallMetadata.FOLLOW, "true").lower()
+    if value not in ("true", "false"):
+        raise ProtocolError(f"{CallMetadata.FOLLOW}: {value[:40]} is neither true nor false")
+    return value == "true"
 
 
 def _frame_bytes(call: ServerCall, most: int) -> int:
-    """How large a frame may be: as clients take them by default, or as the client says, but not more than `most` twice.
+    """Returns the maximal size of a frame: the default of clients, or the client's own limit up to twice `most`.
 
-    A frame can be a little larger than the message that was sent, as it may have to bring the entries of tables.
+    A frame can be a little larger than the published message, as it may contain entries of lookup tables.
     """
-    said = call.headers.get(CallMetadata.FRAME_BYTES)
-    if said is None:
+    value = call.headers.get(CallMetadata.FRAME_BYTES)
+    if value is None:
         return FRAME_BYTES
-    return min(sequence_parameter(CallMetadata.FRAME_BYTES, said), max(FRAME_BYTES, 2 * most))
+    return min(sequence_parameter(CallMetadata.FRAME_BYTES, value), max(FRAME_BYTES, 2 * most))

@@ -1,6 +1,6 @@
-"""Characters that nobody sees, or that turn the text around them: what views show in their place.
+"""Marks for invisible characters and for those that change the direction of text, as views show them.
 
-Unicode Technical Report 36, section 2 (visual security): a text may not look like another one. The page does the same
+Unicode Technical Report 36, section 2 (visual security): a text must not look like another one. The page does the same
 (`pages/static/marks.js`), and one table of cases tests both.
 """
 
@@ -29,8 +29,8 @@ class Piece(NamedTuple):
     """A part of a text.
 
     Args:
-        text: what is shown.
-        name: of the character that it stands for; empty: it is the text itself.
+        text: the text to show.
+        name: the name of the replaced character; empty: the text is shown unchanged.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 
 
 def pieces(text: str) -> list[Piece]:
-    """The parts of a text, with what is marked apart.
+    """Returns the parts of a text, with separate parts for marks.
 
     >>> pieces("a\\u202eb")
     [Piece(text='a', name=''), Piece(text='U+202E', name='U+202E right-to-left override'), Piece(text='b', name='')]
@@ -67,7 +67,7 @@ def _pieces(text: str) -> Iterator[Piece]:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Whether a joiner stands between letters or pictures, which is how these are written."""
+    """Returns whether a joiner is between letters or emoji, where it is a normal part of the text."""
     before, after = text[place - 1 : place], text[place + 1 : place + 2]
     return (
         before != ""

@@ -1,10 +1,9 @@
-"""Messages as people read them: subjects with their properties, and nodes nested where they are mentioned once.
+"""Messages in a readable form: subjects with their properties, and nodes nested at their only mention.
 
-The shape that templates show. Everything has a bound, and what was left out is counted. No HTML here; terms are those
-of `shown.py`.
+Templates show this form. Everything is limited, and omissions are counted. No HTML here; `shown.py` has the terms.
 
-The page for queries gives messages the same shape by itself (`pages/static/nesting.js`): it reads logs in the browser,
-also those of another server. HTML of streams needs no script, so it has no button for more, and its bounds are larger.
+The page for queries creates the same form itself (`pages/static/nesting.js`), because it reads logs in the browser,
+also those of other servers. The HTML of streams needs no script; without a button for more, its limits are larger.
 """
 
 from __future__ import annotations
@@ -52,11 +51,11 @@ class Node:
     """A subject or an object.
 
     Args:
-        term: what it is.
-        properties: its properties here; for an object that is nested, or a subject.
-        items: of a list; None: it is none.
-        nested: whether it is where its only mention is: of a blank node instead of its name, of an IRI below it.
-        label: what its title is beside its name; None: it has none here.
+        term: the term.
+        properties: its properties, for a subject or a nested object.
+        items: the items of a list; None: it is not a list.
+        nested: whether it is nested at its only mention: a blank node instead of its name, an IRI below it.
+        label: a label in addition to its name; None: it has none here.
     """
 
     term: Shown
@@ -70,8 +69,8 @@ class GraphShown(NamedTuple):
     """A graph of a message.
 
     Args:
-        name: None: the default graph.
-        subjects: in the order of the message.
+        name: the name of the graph; None: the default graph.
+        subjects: the subjects, in the order of the message.
     """
 
     name: Shown | None
@@ -82,9 +81,9 @@ class Card(NamedTuple):
     """A message.
 
     Args:
-        graphs: in the order of the message.
-        quads: how many it has.
-        omitted: how many of them were left out.
+        graphs: the graphs, in the order of the message.
+        quads: the number of quads.
+        omitted: the number of omitted quads.
     """
 
     graphs: list[GraphShown]
@@ -93,11 +92,11 @@ class Card(NamedTuple):
 
 
 def card(message: Message, href: Href) -> Card:
-    """A message as it is shown.
+    """Returns a message in the form that is shown.
 
     Args:
-        message: of which the first 1000 quads are shown.
-        href: what IRIs link to.
+        message: the message; the first 1000 quads are shown.
+        href: returns the link target of an IRI.
 
     >>> from construct_messages.terms import iri, literal
     >>> blank = Term("_:b")
@@ -122,7 +121,7 @@ def card(message: Message, href: Href) -> Card:
 
 
 def _mentions(quads: Iterable[Quad]) -> Mapping[Term, int]:
-    """How often each node is where it needs its name, or would have another node nested in it."""
+    """Returns the number of mentions of each node; a mention that rules out nesting counts as 2."""
     found: Counter[Term] = Counter()
     subjects: dict[Term, set[Term | None]] = {}
     for quad in quads:
@@ -134,7 +133,7 @@ def _mentions(quads: Iterable[Quad]) -> Mapping[Term, int]:
         if quad.graph is not None and is_blank(quad.graph):
             found[quad.graph] += 2
     for node, graphs in subjects.items():
-        found[node] += 2 * (len(graphs) - 1)  # several graphs have statements about it
+        found[node] += 2 * (len(graphs) - 1)  # several graphs have statements about the node
     return found
 
 
@@ -162,7 +161,7 @@ class _Nesting:
 
     def subjects(self) -> list[Node]:
         found = [self._described(term, 0) for term in self._properties if not self._is_nested(term)]
-        while self._left:  # of a circle, or nested too deep
+        while self._left:  # part of a cycle, or nested too deeply
             found.append(self._described(next(iter(self._left)), 0))
         return found
 
@@ -171,7 +170,7 @@ class _Nesting:
 
     def _described(self, term: Term, depth: int) -> Node:
         del self._left[term]
-        # the name of a blank node that is nested is not shown, so that it takes no number
+        # the name of a nested blank node is not shown, so it gets no number
         named = depth == 0 or not is_blank(term)
         shown = self._show(term) if named else Shown("blank", "")
         properties = [
@@ -186,7 +185,7 @@ class _Nesting:
         return show(term, self._href, self._labels)
 
     def _label(self, term: Term) -> Shown | None:
-        """The label of a node: in English, else without a language, else the first."""
+        """Returns the label of a node: in English, else without a language, else the first one."""
         for property in _LABELS:
             literals = [
                 each
@@ -208,18 +207,23 @@ class _Nesting:
         return Node(Shown("blank", ""), items=items, nested=True)
 
     def _cells(self, term: Term) -> list[Term] | None:
-        """The nodes of a list; None: it is not whole, or one of its nodes is something else as well."""
+        """Returns the nodes of a list; None: it is incomplete, or one of its nodes has other properties as well."""
         cells: dict[Term, None] = {}
         while term != _NIL:
-            said = self._properties.get(term)
-            if term not in self._left or term in cells or not self._is_nested(term) or said is None:
+            properties = self._properties.get(term)
+            if (
+                term not in self._left
+                or term in cells
+                or not self._is_nested(term)
+                or properties is None
+            ):
                 return None
-            if said.keys() != {_FIRST, _REST} or any(
-                len(objects) != 1 for objects in said.values()
+            if properties.keys() != {_FIRST, _REST} or any(
+                len(objects) != 1 for objects in properties.values()
             ):
                 return None
             cells[term] = None
-            term = said[Term(_REST)][0]
+            term = properties[Term(_REST)][0]
         return list(cells)
 
 

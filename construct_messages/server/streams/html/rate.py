@@ -1,6 +1,6 @@
-"""When elements came to a stream: how many in each of the last minutes, as a chart, and when the newest of them did.
+"""The recent activity of a stream: the number of elements per minute, as a chart, and the time of the newest one.
 
-The page goes on with the same chart where it follows the stream (`pages/static/rate.js`). No HTML here.
+The page updates the same chart while it follows the stream (`pages/static/rate.js`). No HTML here.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ class Rate(NamedTuple):
     """The rate of a stream.
 
     Args:
-        counts: elements in each minute, the oldest first; the last one goes on.
+        counts: the number of elements per minute, the oldest first; the last minute is not over.
     """
 
     counts: Sequence[int]
 
     @property
     def total(self) -> int:
-        """How many there were in all periods."""
+        """The number of elements in all periods."""
         return sum(self.counts)
 
     @property
     def peak(self) -> int:
-        """How many there were in the period that has most of them."""
+        """The maximal number of elements in one period."""
         return max(self.counts)
 
     @property
@@ -53,12 +53,12 @@ class Rate(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """What happens to a stream.
+    """The activity of a stream.
 
     Args:
-        rate: of the last hour; elements that retention has removed are not in it.
-        newest: when the newest element came; None: there is none.
-        followers: how many get its elements pushed.
+        rate: the rate in the last hour, without elements that retention has removed.
+        newest: the time of the newest element; None: the stream is empty.
+        followers: the number of followers.
     """
 
     rate: Rate
@@ -67,16 +67,16 @@ class Activity(NamedTuple):
 
 
 def activity_of(store: StreamStore, state: State, now: datetime, followers: int) -> Activity:
-    """What happens to a stream.
+    """Returns the activity of a stream.
 
     Args:
-        store: of the stream.
-        state: of the stream.
+        store: the store of the stream.
+        state: the state of the stream.
         now: the time, with a zone.
         followers: see `Activity`.
 
     Raises:
-        NotFound: there is no such stream any more.
+        NotFound: the stream does not exist any more.
     """
     end = now.replace(second=0, microsecond=0) + PERIOD
     rate = Rate(store.counts(state.name, end - PERIODS * PERIOD, PERIOD, PERIODS))

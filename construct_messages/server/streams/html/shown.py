@@ -1,7 +1,7 @@
-"""Terms as views show them: IRIs shortened by common prefixes, numbers and dates as such, blank nodes by short names.
+"""Terms as views show them: IRIs shortened with common prefixes, plain numbers and dates, short names of blank nodes.
 
-The page shows terms alike (`pages/static/term-view.js`), and the prefixes are its own. Everything has a bound, and what
-was left out is counted. No HTML here.
+The page shows terms in the same way (`pages/static/term-view.js`), with the same prefixes. Everything is limited, and
+omissions are counted. No HTML here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from construct_messages.terms import (
 )
 
 Href = Callable[[str], str | None]
-"""What a page links to for an IRI; None: nothing."""
+"""Returns the link target of an IRI; None: no link."""
 
 _TYPE: Final = f"{RDF}type"
 _MOST_CHARACTERS: Final = 2000
@@ -52,17 +52,18 @@ _LOCAL: Final = re.compile(r"(?:\w[\w.:%(),'!*&+;=~@$-]*)?")
 
 
 class Shown(NamedTuple):
-    """A term, as it is shown.
+    """A term in the form that is shown.
 
     Args:
-        kind: `iri`, `blank`, `literal` or `triple`; `number`, `date` or `truth` of a literal that is written as one.
-        text: an IRI shortened, where there is a prefix; the characters of a literal; the name of a blank node here.
+        kind: `iri`, `blank`, `literal` or `triple`; `number`, `date` or `truth` for a literal that is shown as one.
+        text: the IRI, shortened if it has a known prefix; the characters of a literal; the name of a blank node on the
+            page.
         title: the whole IRI, the whole label of a blank node, or the datatype of a number, a date or a truth value.
-        href: what it links to; None: nothing.
-        language, direction: of a literal.
-        datatype: of a literal, unless it is implied.
-        omitted: how many characters of a literal or of an IRI were left out.
-        parts: of a triple term.
+        href: its link target; None: no link.
+        language, direction: the language and direction of a literal.
+        datatype: the datatype of a literal, unless it is implied.
+        omitted: the number of omitted characters of a literal or an IRI.
+        parts: the parts of a triple term.
     """
 
     kind: str
@@ -77,7 +78,7 @@ class Shown(NamedTuple):
 
     @property
     def pieces(self) -> Sequence[Piece]:
-        """The text, with what nobody sees marked."""
+        """The text, with marks for invisible characters."""
         return pieces(self.text)
 
 
@@ -98,7 +99,7 @@ class NodeNames:
 
 @cache
 def common_prefixes() -> Mapping[str, str]:
-    """IRI by prefix, of the page's module `prefixes.js`, which has them as JSON.
+    """Returns the IRIs by prefix from the page's module `prefixes.js`, which contains them as JSON.
 
     >>> common_prefixes()["xsd"]
     'http://www.w3.org/2001/XMLSchema#'
@@ -110,12 +111,12 @@ def common_prefixes() -> Mapping[str, str]:
 
 
 def show(term: Term, href: Href, labels: NodeNames, depth: int = 0) -> Shown:
-    """A term, as it is shown.
+    """Returns a term in the form that is shown.
 
     Args:
-        term: to show.
-        href: what IRIs link to.
-        labels: of the blank nodes of the message.
+        term: the term.
+        href: returns the link target of an IRI.
+        labels: the names of the message's blank nodes.
         depth: the number of triple terms around it.
 
     >>> from construct_messages.terms import iri

@@ -1,7 +1,6 @@
-"""The views of streams for browsers: the values that their templates show, all of them from descriptions and messages.
+"""The views of streams for browsers: computes the values of their templates from descriptions and messages.
 
-A page shows the document or the messages that other clients get in RDF, so the two cannot differ. Templates are in
-`server/pages/templates`.
+A page shows the same document or messages that other clients get in RDF. Templates are in `server/pages/templates`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from construct_messages.streams.element import Element, State
 from construct_messages.streams.vocabulary import TREE
 
 SHOWN: Final = 20
-"""How many elements a page shows."""
+"""The number of elements on a page."""
 
 _STREAMS_SHOWN: Final = 200
 _PAGES_LISTED: Final = 200
@@ -44,7 +43,7 @@ _PUBLISHED: Final = {
         content_type(format, format.own or RDFM): f"{format.name}, a log" for format in _TYPED
     },
 }
-"""What may be typed to be published: names by media type."""
+"""The formats of the form for publishing: their names by media type."""
 
 _DESCRIPTIONS: Final = {"jsonld": "JSON-LD", "ttl": "Turtle", "nt": "N-Triples", "rdf": "RDF/XML"}
 _ELEMENTS: Final = {
@@ -66,15 +65,15 @@ _LOGS: Final = {
 
 
 class ElementShown(NamedTuple):
-    """An element, as it is shown.
+    """An element in the form that is shown.
 
     Args:
-        iri: of the element.
-        href: of its view.
-        sequence: its number.
-        time, generated: when it was stored, and made.
+        iri: the IRI of the element.
+        href: the link to its view.
+        sequence: its sequence.
+        time, generated: when it was stored, and when it was generated.
         card: its message.
-        lines: N-Quads of a short message, by which the page draws the card again; empty: the page draws none.
+        lines: the N-Quads of a short message, from which the page can draw the card again; empty: it does not.
     """
 
     iri: str
@@ -91,9 +90,9 @@ class HtmlView:
 
     Args:
         enabled: whether browsers get them.
-        base: of the IRIs of this server, as the client of a request knows it.
-        in_thread: calls a function where it does not hold up the event loop.
-        activity: of a stream; may read the store.
+        base: returns the base of this server's IRIs for a request.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
+        activity: returns the activity of a stream; may read the store.
         has_queries: whether the server has a page for queries.
     """
 
@@ -110,7 +109,7 @@ class HtmlView:
         self._activity, self._has_queries = activity, has_queries
 
     def wanted(self, request: web.Request) -> bool:
-        """Whether a view is what answers a request."""
+        """Returns whether a view answers a request."""
         return self._enabled and wants_html(request)
 
     async def streams(
@@ -121,14 +120,14 @@ class HtmlView:
         document: Callable[[State], Document],
         **values: object,
     ) -> web.Response:
-        """The list of registered queries with their streams, and of the streams that are published to.
+        """Returns the list of registered queries with their output streams, and of the other streams.
 
         Args:
-            request: with `after`, the name of a stream: those after it are listed.
-            states: of the streams that are published to.
-            queries: of the streams that queries give out.
-            document: the description of one.
-            values: what clients may do, and with what.
+            request: the request; its parameter `after` is the name of a stream, and later ones are listed.
+            states: the states of streams without a query.
+            queries: the states of output streams of queries.
+            document: returns the description of a stream.
+            values: the permissions of clients, for the template.
         """
         after = request.query.get(Parameter.AFTER, "")
         names = sorted(states, key=lambda state: state.name)
@@ -167,14 +166,14 @@ class HtmlView:
         elements: Sequence[Element],
         **values: object,
     ) -> web.Response:
-        """A stream: its description, and its newest elements.
+        """Returns the view of a stream: its description, and its newest elements.
 
         Args:
-            request: of a browser.
+            request: the request of a browser.
             document: the description.
-            iris, state: of the stream.
-            elements: the newest, the oldest of them first.
-            values: what clients may do.
+            iris, state: the IRIs and the state of the stream.
+            elements: the newest elements, the oldest of them first.
+            values: the permissions of clients, for the template.
         """
         return await self._send(
             request,
@@ -189,7 +188,7 @@ class HtmlView:
         )
 
     async def listing(self, request: web.Request, document: Document, name: str) -> web.Response:
-        """One page of the list of a stream's elements."""
+        """Returns one page of the list of a stream's elements."""
         return await self._send(
             request, "listing", document=document, name=name, formats=_DESCRIPTIONS, logs=_LOGS
         )
@@ -202,13 +201,13 @@ class HtmlView:
         pages: AsyncGenerator[list[Element]],
         last: int,
     ) -> web.Response:
-        """Elements that a browser selects by parameters.
+        """Returns the view of elements that a browser selects by parameters.
 
         Args:
-            request: with the parameters.
-            iris, name: of the stream.
+            request: the request with the parameters.
+            iris, name: the IRIs and the name of the stream.
             pages: the elements; closed.
-            last: the sequence of the last of them.
+            last: the sequence of the last one.
         """
         elements = await _first(pages)
         parameters = {key: value for key, value in request.query.items() if key != Parameter.AFTER}
@@ -225,13 +224,13 @@ class HtmlView:
     async def element(
         self, request: web.Request, iris: StreamIris, element: Element, state: State
     ) -> web.Response:
-        """One element.
+        """Returns the view of one element.
 
         Args:
-            request: of a browser.
-            iris: of its stream.
-            element: to show.
-            state: of the stream, for its neighbours.
+            request: the request of a browser.
+            iris: the IRIs of its stream.
+            element: the element.
+            state: the state of the stream, for links to neighbours.
         """
         (shown,) = await self._in_thread(self._elements, request, iris, [element])
         return await self._send(
@@ -247,7 +246,7 @@ class HtmlView:
     async def ldes_root(
         self, request: web.Request, iris: StreamIris, name: str, root: Message
     ) -> web.Response:
-        """The root of a Linked Data Event Stream: its description, and its pages, the newest first."""
+        """Returns the view of a Linked Data Event Stream's root: its description, and its pages, the newest first."""
         nodes = dict.fromkeys(
             quad.object[1:-1] for quad in root if quad.predicate == f"<{TREE}node>"
         )
@@ -272,12 +271,12 @@ class HtmlView:
         pages: AsyncGenerator[list[Element]],
         members: Callable[[Sequence[Element]], Iterable[Message]],
     ) -> web.Response:
-        """A page of a Linked Data Event Stream.
+        """Returns the view of a page of a Linked Data Event Stream.
 
         Args:
-            request: with `after`, the sequence after which members are shown.
-            page: which one.
-            state: of the stream, for the page's neighbours.
+            request: the request; its parameter `after` is the sequence after which members are shown.
+            page: the page.
+            state: the state of the stream, for links to neighbours.
             head: the page's hypermedia.
             pages: the elements to show; closed.
             members: the page's elements.
@@ -288,10 +287,10 @@ class HtmlView:
         href = self._href(request)
 
         def cards() -> list[tuple[int, Card, str]]:
-            said = members(elements)
+            messages = members(elements)
             return [
                 (each.sequence, card(one, href), _drawn(one.lines[:-1]))
-                for each, one in zip(elements, said, strict=True)
+                for each, one in zip(elements, messages, strict=True)
             ]
 
         before = LdesPage(page.first - size, page.first - 1)
@@ -313,7 +312,7 @@ class HtmlView:
     # --- within ---
 
     def _activities(self, states: Iterable[State]) -> dict[str, Activity]:
-        """What happens to streams, by their names; those that were deleted meanwhile are not among them."""
+        """Returns the activity of streams, by their names; without those that were deleted meanwhile."""
         activities = {}
         for state in states:
             with suppress(NotFound):
@@ -338,7 +337,7 @@ class HtmlView:
         ]
 
     def _href(self, request: web.Request) -> Callable[[str], str | None]:
-        """What pages link to: other resources of this server by the way to them, also with a proxy's prefix."""
+        """Returns the link targets of pages: resources of this server by relative paths, also with a proxy's prefix."""
         base, root = f"{self._base(request)}/", root_from(request.path)
 
         def href(iri: str) -> str | None:
@@ -360,12 +359,12 @@ class HtmlView:
 
 
 def _drawn(nquads: bytes) -> str:
-    """The lines by which the page draws a card."""
+    """Returns the lines from which the page draws a card."""
     return nquads.decode() if len(nquads) <= _DRAWN_BYTES else ""
 
 
 def _within(elements: Sequence[Element]) -> list[Element]:
-    """The first elements that a page has room for; at least one, where there is one."""
+    """Returns the first elements that fit on a page; at least one, unless there are none."""
     shown, size = list[Element](), 0
     for element in elements[:SHOWN]:
         size += len(element.nquads)
@@ -386,7 +385,7 @@ async def _first(pages: AsyncGenerator[list[Element]]) -> list[Element]:
 
 
 def _following(parameters: dict[str, str], elements: Sequence[Element], last: int) -> str | None:
-    """The URL of what follows elements; None: they are all."""
+    """Returns the URL of the elements after those shown; None: all are shown."""
     if not elements or elements[-1].sequence >= last:
         return None
     return "?" + urlencode({**parameters, Parameter.AFTER: elements[-1].sequence})

@@ -1,4 +1,4 @@
-"""A stream as a Linked Data Event Stream: its root, its pages and its members, as messages. No I/O.
+"""A Linked Data Event Stream as messages: its root, its pages and its members. No I/O.
 
 LDES 1.0.0-alpha with its server primer (https://w3id.org/ldes/server-primer), and the TREE profile: hypermedia come
 before the members, and the quads of a member are together. A member is the IRI of an element: the default graph
@@ -62,13 +62,13 @@ class LdesPage(NamedTuple):
 
     @classmethod
     def of(cls, sequence: int, size: int) -> LdesPage:
-        """The page that an element is on."""
+        """Returns the page of an element."""
         before = (sequence - 1) // size * size
         return cls(before + 1, before + size)
 
     @classmethod
     def named(cls, name: str) -> LdesPage | None:
-        """The page of a name; None: there is none. Pages of other sizes stay where they are."""
+        """Returns the page with a name; None: there is none. The names of pages depend on their size."""
         first, _, last = name.partition("-")
         if not (_is_sequence(first) and _is_sequence(last)):
             return None
@@ -81,7 +81,7 @@ class LdesPage(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The end of its IRI."""
+        """The last part of its IRI."""
         return f"{self.first}-{self.last}"
 
 
@@ -90,7 +90,7 @@ def _is_sequence(text: str) -> bool:
 
 
 def pages_of(state: State, size: int) -> list[LdesPage]:
-    """The pages that have elements which are kept, the oldest first.
+    """Returns the pages with retained elements, the oldest first.
 
     >>> from construct_messages.streams.element import Description
     >>> pages_of(State("a", Description(), first=15, next=31, bytes=0), 10)
@@ -103,12 +103,12 @@ def pages_of(state: State, size: int) -> list[LdesPage]:
 
 
 class PageTimes(NamedTuple):
-    """The times between which the elements of a page were stored, in microseconds since 1970.
+    """The first and last storage times of a page's elements, in microseconds since 1970.
 
     Args:
-        page: which one.
-        earliest: of its first element, or the first that is kept.
-        latest: of its last one; None: it is still to come.
+        page: the page.
+        earliest: the time of its first element, or of the first retained one.
+        latest: the time of its last element; None: the page is not full.
     """
 
     page: LdesPage
@@ -123,18 +123,18 @@ def root(
     *,
     version_of_path: str | None = None,
 ) -> Message:
-    """The root: what the stream is, what is kept of it, and between which times the elements of each page were stored.
+    """Returns the root: the description of the stream, its retention, and its pages with their time bounds.
 
-    Times on both sides of a border may be the same, so that bounds are inclusive.
+    Consecutive pages may share a time, so the bounds are inclusive.
 
     Args:
-        iris: of the stream.
-        bounds: of its pages, the oldest first.
+        iris: the IRIs of the stream.
+        bounds: the bounds of its pages, the oldest first.
         state: its state.
-        version_of_path: the property that names what a member is a version of; None: there is none.
+        version_of_path: the property whose object is the versioned resource of a member; None: there is none.
     """
     stream, view = Term(f"<{iris.event_stream}>"), Term(f"<{iris.ldes}>")
-    said = [
+    quads = [
         Quad(stream, _TYPE, _EVENT_STREAM),
         Quad(stream, _LABEL, literal(state.description.label or state.name)),
         Quad(stream, iri(f"{LDES}timestampPath"), _ISSUED),
@@ -144,31 +144,31 @@ def root(
         *_retention(iris, bounds, state),
     ]
     if version_of_path is not None:
-        said.append(Quad(stream, iri(f"{LDES}versionOfPath"), iri(version_of_path)))
+        quads.append(Quad(stream, iri(f"{LDES}versionOfPath"), iri(version_of_path)))
     labels = Labels.at(iris.ldes).in_message(0)
     for page, *times in bounds:
         node = Term(f"<{iris.ldes_page(page.name)}>")
         for kind, microseconds in zip((_AT_LEAST, _AT_MOST), times, strict=True):
             if microseconds is not None:
                 relation = labels[Term(f"_:{len(labels)}")]
-                said += (
+                quads += (
                     Quad(view, _RELATION, relation),
                     Quad(relation, _TYPE, kind),
                     Quad(relation, _RELATION_NODE, node),
                     Quad(relation, _PATH, _ISSUED),
                     Quad(relation, _VALUE, _date_time(microseconds)),
                 )
-    return Message(said)
+    return Message(quads)
 
 
 def _retention(iris: StreamIris, bounds: Sequence[PageTimes], state: State) -> Iterator[Quad]:
-    """What is kept: what is younger than a duration, where there is one, and nothing before a time.
+    """Returns the retention policy: the maximal age of elements, if any, and the time of the oldest one.
 
-    LDES has no terms for a number of elements or of bytes: a time expresses their effect.
+    LDES has no terms for limits on the number of elements or bytes; the time expresses their effect.
     """
     retention = state.description.retention
     if state.first == 1 and (retention == Retention() or not bounds):
-        return  # without a policy, all that there ever was is there
+        return  # without a policy, all elements are retained
     policy = Term(f"<{iris.ldes}#retention>")
     yield Quad(Term(f"<{iris.ldes}>"), iri(f"{LDES}retentionPolicy"), policy)
     yield Quad(policy, _TYPE, iri(f"{LDES}RetentionPolicy"))
@@ -187,17 +187,17 @@ def page_head(iris: StreamIris, page: LdesPage, *, full: bool) -> Message:
     """Returns the statements of a page before its members.
 
     Args:
-        iris: of the stream.
-        page: which one.
-        full: whether no member can come to it any more.
+        iris: the IRIs of the stream.
+        page: the page.
+        full: whether the page is complete.
     """
     stream, node = Term(f"<{iris.event_stream}>"), Term(f"<{iris.ldes_page(page.name)}>")
-    said = [
+    quads = [
         Quad(stream, _TYPE, _EVENT_STREAM),
         Quad(stream, _VIEW, Term(f"<{iris.ldes}>")),
         Quad(node, _TYPE, _NODE),
     ]
-    return Message([*said, Quad(node, iri(f"{LDES}immutable"), _TRUE)] if full else said)
+    return Message([*quads, Quad(node, iri(f"{LDES}immutable"), _TRUE)] if full else quads)
 
 
 def members(
@@ -207,16 +207,16 @@ def members(
     *,
     graphs: bool = True,
 ) -> Iterator[Message]:
-    """Elements as members, each with blank nodes of its own, which have the same labels each time.
+    """Returns elements as members with separate blank nodes, whose labels are the same each time.
 
     Named graphs of messages keep their names. Without named graphs, the default graph of a message follows the
     statements about its member, and only the TREE profile shows where it belongs.
 
     Args:
-        iris: of the stream.
-        elements: of the stream.
-        version_of_path: a property: its one object in the default graph of a message, if that is an IRI, is what the
-            member is a version of.
+        iris: the IRIs of the stream.
+        elements: the elements.
+        version_of_path: the property whose only object in a message's default graph, if that is an IRI, is the
+            versioned resource of the member.
         graphs: whether the format names graphs.
     """
     stream, labels = Term(f"<{iris.event_stream}>"), Labels.at(iris.ldes)
@@ -224,27 +224,27 @@ def members(
         if b"_:" in element.nquads:
             message = message.map_blanks(labels.in_message(element.sequence).__getitem__)
         member = Term(f"<{iris.element(element.sequence)}>")
-        said = [
+        quads = [
             Quad(stream, _MEMBER, member),
             Quad(member, _ISSUED, _date_time(element.microseconds)),
             Quad(member, _SEQUENCE, Term(f'"{element.sequence}"^^<{XSD}integer>')),
         ]
         if element.generated is not None:
-            said.append(
+            quads.append(
                 Quad(member, _GENERATED, literal(element.generated, datatype=f"{XSD}dateTime"))
             )
         if version_of_path is not None and (entity := _only_object(message, iri(version_of_path))):
-            said.append(Quad(member, iri(version_of_path), entity))
+            quads.append(Quad(member, iri(version_of_path), entity))
         default = member if graphs else None
-        said += [
+        quads += [
             Quad(subject, predicate, object, graph or default)
             for subject, predicate, object, graph in message
         ]
-        yield Message(said)
+        yield Message(quads)
 
 
 def _only_object(message: Message, predicate: Term) -> Term | None:
-    """The IRI that is the one object of a property in the default graph."""
+    """Returns the only object of a property in the default graph, if that is an IRI."""
     objects = {
         quad.object for quad in message if quad.predicate == predicate and quad.graph is None
     }
@@ -253,6 +253,4 @@ def _only_object(message: Message, predicate: Term) -> Term | None:
 
 def _date_time(microseconds: int) -> Term:
     time = (_EPOCH + timedelta(microseconds=microseconds)).isoformat().removesuffix("+00:00")
-    return Term(
-        f'"{time}Z"^^<{XSD}dateTime>'
-    )  # canonical, in a tenth of the time that `literal` takes
+    return Term(f'"{time}Z"^^<{XSD}dateTime>')  # canonical, ten times as fast as `literal`

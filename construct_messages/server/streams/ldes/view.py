@@ -1,6 +1,6 @@
-"""A stream as a Linked Data Event Stream, over HTTP: its root and its pages, each in the format that a client wants.
+"""Serves a stream as a Linked Data Event Stream over HTTP: its root and its pages, in negotiated formats.
 
-`pages.py` has their content. A page that is full stays as it is; clients ask for the root and the last page again.
+`pages.py` has their content. Full pages do not change; clients poll the root and the last page.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ OFFERED: Final = (
     NDJSON_LD.document_type,
     *(media_type for media_type, format in _LOGS.items() if not format.graphs),
 )
-"""The media types of roots and pages, best first: those of formats that name graphs, and then the others."""
+"""The media types of roots and pages, best first: formats with named graphs, then the others."""
 
 _REMEMBERED_TIMES: Final = 1 << 18  # of all streams together
 
@@ -64,10 +64,10 @@ class LdesView:
     """The Linked Data Event Streams of a store.
 
     Args:
-        settings: how large pages are, and what members are versions of.
-        store: where the streams are.
-        in_thread: calls a function where it does not hold up the event loop.
-        iris_of: the IRIs of a stream, as the client of a request knows it.
+        settings: the size of pages, and the property for versioned resources.
+        store: the store of the streams.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
+        iris_of: returns the IRIs of a stream for a request.
         html: the views for browsers.
     """
 
@@ -90,24 +90,24 @@ class LdesView:
         self._times = _Times(store)
 
     async def root(self, request: web.Request) -> web.StreamResponse:
-        """Answers what the event stream is, and where its pages are."""
+        """Answers with the description of the event stream and the IRIs of its pages."""
         name, iris = self._begin(request)
-        said, digest = await self._in_thread(self._root, name, iris)
+        description, digest = await self._in_thread(self._root, name, iris)
         if self._html.wanted(request):
-            return await self._html.ldes_root(request, iris, name, said)
+            return await self._html.ldes_root(request, iris, name, description)
         no_members = selected(self._store, name, Selection(0, 0))
         return await self._answer(
-            request, said, no_members, iris, etag=digest, cache_control="no-cache"
+            request, description, no_members, iris, etag=digest, cache_control="no-cache"
         )
 
     def _root(self, name: str, iris: StreamIris) -> tuple[Message, str]:
         """Returns the root and its digest."""
         state, bounds = self._times.bounds(name, self._settings.ldes_page)
-        said = root(iris, bounds, state, version_of_path=self._settings.ldes_version_of_path)
-        return said, blake2b(said.lines, digest_size=12).hexdigest()
+        description = root(iris, bounds, state, version_of_path=self._settings.ldes_version_of_path)
+        return description, blake2b(description.lines, digest_size=12).hexdigest()
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """Answers with those members of a page that are kept."""
+        """Answers with the retained members of a page."""
         name, iris = self._begin(request)
         page = LdesPage.named(request.match_info["page"])
         while True:
@@ -126,7 +126,7 @@ class LdesView:
             try:
                 return await self._kept(request, iris, page, state)
             except Gone:
-                continue  # retention took more of it meanwhile
+                continue  # retention removed more of the page meanwhile
 
     async def _kept(
         self, request: web.Request, iris: StreamIris, page: LdesPage, state: State
@@ -145,21 +145,21 @@ class LdesView:
             head,
             counted(record_of(request), elements),
             iris,
-            # a stream that was deleted and made again has other times
+            # a stream that was deleted and created again has other times
             etag=f"{first}-{last}-{sum(times):x}-{self._version}",
-            # what retention has begun to take is to be asked for until it is gone
+            # clients must revalidate a page that retention is removing until it is gone
             cache_control=FOR_GOOD if full and first == page.first else "no-cache",
         )
 
     async def _html_page(
         self, request: web.Request, iris: StreamIris, page: LdesPage, state: State, head: Message
     ) -> web.StreamResponse:
-        """The page for a browser, with its members after `after`."""
+        """Returns the page for a browser, with its members after `after`."""
         after = sequence_parameter(Parameter.AFTER, request.query.get(Parameter.AFTER, "0"))
         shown = Selection(max(page.first, state.first, after + 1) - 1, min(page.last, state.last))
         elements = counted(record_of(request), selected(self._store, state.name, shown))
-        said = partial(members, iris, version_of_path=self._settings.ldes_version_of_path)
-        return await self._html.ldes_page(request, page, state, head, elements, said)
+        as_members = partial(members, iris, version_of_path=self._settings.ldes_version_of_path)
+        return await self._html.ldes_page(request, page, state, head, elements, as_members)
 
     @property
     def _version(self) -> str:
@@ -174,9 +174,9 @@ class LdesView:
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "ldes", name
-        self._store.state(name)  # whether there is such a stream
+        self._store.state(name)  # raises NotFound if the stream does not exist
         iris = self._iris_of(request, name)
-        iri(iris.stream)  # whether the Host that the client names makes IRIs
+        iri(iris.stream)  # checks that the Host header of the client forms valid IRIs
         return name, iris
 
     async def _answer(
@@ -194,7 +194,7 @@ class LdesView:
         coding = negotiate_coding(request.headers.get("Accept-Encoding"))
         record = record_of(request)
         record.format = media_type
-        # without names of graphs, nothing but the profile shows what a member contains
+        # without named graphs, only the profile shows the content of a member
         in_profile = media_type in _LOGS and (
             PROFILE in (accept or "") or not _LOGS[media_type].graphs
         )
@@ -215,7 +215,7 @@ class LdesView:
     async def _encoded(
         self, media_type: str, head: Message, pages: AsyncGenerator[list[Element]], iris: StreamIris
     ) -> AsyncGenerator[bytes]:
-        """The hypermedia and then the members, with the comment `# @message` before each, where there are comments."""
+        """Yields the hypermedia and then the members, each after the comment `# @message` in formats with comments."""
         format = _LOGS.get(media_type)
         options = EncoderOptions(LDES_PREFIXES, triple_terms=True)
         encoder: _Encoder = (
@@ -225,7 +225,7 @@ class LdesView:
         def encode(messages: Iterable[Message]) -> bytes:
             return b"".join(map(encoder.encode, messages))
 
-        said = partial(
+        as_members = partial(
             members,
             iris,
             version_of_path=self._settings.ldes_version_of_path,
@@ -234,7 +234,7 @@ class LdesView:
         held = encoder.start() + await self._in_thread(encode, [head])
         async with aclosing(pages):
             async for page in pages:
-                yield held + await self._in_thread(encode, said(page))
+                yield held + await self._in_thread(encode, as_members(page))
                 held = b""
         yield held + encoder.finish()
 
@@ -250,10 +250,10 @@ class _Encoder(Protocol):
 
 
 class _Times:
-    """When the elements at the borders of pages were stored; those of full pages are read once.
+    """The storage times of the first and last elements of pages; those of full pages are read once.
 
     Args:
-        store: where the streams are.
+        store: the store of the streams.
     """
 
     def __init__(self, store: StreamStore) -> None:
@@ -265,11 +265,11 @@ class _Times:
         """Returns the state of a stream, and the bounds of its pages.
 
         Args:
-            name: of the stream.
-            size: of its pages.
+            name: the name of the stream.
+            size: the size of its pages.
 
         Raises:
-            NotFound: there is no such stream.
+            NotFound: the stream does not exist.
         """
         while True:
             state = self._store.state(name)
@@ -281,7 +281,7 @@ class _Times:
             try:
                 times = self._read(name, wanted)
             except Gone:
-                continue  # retention took elements meanwhile
+                continue  # retention removed elements meanwhile
             return state, [
                 PageTimes(page, times[first], None if last is None else times[last])
                 for page, first, last in borders

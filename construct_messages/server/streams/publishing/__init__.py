@@ -1,1 +1,1 @@
-"""Publishing to a stream, by POST and over a WebSocket. What bodies mean is in `input.py`."""
+"""Publishing to a stream, by POST and over a WebSocket. `messages.py` interprets bodies."""

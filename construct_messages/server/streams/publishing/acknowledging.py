@@ -1,4 +1,4 @@
-"""A log that is acknowledged while it is being sent: each line of the answer is about messages that are on disk.
+"""Acknowledges a log while it is being sent: each line of the answer is about messages that are stored durably.
 
 The answer begins before the request has ended, which HTTP allows (RFC 9110, section 7.5; RFC 9112, section 9.3). Its
 lines are JSON. docs/decisions/099-logs-acknowledged-on-the-way.md
@@ -27,8 +27,8 @@ from construct_messages.server.streams.publishing.messages import refused_log
 from construct_messages.server.streams.requests import InThread
 from construct_messages.server.streams.resources import published_document
 
-_WAITING: Final = 16  # pieces that are read before those before them are on disk
-_LARGE: Final = 1 << 16  # bytes of a piece that takes long to read
+_WAITING: Final = 16  # pieces that are read before earlier ones are stored
+_LARGE: Final = 1 << 16  # size of a piece that takes long to read, in bytes
 
 
 class _Piece(NamedTuple):
@@ -37,13 +37,13 @@ class _Piece(NamedTuple):
 
 
 class LogReader:
-    """Reads the messages of a body as they come.
+    """Reads the messages of a body while it arrives.
 
     Args:
-        request: of which nothing was read.
-        decoder: of the log.
-        hold: counts the bytes of messages that wait.
-        in_thread: calls a function where it does not hold up the event loop.
+        request: a request whose body was not read yet.
+        decoder: the decoder of the log.
+        hold: counts the bytes of waiting messages.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class LogReader:
         self._size = 0
 
     async def take(self) -> list[Message]:
-        """All messages that wait, at least one; none: the log has ended.
+        """Returns all waiting messages, at least one; empty: the log has ended.
 
         Raises:
-            ConstructMessagesError: why no more can be read.
+            ConstructMessagesError: no more can be read.
         """
         self._hold.release(self._size)
         self._size = 0
@@ -67,11 +67,11 @@ class LogReader:
         return [message for piece in pieces for message in piece.messages]
 
     def end(self, error: ConstructMessagesError) -> None:
-        """Reads no more: `take` raises an error after the messages that wait."""
+        """Stops reading: `take` raises an error after the waiting messages."""
         self._pieces.end(error)
 
     async def run(self) -> None:
-        """Reads all of the body."""
+        """Reads the whole body."""
         error: ConstructMessagesError | None = None
         try:
             async for chunk in self._request.content.iter_any():
@@ -99,11 +99,11 @@ class LogReader:
 def _read(
     read: Callable[[], Iterator[Message]],
 ) -> tuple[list[Message], ConstructMessagesError | None]:
-    """The messages up to the first that is refused, and why it is."""
+    """Returns the messages up to the first rejected one, and its error."""
     messages: list[Message] = []
     try:
         for message in read():
-            message.checked = True  # no decoder gives anything but RDF
+            message.checked = True  # decoders only return RDF
             messages.append(message)
     except ConstructMessagesError as error:
         return messages, error
@@ -118,14 +118,14 @@ async def acknowledged(
     stopping: asyncio.Event,
     pause_seconds: float,
 ) -> AsyncGenerator[bytes]:
-    """The lines of the answer: an empty one at the start and in each pause, one for each group, and one for an error.
+    """Yields the lines of the answer: an empty one at the start and in each pause, one per group, and one for an error.
 
     Args:
-        reader: of the log.
-        appender: of its messages.
-        iris: of the stream.
-        stopping: set when the server stops: what was read until then is stored.
-        pause_seconds: how long a pause is.
+        reader: reads the log.
+        appender: appends its messages.
+        iris: the IRIs of the stream.
+        stopping: set when the server stops: messages that were read until then are stored.
+        pause_seconds: the length of a pause.
     """
     reading = asyncio.create_task(reader.run())
     stop = asyncio.create_task(_stop(stopping, reader, reading))

@@ -1,6 +1,6 @@
-"""Appends groups of messages of one publisher, in order, up to the first that is refused.
+"""Appends groups of messages of one publisher, in order, up to the first rejected one.
 
-What a WebSocket and a log that is acknowledged on the way have in common. No HTTP here.
+For WebSockets, and for logs that are acknowledged while they are sent. No HTTP here.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from construct_messages.streams.store import StreamStore
 
 
 class Appended(NamedTuple):
-    """What became of a group.
+    """The result of appending a group.
 
     Args:
-        places: for each message that is done, whether it conforms to the shapes of the stream.
-        sequences: of those that were appended now; they belong to the last ones that conform.
-        refused: why the next message was refused; None: all are done.
+        places: for each processed message, whether it conforms to the shapes of the stream.
+        sequences: the sequences of those that were appended now; they belong to the last ones that conform.
+        refused: why the next message was rejected; None: all were processed.
     """
 
     places: Sequence[bool]
@@ -34,16 +34,16 @@ class Appender:
     """Appends the messages of one publisher.
 
     Args:
-        store: where the streams are.
-        shapes: of the streams.
-        stream: its name.
+        store: the store of the streams.
+        shapes: the shapes of the streams.
+        stream: the name of the stream.
         own: see `StreamStore.append`.
         record: counts them.
-        key: of the log that they are; None: it has none.
-        after: how many messages of the log are left out, as they were acknowledged before.
+        key: the idempotency key of their log; None: it has none.
+        after: the number of messages to leave out at the start, because they were acknowledged before.
 
     Attributes:
-        count: the number of the last message that is done.
+        count: the number of the last processed message.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Appender:
         self._record, self._key, self.count = record, key, after
 
     async def append(self, messages: Sequence[Message]) -> Appended:
-        """Appends messages durably, up to the first that is refused."""
+        """Appends messages durably, up to the first rejected one."""
         kept, places, refused = await self._conforming(messages)
         sequences = range(0)
         try:
@@ -82,7 +82,9 @@ class Appender:
     async def _conforming(
         self, messages: Sequence[Message]
     ) -> tuple[Sequence[Message], list[bool], ConstructMessagesError | None]:
-        """The messages that conform, which ones do, and why the next one is refused."""
+        """Returns the messages that conform, for each processed message whether it conforms, and the error of the
+        next one.
+        """
         if not self._shapes.has(self._stream):
             return messages, [True] * len(messages), None
         kept: list[Message] = []

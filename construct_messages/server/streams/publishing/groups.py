@@ -1,7 +1,7 @@
-"""Items that wait for those before them to be stored, and are stored together then.
+"""Groups items that wait for earlier ones to be stored, so that they are stored together.
 
-A commit takes as long for one message as for many, so whoever publishes without waiting for each answer gets as many
-into a commit as came meanwhile. No messages, no store and no HTTP here.
+A commit takes as long for one message as for many. A publisher that does not wait for each answer therefore gets all
+messages that arrived meanwhile into one commit. No messages, no store and no HTTP here.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 class Groups(Generic[T]):
-    """A queue whose reader takes all that waits.
+    """A queue whose reader takes all waiting items.
 
     Args:
-        most: how many items may wait.
-        most_bytes: how many bytes they may have before no more are taken.
+        most: the maximal number of waiting items.
+        most_bytes: the size of waiting items, in bytes, at which no more are accepted.
 
     >>> async def three_items():
     ...     groups = Groups[int](10)
@@ -37,7 +37,7 @@ class Groups(Generic[T]):
         self._changed, self._taken = asyncio.Event(), asyncio.Event()
 
     async def put(self, item: T, size: int = 0) -> None:
-        """Adds an item of so many bytes; waits while there are too many."""
+        """Adds an item with its size in bytes; waits while the queue is full."""
         while len(self._waiting) >= self._most or self._bytes >= self._most_bytes:
             self._taken.clear()
             await self._taken.wait()
@@ -46,13 +46,13 @@ class Groups(Generic[T]):
         self._changed.set()
 
     def end(self, error: Exception | None = None) -> None:
-        """Takes no more items; an error is raised after those that wait."""
+        """Accepts no more items; raises an error after the waiting ones."""
         if not self._ended:
             self._ended, self._error = True, error
             self._changed.set()
 
     async def take(self) -> list[T]:
-        """All items that wait, at least one; none: there are no more."""
+        """Returns all waiting items, at least one; empty: the queue has ended."""
         while not self._waiting:
             if self._ended:
                 if self._error is not None:

@@ -1,6 +1,6 @@
-"""Messages that come over a WebSocket: each frame is one, and is answered when it is on disk.
+"""Receives messages over a WebSocket: each frame is one, and is answered when it is stored durably.
 
-RDF Messages, section 3 (WebSocket); RFC 6455. What frames are pushed to followers is in `push.py`. No store here.
+RDF Messages, section 3 (WebSocket); RFC 6455. `push.py` writes the frames for followers. No store here.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from construct_messages.server.streams.push import close, frame, write_frames
 
 
 class Answers(NamedTuple):
-    """What became of frames.
+    """The result of publishing frames.
 
     Args:
-        texts: the answers to those that were published, in order.
-        refused: why the next one was not, nor any after it; None: all were.
+        texts: the answers to the published ones, in order.
+        refused: why the next one and later ones were not published; None: all were.
     """
 
     texts: Sequence[str]
@@ -32,7 +32,7 @@ class Answers(NamedTuple):
 Publish: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Answers]]
 """Publishes the content of frames."""
 
-_WAITING: Final = 1000  # frames that are read before those before them are on disk
+_WAITING: Final = 1000  # frames that are read before earlier ones are stored
 
 
 async def take_frames(
@@ -42,16 +42,16 @@ async def take_frames(
     stopping: asyncio.Event,
     hold: Holding,
 ) -> None:
-    """Publishes each frame, and answers in the order of the frames, until the client leaves or the server stops.
+    """Publishes each frame, and answers in the order of the frames, until the client disconnects or the server stops.
 
-    A frame that is refused closes the socket, and no later frame is taken.
+    A rejected frame closes the WebSocket, and later frames are not accepted.
 
     Args:
-        request: that became the socket.
-        socket: prepared.
-        publish: is called with the frames that came while those before them were being published.
-        stopping: set when the server stops: what was taken until then is answered.
-        hold: counts the bytes of frames that wait.
+        request: the request of the WebSocket.
+        socket: the prepared WebSocket.
+        publish: called with the frames that arrived while earlier ones were being published.
+        stopping: set when the server stops: frames that were accepted until then are answered.
+        hold: counts the bytes of waiting frames.
     """
     frames = Groups[bytes](_WAITING)
     reading = asyncio.create_task(_read(socket, frames, hold))

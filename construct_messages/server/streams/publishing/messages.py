@@ -1,4 +1,4 @@
-"""The messages in a request that publishes: one document or a whole log, in every format that logs are read in.
+"""Reads the messages in a request body: one document or a whole log, in every format of logs.
 
 Linked Data Notifications, section 3.3.1 (JSON-LD with a profile is JSON-LD); LDN for RDF streams (an element is an RDF
 document); Activity Streams 2.0, section 2.1, and ActivityPub, section 3.2 (the implied context).
@@ -33,19 +33,19 @@ ACCEPTED: Final = tuple(
 def read_messages(
     content_type: str | None, body: bytes, *, base: str, message_bytes: int, most: int
 ) -> list[Message]:
-    """The messages of a body: a document is one message, a log as many as it has.
+    """Returns the messages of a body: one for a document, all messages of a log.
 
     Args:
         content_type: the header.
-        body: of the request.
-        base: what relative IRIs resolve against.
-        message_bytes: how large a message may be.
-        most: how many there may be.
+        body: the request body.
+        base: the base of relative IRIs.
+        message_bytes: the maximal size of a message.
+        most: the maximal number of messages.
 
     Raises:
         ProtocolError: another media type or charset (415), an empty body in a format without empty documents (400), or
-            bytes that are not in the format (422).
-        LimitExceeded: too many messages, or too large a one.
+            a body that is not valid in its format (422).
+        LimitExceeded: too many messages, or a message that is too large.
 
     >>> options = {"base": "urn:x", "message_bytes": 1000, "most": 10}
     >>> [len(message) for message in read_messages("text/turtle", b"<urn:s> <urn:p> 1, 2 .", **options)]
@@ -66,7 +66,7 @@ def read_messages(
     read: list[Message] = []
     try:
         for message in messages:
-            message.checked = True  # no decoder gives anything but RDF
+            message.checked = True  # decoders only return RDF
             read.append(message)
             if len(read) > most:
                 raise LimitExceeded(
@@ -77,23 +77,23 @@ def read_messages(
         if not body.removeprefix(BOM_UTF8).strip():
             refused.status = 400
         raise refused from error
-    # a document without a statement is a message without one
+    # a document without statements is an empty message
     return read or ([Message()] if body_type.is_document else [])
 
 
 def refused_log(error: LogError) -> ProtocolError:
-    """Returns the refusal of bytes that are not in their format (422)."""
+    """Returns the error for a body that is not valid in its format (422)."""
     refused = ProtocolError(str(error).partition("\n")[0], status=422, hint=error.hint)
     refused.position = error.position
     return refused
 
 
 class BodyType(NamedTuple):
-    """What the Content-Type of a body names.
+    """The meaning of a body's Content-Type.
 
     Args:
-        format: of the body.
-        syntax: of a log; None: the body is one document.
+        format: the format of the body.
+        syntax: the syntax of a log; None: the body is one document.
         context: the IRI of the JSON-LD context that the media type implies.
     """
 
@@ -103,7 +103,7 @@ class BodyType(NamedTuple):
 
     @property
     def is_document(self) -> bool:
-        """Whether the body is one document, which may delimit messages by itself."""
+        """Whether the body is one document, which may itself delimit messages."""
         return self.syntax is None
 
     @property
@@ -114,7 +114,7 @@ class BodyType(NamedTuple):
 
 @lru_cache(maxsize=64)
 def body_type_of(content_type: str | None) -> BodyType:
-    """Returns what the Content-Type of a body names.
+    """Interprets the Content-Type of a body.
 
     Args:
         content_type: the header.
@@ -158,11 +158,11 @@ def _options_of(base: str | None, context: str | None, message_bytes: int) -> De
         contexts=CONTEXTS,
         context=context,
         message_bytes=message_bytes,
-        comments=False,  # the media type decides whether they delimit messages
+        comments=False,  # the media type decides whether comments delimit messages
     )
 
 
-_known_options_of = lru_cache(_options_of)  # to make them takes as long as to read a small message
+_known_options_of = lru_cache(_options_of)  # creating them takes as long as reading a small message
 
 
 def _decoded(decoder: Decoder, body: bytes) -> Iterator[Message]:

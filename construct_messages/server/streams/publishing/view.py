@@ -1,7 +1,7 @@
 """Publishing to a stream: a document or a log by POST, or a message in each frame of a WebSocket.
 
-Linked Data Notifications, section 3.3.1. Relative IRIs resolve against the IRI of the element that a message becomes
-(Linked Data Platform, section 5.2.3.7; RFC 3986, section 5.1.2), which is known when it is appended.
+Linked Data Notifications, section 3.3.1. Relative IRIs resolve against the IRI of the new element (Linked Data
+Platform, section 5.2.3.7; RFC 3986, section 5.1.2), which is only known when the message is appended.
 """
 
 from __future__ import annotations
@@ -53,27 +53,27 @@ from construct_messages.streams.store import StreamStore
 
 _LARGE: Final = (
     1 << 16
-)  # bytes, from which on reading a body takes longer than other requests should wait
+)  # size, in bytes, from which reading a body would delay other requests too long
 
 _JSON: Final = f"{JSON}; charset=utf-8"
 _LINES: Final = {"Content-Type": NDJSON, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 CHECK: Final = "check"
-"""The parameter of a body that is only checked."""
+"""The parameter for validating a body without storing it."""
 
 _INVALID: Final = json.dumps({"elements": 0, "invalid": 1})
 
 
 class PublishingView:
-    """What is published to the streams of a store.
+    """Publishes to the streams of a store.
 
     Args:
         settings: the limits.
-        store: where the streams are.
-        bounds: how much is done at once.
-        in_thread: calls a function where it does not hold up the event loop.
-        iris_of: the IRIs of a stream, as the client of a request knows it.
-        admit: refuses a request that may not publish to a stream.
-        shapes: of the streams.
+        store: the store of the streams.
+        bounds: the limits of concurrency and memory.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
+        iris_of: returns the IRIs of a stream for a request.
+        admit: rejects requests that may not publish to a stream.
+        shapes: the shapes of the streams.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class PublishingView:
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """Takes no further frames; those that were taken are answered."""
+        """Accepts no further frames; accepted ones are answered."""
         self._stopping.set()
 
     async def post(self, request: web.Request) -> web.StreamResponse:
-        """Appends what is sent, durably: each message of a log is an element, all or none."""
+        """Appends the request body durably: each message of a log becomes an element, all or none."""
         name, iris, record = await self._published(request)
         content_type, key = request.headers.get("Content-Type"), idempotency_key(request)
         body_type = body_type_of(content_type)
@@ -139,7 +139,7 @@ class PublishingView:
         return web.Response(status=201, body=text.encode(), headers=headers)
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
-        """Appends what comes over a WebSocket: each frame is a message."""
+        """Appends the frames of a WebSocket: each one is a message."""
         name, iris, record = await self._published(request)
         settings = self._settings
         socket = web.WebSocketResponse(
@@ -173,7 +173,7 @@ class PublishingView:
     async def _checked(
         self, request: web.Request, name: str, messages: Sequence[Message], own: str | None
     ) -> web.Response:
-        """Answers with the messages that a body would add to a stream, which are not stored."""
+        """Answers with the messages that a body would add to a stream, without storing them."""
         record_of(request).action = "check"
         kept, letters = await self._shapes.sorted(name, messages)
         next = self._store.state(name).next
@@ -188,7 +188,7 @@ class PublishingView:
     async def _acknowledge(
         self, request: web.Request, decoder: Decoder, appender: Appender, iris: StreamIris
     ) -> web.StreamResponse:
-        """Appends a log as it comes, and answers with a line for each part of it."""
+        """Appends a log while it arrives, and answers with a line for each part of it."""
         check_codings(request)
         record, settings = record_of(request), self._settings
         record.format = NDJSON
@@ -207,7 +207,7 @@ class PublishingView:
     async def _documents(
         self, content_type: str, frames: Sequence[bytes], base: str
     ) -> tuple[list[Message], ConstructMessagesError | None]:
-        """The messages of frames up to the first that is refused, and why it is."""
+        """Returns the messages of frames up to the first rejected one, and its error."""
         messages: list[Message] = []
         try:
             for frame in frames:
@@ -222,11 +222,11 @@ class PublishingView:
         return messages, None
 
     async def _published(self, request: web.Request) -> tuple[str, StreamIris, StreamRecord]:
-        """The stream that is published to.
+        """Returns the stream to publish to.
 
         Raises:
-            NotFound: there is none.
-            Forbidden: the client may not.
+            NotFound: the stream does not exist.
+            Forbidden: the client may not publish.
         """
         name = request.match_info["stream"]
         record = record_of(request)
@@ -249,7 +249,7 @@ class PublishingView:
 
 
 def _wants_lines(request: web.Request) -> bool:
-    """Whether a publisher would rather have lines than the JSON document that it gets at the end."""
+    """Returns whether a publisher prefers lines to the JSON document at the end."""
     accept = accept_header(request)
     if accept is None or "ndjson" not in accept.lower():
         return False
@@ -259,7 +259,7 @@ def _wants_lines(request: web.Request) -> bool:
 
 
 def _log_after(request: web.Request) -> int:
-    """How many messages of its log a request leaves out."""
+    """Returns the number of messages at the start of the log that a request leaves out."""
     after = request.headers.get(Header.LOG_AFTER)
     if after is None:
         return 0
@@ -271,7 +271,7 @@ def _log_after(request: web.Request) -> int:
 
 
 def _own_token(body_type: BodyType) -> str | None:
-    """What stands for an element's sequence in its own IRI until it has one; nobody can guess it. None: no message
-    names its IRI by a relative one.
+    """Returns an unpredictable placeholder for the element's sequence in its own IRI until it has one. None: no message
+    has a relative IRI.
     """
     return os.urandom(16).hex() if body_type.has_base else None

@@ -1,6 +1,6 @@
-"""What a request to register a query asks for: the text of the query and the parameters of the URL, as a registration.
+"""Parses requests to register a query: the text of the query and the parameters of the URL, as a registration.
 
-LDN for RDF streams (registration of queries). No HTTP here, and nothing runs.
+LDN for RDF streams (registration of queries). No HTTP here; does not run queries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from construct_messages.streams.store import StreamStore
 
 E = TypeVar("E", bound=Enum)
 Read: TypeAlias = tuple[Registration, str | None]
-"""A registration, and the name that the query gives its output."""
+"""A registration, and the name of its output in the query."""
 
 _OF_WINDOWS: Final = ("time", "lateness", "max_ahead", "bounds", "report", "compare", "static")
 PARAMETERS: Final = ("stream", "from", "operator", *_OF_WINDOWS, "every", "source", "skip_after")
@@ -40,7 +40,7 @@ class WatchedEndpoint(Watched):
     """A SPARQL endpoint of the server that queries may watch.
 
     Args:
-        services: what SERVICE may reach in them, as `check_services` takes it.
+        services: the endpoints that SERVICE may reach in them; see `check_services`.
     """
 
     services: str | frozenset[str] = "deny"
@@ -55,22 +55,22 @@ def read_registration(
     store: StreamStore,
     endpoints: Mapping[str, WatchedEndpoint],
 ) -> Read:
-    """The registration that is asked for, and the name that the query gives its output.
+    """Returns the requested registration, and the name of its output in the query.
 
     Args:
         text: the query.
-        parameters: of the URL, see docs/reference/continuous/registered.md.
-        streams: the IRI of the list of streams, with a slash at the end.
-        bound: the stream at whose query endpoint it is registered.
-        store: of the streams.
-        endpoints: the SPARQL endpoints that may be watched, or whose data may be beside windows, by path.
+        parameters: the parameters of the URL, see docs/reference/continuous/registered.md.
+        streams: the IRI of the stream list, with a final slash.
+        bound: the stream at whose query endpoint the query is registered.
+        store: the store of the streams.
+        endpoints: the SPARQL endpoints, by path, that queries may watch or use as the data next to windows.
 
     Raises:
-        QueryError: the text is no continuous query.
+        QueryError: the text is not a continuous query.
         Forbidden: it has a SERVICE that is not allowed.
-        ProtocolError: a parameter that is unknown, repeated, or makes no sense.
-        NotFound: there is no such stream, or element of it.
-        Gone: the element that it begins with was removed by retention.
+        ProtocolError: an unknown, repeated or invalid parameter.
+        NotFound: the stream, or an element of it, does not exist.
+        Gone: retention removed the first element.
     """
     given: dict[str, str] = {}
     for name, value in parameters:
@@ -89,7 +89,7 @@ def read_registration(
         source = _source(given, every, endpoints)
         ConstructQuery.parse(
             query.query, base=streams
-        )  # for its errors: rows of SELECT are not watched
+        )  # raises an error for SELECT, whose rows cannot be watched
         if "skip_after" in given:
             raise ProtocolError(
                 "skip_after is for streams, and the query reads none", hint="leave it out"
@@ -98,7 +98,7 @@ def read_registration(
         raise ProtocolError("the query reads streams, and no source", hint="leave source out")
     if not query.windows and any(name in given for name in _OF_WINDOWS):
         raise ProtocolError(f"{', '.join(_OF_WINDOWS)} are for windows, and the query has none")
-    # only a watch may reach something, and only what its endpoint may
+    # only a watching query may use SERVICE, with the permissions of its endpoint
     check_services(query.query, "deny" if source is None else endpoints[source].services)
     operator = (
         _one_of(Operator, "operator", given["operator"].upper()) if "operator" in given else None
@@ -137,7 +137,7 @@ def read_registration(
 
 
 def _inputs(query: ContinuousQuery, bound: str | None, streams: str) -> dict[str, str]:
-    """The names of the streams that the query reads, by the IRIs that it gives them."""
+    """Returns the names of the streams that the query reads, by their IRIs in the query."""
     if bound is not None:
         bound = bound.removeprefix(streams)
     iris = dict.fromkeys(window.stream for window in query.windows)
@@ -160,7 +160,7 @@ def _inputs(query: ContinuousQuery, bound: str | None, streams: str) -> dict[str
 
 
 def _source(given: dict[str, str], every: int | None, endpoints: Collection[str]) -> str:
-    """The endpoint that is watched by a query that reads no stream."""
+    """Returns the endpoint that a query without streams watches."""
     if every is None:
         raise ProtocolError(
             "the query reads no stream",
@@ -179,7 +179,7 @@ def _source(given: dict[str, str], every: int | None, endpoints: Collection[str]
 
 
 def _static(endpoint: str, endpoints: Mapping[str, WatchedEndpoint]) -> str:
-    """The endpoint whose data are beside the windows."""
+    """Returns the endpoint with the data next to the windows."""
     local = [path for path, watched in endpoints.items() if watched.directory is not None]
     if endpoint not in local:
         offered = ", ".join(local) or "there is none"
@@ -190,7 +190,7 @@ def _static(endpoint: str, endpoints: Mapping[str, WatchedEndpoint]) -> str:
 
 
 def _after(store: StreamStore, name: str, start: str) -> int:
-    """The sequence after which a stream is read."""
+    """Returns the sequence after which a stream is read."""
     state = store.state(name)
     if start == "now":
         return state.last
@@ -200,7 +200,7 @@ def _after(store: StreamStore, name: str, start: str) -> int:
         after = sequence_parameter("from", start) - 1
     else:
         try:
-            # an unescaped + of the zone has become a blank
+            # an unescaped + of the zone was decoded as a space
             after = store.sequence_at(name, datetime.fromisoformat(start.replace(" ", "+"))) - 1
         except (ValueError, UsageError):
             hint = "write from=now, from=first, from=17 or from=2026-11-22T12:00:00Z"
@@ -219,7 +219,7 @@ def _duration(name: str, value: str, *, zero: bool = False) -> int:
 
 
 def _tries(value: str) -> int:
-    """The number of failures with an element after which it is left out."""
+    """Returns the number of failures with an element after which it is left out."""
     if not (
         value.isascii() and value.isdigit() and len(value) < 4 and 1 <= int(value) <= _MOST_TRIES
     ):
@@ -239,6 +239,6 @@ def _one_of(kind: type[E], name: str, value: str) -> str:
 
 
 def _output(iri: str, streams: str) -> str:
-    """The name of an output: what follows the list of streams, or the last part of another IRI."""
+    """Returns the name of an output: the path below the stream list, or the last part of another IRI."""
     found = _LAST_PART.search(iri.removeprefix(streams))
     return found[0] if found else ""

@@ -1,7 +1,7 @@
-"""Queries of clients that are registered, paused, resumed and removed over HTTP; their outputs are streams.
+"""Registers, pauses, resumes and removes queries of clients over HTTP; their outputs are streams.
 
-LDN for RDF streams (registration of queries): a text as `application/sparql-query`, or the RDF of its prototype. What
-runs is in `continuous/registered/`.
+LDN for RDF streams (registration of queries): a text as `application/sparql-query`, or the RDF of its prototype.
+`continuous/registered/` runs queries.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore, is_name
 
 PREVIEW: Final = "preview"
-"""The parameter of a query that is only tried: over how many elements."""
+"""The parameter for a preview of a query: the number of elements to evaluate."""
 
 _PATCHES: Final = (MERGE_PATCH, JSON)
 
-_PREVIEWS: Final = 2  # processes at once, beside those of registered queries
+_PREVIEWS: Final = 2  # concurrent processes, in addition to those of registered queries
 _PREVIEW_ELEMENTS: Final = 1000
 _PREVIEW_MESSAGES: Final = 100
 _PREVIEW_SECONDS: Final = 10.0
@@ -53,14 +53,14 @@ class QueriesView:
 
     Args:
         settings: the limits.
-        store: of the streams.
-        access: who may register.
-        watched: the SPARQL endpoints that may be watched, by path.
-        in_thread: calls what takes long for long queries.
-        iris_of: the IRIs of a stream, as a request's client knows them.
+        store: the store of the streams.
+        access: the authorizer for registering.
+        watched: the SPARQL endpoints that queries may watch, by path.
+        in_thread: calls a function in a thread, for parsing long queries.
+        iris_of: returns the IRIs of a stream for a request.
 
     Attributes:
-        registry: what runs.
+        registry: the running queries.
         gauges: see `Endpoint`.
     """
 
@@ -122,7 +122,7 @@ class QueriesView:
         }
 
     async def admit(self, request: web.Request) -> None:
-        """Refuses who may not register, pause and remove queries.
+        """Rejects clients that may not register, pause and remove queries.
 
         Raises:
             Forbidden: also with 401.
@@ -137,23 +137,23 @@ class QueriesView:
         description: Description | None = None,
         bound: str | None = None,
     ) -> web.Response:
-        """Takes up a query.
+        """Registers a query.
 
         Args:
-            request: its URL may have parameters; who sent it was admitted.
-            text: of the query.
-            description: of its output stream.
+            request: an authorized request; its URL may have parameters.
+            text: the text of the query.
+            description: the description of its output stream.
             bound: the stream at whose query endpoint it is registered.
 
         Raises:
-            ConstructMessagesError: it is refused; nothing is registered then.
+            ConstructMessagesError: the query is rejected, and not registered.
         """
         record = record_of(request)
         record.action = "register"
         settings = self._settings
         parameters = read_query_string(request.rel_url.raw_query_string)
         registration, output = await self._read(request, text, bound, list(parameters))
-        # nothing is awaited from here until the registry has counted it
+        # no await from here until the registry has counted the query
         if len(self.registry) >= settings.queries:
             raise LimitExceeded(
                 f"there are {len(self.registry)} queries, and no more are allowed", status=507
@@ -174,16 +174,16 @@ class QueriesView:
     async def preview(
         self, request: web.Request, text: str, elements: str, *, bound: str | None = None
     ) -> web.Response:
-        """Answers with the messages that a query gives out for the newest elements; nothing is registered.
+        """Answers with the messages of a query for the newest elements; registers nothing.
 
         Args:
-            request: its URL may have the parameters of a registration; who sent it was admitted.
-            text: of the query.
+            request: an authorized request; its URL may have the parameters of a registration.
+            text: the text of the query.
             elements: the parameter `preview`.
             bound: the stream at whose query endpoint it was sent.
 
         Raises:
-            ConstructMessagesError: the query is refused, or cannot be evaluated.
+            ConstructMessagesError: the query is rejected, or cannot be evaluated.
         """
         record_of(request).action = "preview"
         count = sequence_parameter(PREVIEW, elements)
@@ -223,7 +223,7 @@ class QueriesView:
         bound: str | None,
         parameters: Sequence[tuple[str, str]],
     ) -> Read:
-        """The registration that is asked for.
+        """Returns the requested registration.
 
         Raises:
             ConstructMessagesError: see `read_registration`; or the text is too long.
@@ -246,13 +246,13 @@ class QueriesView:
             )
         )
 
-    def said(self, request: web.Request, name: str) -> dict[str, object]:
+    def description(self, request: web.Request, name: str) -> dict[str, object]:
         """Returns the part of a stream's description about its query; empty if there is none."""
         query = self.registry.get(name)
         if query is None:
             return {}
         registration = query.registration
-        said: dict[str, object] = {
+        described: dict[str, object] = {
             "@type": ["rsp:Stream", "rsp:OutputStream"],
             "queryText": registration.text,
             "inputs": [self._iris_of(request, each).stream for each in query.positions],
@@ -262,30 +262,32 @@ class QueriesView:
             "lag": query.lag,
         }
         if registration.source is not None:
-            said["inputs"] = [
+            described["inputs"] = [
                 f"{self._iris_of(request, '').stream.removesuffix('/streams/')}{registration.source}"
             ]
         if query.dropped:
-            said["dropped"] = sum(query.dropped.values())
-            said |= {f"dropped{reason.title()}": count for reason, count in query.dropped.items()}
+            described["dropped"] = sum(query.dropped.values())
+            described |= {
+                f"dropped{reason.title()}": count for reason, count in query.dropped.items()
+            }
         if registration.source is None:
-            said["evaluations"] = query.evaluations
-            said["evaluationSeconds"] = round(query.seconds, 6)
-            said["slowestSeconds"] = round(query.slowest, 6)
-            said["memoryBytes"] = query.memory_bytes
-            said["restarts"] = query.restarts
+            described["evaluations"] = query.evaluations
+            described["evaluationSeconds"] = round(query.seconds, 6)
+            described["slowestSeconds"] = round(query.slowest, 6)
+            described["memoryBytes"] = query.memory_bytes
+            described["restarts"] = query.restarts
             if query.plan:
-                said["plan"] = query.plan
+                described["plan"] = query.plan
         if query.error is not None:
-            said["error"] = query.error
-        return said
+            described["error"] = query.error
+        return described
 
     async def patch(self, request: web.Request, name: str, body: bytes) -> web.Response:
         """Pauses or resumes a query: `{"status": "paused"}` or `{"status": "running"}`.
 
         Raises:
             NotFound: the stream is not the output of a query.
-            ProtocolError: anything else is asked for.
+            ProtocolError: another body.
         """
         content_type = request.headers.get("Content-Type", "")
         if (read_media_type(content_type) or ("", {}))[0] not in _PATCHES:
@@ -305,7 +307,7 @@ class QueriesView:
 
 
 def is_query(content_type: str | None) -> bool:
-    """Whether a body is the text of a query.
+    """Returns whether a body is the text of a query.
 
     >>> is_query("application/sparql-query; charset=utf-8"), is_query(None)
     (True, False)
@@ -314,10 +316,10 @@ def is_query(content_type: str | None) -> bool:
 
 
 def check_query(content_type: str | None) -> None:
-    """Makes sure that a body is the text of a query.
+    """Checks that a body is the text of a query.
 
     Raises:
-        ProtocolError: it is something else (415).
+        ProtocolError: it has another media type (415).
     """
     if not is_query(content_type):
         refused = f"{content_type or 'a body without type'} is no query here"

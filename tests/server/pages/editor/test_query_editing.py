@@ -9,7 +9,7 @@ import pytest
 from tests.support.pages.modules import Modules
 from tests.support.places import shared_path
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 FORMAT = """
 import { formatted } from "./formatting.js";

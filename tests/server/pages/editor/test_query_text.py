@@ -14,7 +14,7 @@ from construct_messages.server.http.problems import problem
 from tests.support.pages.modules import Modules
 from tests.support.places import shared_path
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 PLACES = """
 import { placeOf, tokenAt, tokens } from "./sparql.js";
