@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.arguments import checked, wrong_type
@@ -232,7 +231,7 @@ class QueryMessages(Tabular):
             SourceError: see `Source.asolutions`; the solutions are not all then.
         """
         self._begin()
-        request = replace(self._request, condition=condition)
+        request = self._request.replace(condition=condition)
         batches = self._arunning = _apull(self._source, request, self._assembly, self._owns_source)
         return batches
 

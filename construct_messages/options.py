@@ -8,11 +8,11 @@ No I/O; the packages that read an option define its effect.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from construct_messages.arguments import checked, checked_fields
+from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
+from construct_messages.values import Value
 
 GROUP_LIMIT: Final = 1_000_000
 """The number of solutions that grouping holds by default."""
@@ -22,8 +22,7 @@ UNION: Final = "union"
 """In place of the IRIs of default graphs: the merge of all graphs of the source."""
 
 
-@dataclass(frozen=True, init=False)
-class Grouping:
+class Grouping(Value):
     """Which solutions form one message.
 
     Args:
@@ -51,7 +50,7 @@ class Grouping:
             raise UsageError(f"order={order!r} is unknown", hint='choose "appearance" or "sorted"')
         _check_positive("limit", limit)
         names = tuple(name.lstrip("?$") for name in _texts(by))
-        _set(self, by=names, order=order, limit=limit)
+        super().__init__(by=names, order=order, limit=limit)
 
     @classmethod
     def of(cls, group_by: Grouping | str | Sequence[str]) -> Grouping:
@@ -68,8 +67,7 @@ class Grouping:
         return bool(self.by) and self.order == "sorted"
 
 
-@dataclass(frozen=True, init=False)
-class Dataset:
+class Dataset(Value):
     """The RDF dataset of a query, in place of its FROM clauses (SPARQL 1.1 Protocol, section 2.1.4).
 
     Args:
@@ -87,16 +85,10 @@ class Dataset:
     def __init__(
         self, default_graph: str | Sequence[str] = (), named_graphs: str | Sequence[str] = ()
     ) -> None:
-        _set(
-            self,
-            default_graph=tuple(_texts(default_graph)),
-            named_graphs=tuple(_texts(named_graphs)),
-        )
+        super().__init__(tuple(_texts(default_graph)), tuple(_texts(named_graphs)))
 
 
-@checked_fields
-@dataclass(frozen=True)
-class Requests:
+class Requests(Value):
     """How a source is opened and asked. All but `timeout` and `allow_stale` have an effect for endpoints only.
 
     Args:
@@ -116,25 +108,50 @@ class Requests:
     construct_messages.errors.UsageError: page_size=0 must be more than 0
     """
 
-    timeout: float | None = None
-    page_size: int | None = None
-    page_key: str | None = None
-    strict: bool = False
-    method: str = "post"
-    headers: Mapping[str, str] | None = None
-    results: str = "auto"
-    profile: str = "generic"
-    retries: int = RETRIES
-    allow_stale: bool = False
+    timeout: float | None
+    page_size: int | None
+    page_key: str | None
+    strict: bool
+    method: str
+    headers: Mapping[str, str] | None
+    results: str
+    profile: str
+    retries: int
+    allow_stale: bool
 
-    def __post_init__(self) -> None:
-        _check_positive("page_size", self.page_size)
-        _check_positive("timeout", self.timeout)
-        if self.page_key is not None and self.page_size is None:
+    @checked
+    def __init__(
+        self,
+        timeout: float | None = None,
+        page_size: int | None = None,
+        page_key: str | None = None,
+        strict: bool = False,
+        method: str = "post",
+        headers: Mapping[str, str] | None = None,
+        results: str = "auto",
+        profile: str = "generic",
+        retries: int = RETRIES,
+        allow_stale: bool = False,
+    ) -> None:
+        _check_positive("page_size", page_size)
+        _check_positive("timeout", timeout)
+        if page_key is not None and page_size is None:
             raise UsageError(
-                f"page_key={self.page_key!r} needs page_size",
+                f"page_key={page_key!r} needs page_size",
                 hint="set the number of solutions per request",
             )
+        super().__init__(
+            timeout,
+            page_size,
+            page_key,
+            strict,
+            method,
+            headers,
+            results,
+            profile,
+            retries,
+            allow_stale,
+        )
 
     @property
     def opening(self) -> dict[str, Any]:
@@ -144,11 +161,7 @@ class Requests:
         'qlever'
         """
         of_queries = ("timeout", "page_size", "page_key", "strict")
-        return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name not in of_queries
-        }
+        return {name: value for name, value in vars(self).items() if name not in of_queries}
 
 
 def _texts(given: str | Sequence[str]) -> Sequence[str]:
@@ -158,8 +171,3 @@ def _texts(given: str | Sequence[str]) -> Sequence[str]:
 def _check_positive(name: str, value: float | None) -> None:
     if value is not None and not value > 0:
         raise UsageError(f"{name}={value} must be more than 0")
-
-
-def _set(value: object, **attributes: object) -> None:
-    for name, attribute in attributes.items():
-        object.__setattr__(value, name, attribute)

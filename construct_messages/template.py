@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations_with_replacement, islice, repeat
 from typing import Final, NamedTuple, TypeAlias
@@ -21,31 +20,28 @@ from construct_messages.labels import Labels
 from construct_messages.message import Quad, make_quads
 from construct_messages.terms import FORBIDDEN as FORBIDDEN
 from construct_messages.terms import Term, is_triple, triple
+from construct_messages.values import Value, field
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Value):
     """A slot that is the same term in every solution."""
 
     term: Term
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Value):
     """A slot that takes the solution's value number `index` (of `Template.variables`)."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Blank:
+class Blank(Value):
     """A slot that is the blank node number `index` of the template, fresh in each solution."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Nested:
+class Nested(Value):
     """A slot that is a triple term with a variable or blank node in it, at any depth."""
 
     subject: Slot
@@ -147,8 +143,7 @@ def coinciding(patterns: Sequence[Pattern]) -> Iterator[tuple[int, int]]:
                     yield min(before, index), max(before, index)
 
 
-@dataclass(frozen=True)
-class Template:
+class Template(Value):
     """A compiled CONSTRUCT template.
 
     Args:
@@ -166,7 +161,7 @@ class Template:
 
     variables: tuple[str, ...]
     patterns: tuple[Pattern, ...]
-    labels: Labels = field(default_factory=Labels, repr=False, compare=False)
+    labels: Labels = field(default_factory=Labels, compare=False)
 
     @cached_property
     def compiled(self) -> Compiled:

@@ -30,7 +30,7 @@ TRANSPORT_ROOMS = {kind.room.partition(":")[0].partition(".")[0] for kind in TRA
 
 FLOORS = {
     "": floors(
-        "errors / compiled",
+        "errors / compiled / values",
         "files / arguments",
         "terms / options",
         "isomorphism / labels",

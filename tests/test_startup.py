@@ -32,10 +32,11 @@ HEAVY = {
     "tenacity",
 }
 """What no start of the command line needs."""
-NOT_FOR_FILES = HEAVY | {
+NOT_FOR_QUERIES = HEAVY | {"concurrent.futures", "dataclasses", "inspect", "logging"}
+"""What no query needs, over a file or at an endpoint."""
+NOT_FOR_FILES = NOT_FOR_QUERIES | {
     *(
         "asyncio",
-        "concurrent.futures",
         "email",
         "http",
         "importlib.metadata",
@@ -48,7 +49,6 @@ NOT_FOR_FILES = HEAVY | {
         "datetime",
         "decimal",
         "hashlib",
-        "logging",
         "random",
         "shutil",
         "string",
@@ -142,16 +142,12 @@ def test_a_query_over_an_endpoint_loads_what_it_needs() -> None:
         finally:
             server.shutdown()
             answering.join()
-    not_needed = {
-        "SPARQLWrapper",
-        "aiohttp",
+    not_needed = NOT_FOR_QUERIES | {
         "asyncio",
+        "construct_messages.net.oauth",
         "importlib.metadata",
-        "msgspec",
-        "rdflib",
         "sqlite3",
         "subprocess",
-        "tenacity",
     }
     assert modules & not_needed == set()
 

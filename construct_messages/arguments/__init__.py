@@ -17,7 +17,6 @@ from collections.abc import (
     Sequence,
 )
 from functools import wraps
-from inspect import iscoroutinefunction
 from types import NoneType, SimpleNamespace, UnionType
 from typing import (
     IO,
@@ -42,6 +41,7 @@ _T = TypeVar("_T")
 _Check = Callable[[Any], bool]
 
 _PLAIN: Final = (str, bytes, NoneType)
+_COROUTINE: Final = 0x80  # `inspect.CO_COROUTINE`, without importing `inspect`
 _MODULE: Final = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 
 
@@ -87,7 +87,7 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
         check_all(arguments, options)
         return await cast("Callable[_P, Awaitable[Any]]", function)(*arguments, **options)
 
-    return cast("Callable[_P, _T]", call_later) if iscoroutinefunction(function) else call
+    return cast("Callable[_P, _T]", call_later) if code.co_flags & _COROUTINE else call
 
 
 def checked_fields(kind: type[_T]) -> type[_T]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.assembly.grouping import (
@@ -23,13 +22,13 @@ from construct_messages.options import Grouping
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 from construct_messages.terms import has_blank, iri
+from construct_messages.values import Value
 
 DISTINCT_LIMIT: Final = 10_000_000
 """The default maximal number of messages that `distinct` compares; each takes about 100 bytes."""
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Value):
     """The options of `construct_messages` for turning solutions into messages.
 
     The last five are limits of a whole log (exceeding one is an error, whereas `max_messages` ends the log), a function

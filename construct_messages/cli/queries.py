@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,7 @@ def add_asking(group: argparse._ActionsContainer) -> None:
 
 def requests(options: argparse.Namespace) -> Requests:
     """The options of `add_asking`, and `--strict` of some commands."""
-    names = {field.name for field in fields(Requests)} & vars(options).keys()
+    names = set(Requests.__match_args__) & vars(options).keys()
     return Requests(
         headers=pairs("--header", options.header, "K:V"),
         **{name: getattr(options, name) for name in names},

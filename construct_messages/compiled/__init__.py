@@ -17,12 +17,20 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 Term = TypeVar("Term", bound=str)
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
+INTERFACE: Final = 1
+"""The number of the interface that `Wire` describes; module.c has the same. Raise both with each change of it."""
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
 """The environment variable that leaves the compiled module out, if it is set to anything."""
 
 
 class Wire(Protocol):
-    """The functions of the compiled module."""
+    """The functions of the compiled module.
+
+    Attributes:
+        INTERFACE: the number of this description, which changes with it.
+    """
+
+    INTERFACE: int
 
     def statements(
         self, lines: bytes, graphs: bool, /
@@ -112,10 +120,12 @@ def _imported() -> Wire | None:
     if os.environ.get(PURE):
         return None
     try:
-        return cast("Wire", import_module("construct_messages.compiled._wire"))
+        module = import_module("construct_messages.compiled._wire")
     except ImportError:
         return None  # it was not built
+    # one that was built from other sources may lack a function, or have one with other arguments
+    return cast("Wire", module) if getattr(module, "INTERFACE", None) == INTERFACE else None
 
 
 wire: Wire | None = _imported()
-"""The compiled module; None: it was not built, or it is left out."""
+"""The compiled module; None: it was not built, was built from other sources, or is left out."""

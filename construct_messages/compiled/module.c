@@ -12,7 +12,13 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {{0, NULL}};
+/* The same as INTERFACE of __init__.py. */
+static int add_interface(PyObject *module)
+{
+    return PyModule_AddIntConstant(module, "INTERFACE", 1);
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_interface}, {0, NULL}};
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, .m_name = "_wire", .m_methods = methods, .m_slots = slots};

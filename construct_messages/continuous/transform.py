@@ -9,7 +9,6 @@ streams here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby, islice
 from typing import Final, Literal
 
@@ -241,8 +240,7 @@ def _together(select: Select) -> Select:
     }
     name = unused("message", taken)
     projection = select.head.rstrip()
-    return replace(
-        select,
+    return select.replace(
         head=f"{projection} ?{name}{select.head[len(projection) :]}",
         variables=(*select.variables, name),
         group=f"{{ GRAPH ?{name} {select.group} }}",

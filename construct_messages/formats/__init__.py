@@ -9,15 +9,14 @@ one for a client.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from construct_messages.errors import UsageError
 from construct_messages.formats.media_types import ACTIVITY_JSON, JSON, NDJSON
+from construct_messages.values import Value
 
 
-@dataclass(frozen=True)
-class Syntax:
+class Syntax(Value):
     """A syntax of logs: the delimiters of messages, and the version of RDF.
 
     Args:
@@ -44,8 +43,7 @@ class Syntax:
         return self.triple_terms >= other.triple_terms and self.directions >= other.directions
 
 
-@dataclass(frozen=True, kw_only=True)
-class Format:
+class Format(Value, kw_only=True):
     """An RDF serialization of logs; compare by `==`, since Spark's processes have copies.
 
     Encoder, decoder, options and sniffer are `module:name` within `logs/`, or of the package, imported on first use:
@@ -283,8 +281,7 @@ PARQUET: Final = Format(
     beginning=b"PAR1",
     binary=True,
 )
-ARROW: Final = replace(
-    PARQUET,
+ARROW: Final = PARQUET.replace(
     name="Arrow",
     media_types=("application/vnd.apache.arrow.file", "application/vnd.apache.arrow.stream"),
     extensions=("arrow", "arrows", "feather"),

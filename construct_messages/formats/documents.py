@@ -5,7 +5,6 @@ pyoxigraph reads and writes all of them. Logs are in another table (`__init__.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import pyoxigraph as ox
@@ -13,8 +12,7 @@ import pyoxigraph as ox
 from construct_messages.formats.media_types import Serialization
 
 
-@dataclass(frozen=True, kw_only=True)
-class DocumentFormat(Serialization):
+class DocumentFormat(Serialization, kw_only=True):
     """An RDF serialization of documents.
 
     Args:

@@ -7,8 +7,9 @@ chooses one for a client.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from construct_messages.values import Value
 
 # RFC 9110, section 8.3; HTML; CSS; RFC 9239; SVG; RFC 9457
 OCTET_STREAM: Final = "application/octet-stream"
@@ -34,8 +35,7 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 SPARQL_UPDATE: Final = "application/sparql-update"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Serialization:
+class Serialization(Value, kw_only=True):
     """A format of answers or of input documents.
 
     Args:

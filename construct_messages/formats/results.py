@@ -7,14 +7,12 @@ result are read here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.formats.media_types import Serialization
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResultsFormat(Serialization):
+class ResultsFormat(Serialization, kw_only=True):
     """A format of solutions.
 
     Args:

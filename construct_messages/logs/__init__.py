@@ -7,7 +7,6 @@ encoder and decoder, which are imported on first use: few programs need more tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Final, Protocol, Self
@@ -22,6 +21,7 @@ from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 from construct_messages.terms import Lenience
+from construct_messages.values import Value
 
 MESSAGE_BYTES: Final = 1 << 28
 """The default maximal size of a message in a log: 256 MiB."""
@@ -84,8 +84,7 @@ class FormatOptions(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class EncoderOptions:
+class EncoderOptions(Value):
     """The options of an encoder; each encoder uses those of its format.
 
     Args:
@@ -105,11 +104,10 @@ class EncoderOptions:
     own: FormatOptions | None = None
     template: Template | None = None
     group_by: frozenset[str] | None = None
-    origin: Mapping[str, str] = field(default_factory=dict)
+    origin: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
-class DecoderOptions:
+class DecoderOptions(Value):
     """The options of a decoder; each decoder uses those of its format.
 
     Args:

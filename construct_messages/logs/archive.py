@@ -13,7 +13,6 @@ import codecs
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 import pyoxigraph as ox
@@ -233,7 +232,7 @@ class ArchiveDecoder:
     def _decode(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
         """Returns the message of a document in a format that itself delimits messages."""
         # their labels are replaced by those of the message below
-        decoder = decoder_for(format, options=replace(self._decoding, labels=None))
+        decoder = decoder_for(format, options=self._decoding.replace(labels=None))
         try:
             messages = [*decoder.feed(document), *decoder.close()]
         except LogError as error:

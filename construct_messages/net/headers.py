@@ -12,6 +12,9 @@ from construct_messages.errors import UsageError
 HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
 """The syntax of names of headers (RFC 9110, section 5.6.2)."""
 
+TOKEN_URL: Final = "CONSTRUCT_MESSAGES_TOKEN_URL"
+"""The environment variable with the token endpoint of the client in the environment; see `net/oauth.py`."""
+
 _NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
 
 

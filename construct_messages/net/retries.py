@@ -7,10 +7,8 @@ Each retry is logged at INFO, without the text of the failure, which may contain
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,10 +23,7 @@ _LONGEST: Final = 8.0
 _JITTER: Final = 0.5
 _LONGEST_RETRY_AFTER: Final = 60.0  # the caller decides about a longer wait
 
-_LOGGER: Final = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
 class Attempts:
     """The attempts at a request, to be iterated with `for` or `async for`; each is a context manager.
 
@@ -46,9 +41,10 @@ class Attempts:
     construct_messages.errors.SourceError: busy
     """
 
-    retries: int
-    timeouts: Timeouts
-    may_retry: Callable[[SourceError], bool]
+    def __init__(
+        self, retries: int, timeouts: Timeouts, may_retry: Callable[[SourceError], bool]
+    ) -> None:
+        self._retries, self._timeouts, self._may_retry = retries, timeouts, may_retry
 
     def __iter__(self) -> Iterator[AbstractContextManager[None]]:
         first = _FirstAttempt()
@@ -84,7 +80,7 @@ class Attempts:
 
         return {
             "retry": self._may_follow,
-            "stop": stop_after_attempt(self.retries + 1),
+            "stop": stop_after_attempt(self._retries + 1),
             "wait": pause,
             "before_sleep": _log,
             "reraise": True,
@@ -93,14 +89,14 @@ class Attempts:
     def _may_follow(self, state: RetryCallState) -> bool:
         """Whether another attempt may follow the last one."""
         error = _error(state)
-        if not isinstance(error, SourceError) or not error.transient or not self.may_retry(error):
+        if not isinstance(error, SourceError) or not error.transient or not self._may_retry(error):
             return False
         longest = error.retry_after
         if longest is None:
             longest = min(_LONGEST, _INITIAL * 2 ** (state.attempt_number - 1)) + _JITTER
         elif longest > _LONGEST_RETRY_AFTER:
             return False
-        return self.timeouts.allows(longest)
+        return self._timeouts.allows(longest)
 
 
 class _FirstAttempt:
@@ -138,8 +134,10 @@ def pause(state: RetryCallState) -> float:
 
 
 def _log(state: RetryCallState) -> None:
+    import logging  # imported here because few requests are sent again
+
     cause = type(_error(state)).__name__
-    _LOGGER.info(
+    logging.getLogger(__name__).info(
         "%s: asked again in %.1f seconds, attempt %d",
         cause,
         state.upcoming_sleep,

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from construct_messages.errors import QueryError, TermError, UsageError
 from construct_messages.query.tokens import Token, decoded, error, tokenize
 from construct_messages.terms import Term, iri, is_iri, resolve, unescape
+from construct_messages.values import Value, field
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LOCAL_ESCAPE: Final = re.compile(r"\\(.)")
@@ -45,8 +45,7 @@ class Expansion:
             raise error(text, offset, message, "declare shorter prefixes and a shorter base")
 
 
-@dataclass(frozen=True)
-class Prologue:
+class Prologue(Value):
     """The declarations that hold for the template.
 
     Args:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from construct_messages.arguments import checked
@@ -35,6 +34,7 @@ from construct_messages.query.template_patterns import template_patterns
 from construct_messages.query.tokens import QueryText, Token, decoded, error, outer, tokenize
 from construct_messages.query.written import WrittenQuery
 from construct_messages.template import Nested, Pattern, Slot, Template, Variable
+from construct_messages.values import Value
 
 _UPDATES: Final = (
     "INSERT",
@@ -80,8 +80,7 @@ def _form(query: QueryText) -> tuple[int, str]:
     )
 
 
-@dataclass(frozen=True)
-class ConstructQuery:
+class ConstructQuery(Value):
     """A parsed CONSTRUCT query: a SELECT and a template.
 
     Args:
@@ -191,8 +190,7 @@ class ConstructQuery:
         place, inserted = insert(tokens[:head], base, undeclared)
         beginning = text[:place] + inserted + text[place : tokens[head].start]
         return cls(
-            rewritten=replace(
-                _select(text, construct, beginning, projection, tuple(variables)),
+            rewritten=_select(text, construct, beginning, projection, tuple(variables)).replace(
                 keys=apart,
                 written=WrittenQuery.of(
                     text,

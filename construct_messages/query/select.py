@@ -8,7 +8,6 @@ text here. The methods can be applied to each other's results.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from construct_messages.errors import UsageError
@@ -26,10 +25,10 @@ from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import tokenize
 from construct_messages.query.written import WrittenQuery
 from construct_messages.terms import Term, has_blank
+from construct_messages.values import Value, field
 
 
-@dataclass(frozen=True)
-class Select:
+class Select(Value):
     """A SELECT query in verbatim pieces; `str()` is its text.
 
     Args:
@@ -61,7 +60,7 @@ class Select:
     offset: int = 0
     values: str = ""
     keys: tuple[str, ...] | None = None
-    written: WrittenQuery | None = field(default=None, compare=False, repr=False)
+    written: WrittenQuery | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         if self.keys is not None:
@@ -133,9 +132,9 @@ class Select:
         first = _block({name: term for name, term in bindings.items() if name not in later})
         last = _block({name: term for name, term in bindings.items() if name in later})
         if tokenize(self.group)[1].keyword == "SELECT":
-            return replace(self, group=f"{{ {first} {self.group} }}")
-        return replace(
-            self, group=f"{{{first and ' '}{first}{self.group[1:-1]}{last}{last and ' '}}}"
+            return self.replace(group=f"{{ {first} {self.group} }}")
+        return self.replace(
+            group=f"{{{first and ' '}{first}{self.group[1:-1]}{last}{last and ' '}}}"
         )
 
     def sorted_by(self, names: Sequence[str]) -> Select:
@@ -168,7 +167,7 @@ class Select:
             f" ?{name}" + "".join(f' COALESCE({function}(?{name}), "")' for function in finer)
             for name in names
         )
-        return replace(self.nested(), order=f" ORDER BY{conditions}" if names else "")
+        return self.nested().replace(order=f" ORDER BY{conditions}" if names else "")
 
     def nested(self) -> Select:
         """Moves everything after the dataset into a sub-select (section 12), so that clauses can be added.
@@ -206,7 +205,7 @@ class Select:
             order, done = f"{order}{text[done : aggregate.start]}?{name}", aggregate.end
         projection = " ".join(projected) or f"(1 AS ?{unused('group', taken)})"
         group = f"{{ {{ SELECT {projection} WHERE {self.group}{self.aggregation} }} }}"
-        return replace(self, group=group, aggregation="", order=order + text[done:end], keys=None)
+        return self.replace(group=group, aggregation="", order=order + text[done:end], keys=None)
 
 
 def unused(name: str, taken: Collection[str]) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyoxigraph as ox
 
@@ -22,8 +21,7 @@ _PLACE: Final = (
 )
 
 
-@dataclass(frozen=True)
-class WrittenQuery:
+class WrittenQuery(NamedTuple):
     """A CONSTRUCT query as its author wrote it.
 
     Args:
@@ -35,7 +33,7 @@ class WrittenQuery:
 
     text: str
     base: str | None = None
-    prefixes: Mapping[str, str] = field(default_factory=dict)
+    prefixes: Mapping[str, str] = {}
     where: tuple[int, int] | None = None
 
     @classmethod

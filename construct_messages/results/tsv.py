@@ -41,6 +41,8 @@ _IN_IRI: Final = bytes(
     code for code in _ASCII if re.match(f"[{ASCII_CHARS}?#%]", chr(code))
 ).translate(None, b":@")
 _OTHER_CHARS: Final = f"[{OTHER_CHARS}]*+"
+_LETTERS: Final = r"[\u00a0-\ud7ff]*+"
+"""Most of these characters: one range takes a tenth of the time to compile."""
 _IN_STRING: Final = bytes(code for code in range(0x100) if code >= 0x20 and code not in b'"\\\x7f')
 _NO_CHARACTERS: Final = ("\ufffe".encode(), "\uffff".encode())
 # these exclude text of the other characters that is not an IRI
@@ -244,6 +246,10 @@ class _Terms(dict[bytes, bytes]):
         return term
 
 
+def _are_other_chars(text: str) -> bool:
+    return any(compiled(chars, False).fullmatch(text) for chars in (_LETTERS, _OTHER_CHARS))
+
+
 def _is_web_iris(text: bytes, count: int) -> bool:
     # equivalent to _CANONICAL for most columns, in a third of the time
     if not text.startswith((b"\n<http://", b"\n<https://")) or not text.endswith(b">"):
@@ -254,7 +260,7 @@ def _is_web_iris(text: bytes, count: int) -> bool:
     rest = text.translate(None, _IN_IRI)
     if not text.isascii():
         others = rest.translate(None, _ASCII)
-        if not (_is_utf8(text) and compiled(_OTHER_CHARS, False).fullmatch(others.decode())):
+        if not (_is_utf8(text) and _are_other_chars(others.decode())):
             return False
         rest = rest.translate(None, others)
     return (

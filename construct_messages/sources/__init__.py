@@ -6,7 +6,6 @@ Does I/O. Never imports `logs`, and knows neither templates nor messages.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from construct_messages.labels import Labels
@@ -14,6 +13,7 @@ from construct_messages.query.select import Select
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Lenience
+from construct_messages.values import Value, field
 
 
 class Validators(NamedTuple):
@@ -28,7 +28,6 @@ class Validators(NamedTuple):
     modified: str | None = None
 
 
-@dataclass
 class Condition:
     """A conditional request for solutions (RFC 9110, section 13), and the validators of its answer.
 
@@ -40,9 +39,8 @@ class Condition:
         unchanged: whether the data is unchanged, so that the answer has no solutions.
     """
 
-    known: Validators
-    said: Validators = field(default=Validators(), init=False)
-    unchanged: bool = field(default=False, init=False)
+    def __init__(self, known: Validators) -> None:
+        self.known, self.said, self.unchanged = known, Validators(), False
 
     @property
     def headers(self) -> dict[str, str]:
@@ -52,8 +50,7 @@ class Condition:
         return {} if self.known.modified is None else {"If-Modified-Since": self.known.modified}
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Value):
     """A SELECT query to answer, with the dataset of the SPARQL Protocol and the limits of the caller.
 
     Args:

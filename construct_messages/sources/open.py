@@ -96,15 +96,17 @@ def open_source(
         return source
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
     if len(paths) == 1 and is_url(paths[0]):
-        from construct_messages.net.headers import authorization_of_environment
-        from construct_messages.net.oauth import ClientCredentials, tokens_for
+        from construct_messages.net.headers import TOKEN_URL, authorization_of_environment
         from construct_messages.sources.http.endpoint import EndpointSource
         from construct_messages.sources.http.protocol import Endpoint
 
         given = authorization_of_environment() | dict(headers or {})
         tokens = None
-        if (credentials := ClientCredentials.of_environment()) is not None:
-            tokens = tokens_for(credentials)
+        if TOKEN_URL in os.environ:
+            from construct_messages.net.oauth import ClientCredentials, tokens_for
+
+            if (credentials := ClientCredentials.of_environment()) is not None:
+                tokens = tokens_for(credentials)
         return EndpointSource(
             Endpoint.at(paths[0], method=method, headers=given, tokens=tokens),
             results=results,

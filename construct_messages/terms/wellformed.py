@@ -17,7 +17,7 @@ from construct_messages.terms import grammar
 
 # --- IRIs -----------------------------------------------------------------------------------------------------------
 
-NOT_IN_IRIREF: Final = re.compile(f"[{grammar.NOT_IN_IRIREF}{grammar.SURROGATES}]")
+NOT_IN_IRIREF: Final = re.compile(f"[{grammar.NOT_IN_IRIREF}]|[{grammar.SURROGATES}]")
 """Finds characters that are not allowed between `<` and `>` in N-Triples, Turtle and SPARQL (IRIREF), or in UTF-8."""
 SCHEME: Final = re.compile(grammar.SCHEME)
 

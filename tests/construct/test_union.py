@@ -35,10 +35,12 @@ TRIPLES = st.tuples(SUBJECTS, PREDICATES, st.one_of(SUBJECTS, SUBJECTS, LITERALS
 VARIABLES = tuple("abcd")
 VARIABLE = st.sampled_from([Variable(index) for index in range(4)])
 SUBJECT: st.SearchStrategy[Slot] = st.sampled_from(
-    [VARIABLE, VARIABLE, st.builds(Blank, st.integers(0, 1))]
+    [VARIABLE, VARIABLE, st.integers(0, 1).map(Blank)]
 ).flatmap(lambda slot: slot)
 OBJECT: st.SearchStrategy[Slot] = st.one_of(SUBJECT, SUBJECT, st.builds(Constant, LITERALS))
-PATTERN = st.builds(Pattern, SUBJECT, st.one_of(st.builds(Constant, PREDICATES), VARIABLE), OBJECT)
+PATTERN = st.builds(
+    Pattern, SUBJECT, st.one_of(st.builds(Constant, PREDICATES), VARIABLE), OBJECT, st.none()
+)
 
 
 @st.composite

@@ -6,7 +6,6 @@ SPARQL 1.2 Query, section 4.1. Nothing here reads tokens.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from construct_messages.errors import Position, QueryError, TermError, UnsupportedQuery
@@ -24,12 +23,12 @@ from construct_messages.query.syntax.tree import walk
 from construct_messages.query.syntax.triples import NIL, TYPE
 from construct_messages.query.tokens import QueryText, error
 from construct_messages.terms import Term, boolean, literal, number, triple, unescape
+from construct_messages.values import Value
 
 S = TypeVar("S", bound=str)
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(Value):
     """A parsed query.
 
     Args:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
@@ -113,7 +112,7 @@ class MessagesSender:
             ),
         )
         events = answer_events(
-            self._messages(query, replace(select, labels=Labels(_LABEL_PREFIX)), asked),
+            self._messages(query, select.replace(labels=Labels(_LABEL_PREFIX)), asked),
             encoder.encode_document,
             after=after,
             message_bytes=self._settings.limits.message_bytes,

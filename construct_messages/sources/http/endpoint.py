@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import urllib.request
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
-from concurrent.futures import Executor
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +26,8 @@ from construct_messages.sources.http.protocol import FORMAT_PARAMETERS, Endpoint
 from construct_messages.sources.http.reading import aread, read
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import aiohttp
 
 # headers for content negotiation; a range or a condition would change the answer

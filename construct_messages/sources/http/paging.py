@@ -8,7 +8,6 @@ window begins with the last solutions of the previous one (`overlap.py` compares
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from types import TracebackType
@@ -37,7 +36,6 @@ _Kind: TypeAlias = Callable[..., ResponseReader]
 _NewReader: TypeAlias = Callable[[_Kind, int, Header, Select], ResponseReader]
 
 
-@dataclass
 class ResultPage:
     """A part of a result: the SELECT for the missing solutions, and the reader of the response.
 
@@ -49,10 +47,9 @@ class ResultPage:
         new_reader: creates the reader of a response from its class, status, headers and the query that was sent.
     """
 
-    url: str
-    query: Select
-    new_reader: _NewReader
-    _reader: ResponseReader | None = field(default=None, init=False)
+    def __init__(self, url: str, query: Select, new_reader: _NewReader) -> None:
+        self.url, self.query, self.new_reader = url, query, new_reader
+        self._reader: ResponseReader | None = None
 
     def __enter__(self) -> None:
         """Prepares nothing."""
@@ -97,7 +94,6 @@ class ResultPage:
         return None if self._reader is None else self._reader.cap
 
 
-@dataclass
 class _Window(ResultPage):
     """A window over the result: the last solutions that have arrived, and the missing ones after them.
 
@@ -108,10 +104,18 @@ class _Window(ResultPage):
         profile: the properties of the engine.
     """
 
-    end: int
-    limit: int
-    overlap: Overlap
-    profile: Profile
+    def __init__(
+        self,
+        url: str,
+        query: Select,
+        new_reader: _NewReader,
+        end: int,
+        limit: int,
+        overlap: Overlap,
+        profile: Profile,
+    ) -> None:
+        super().__init__(url, query, new_reader)
+        self.end, self.limit, self.overlap, self.profile = end, limit, overlap, profile
 
     def __exit__(
         self,
@@ -156,7 +160,6 @@ class _Window(ResultPage):
         return begins or self.overlap.offset_is_obeyed or self.overlap.shows_offset(self.again)
 
 
-@dataclass
 class _KeyPage(ResultPage):
     """A page by key: the solutions from the last incomplete group on.
 
@@ -166,9 +169,17 @@ class _KeyPage(ResultPage):
         groups: the groups that have arrived.
     """
 
-    key: str
-    limit: int
-    groups: Groups
+    def __init__(
+        self,
+        url: str,
+        query: Select,
+        new_reader: _NewReader,
+        key: str,
+        limit: int,
+        groups: Groups,
+    ) -> None:
+        super().__init__(url, query, new_reader)
+        self.key, self.limit, self.groups = key, limit, groups
 
     @property
     def select(self) -> Select:
@@ -183,7 +194,6 @@ class _KeyPage(ResultPage):
         return True
 
 
-@dataclass
 class _KeyEnd(ResultPage):
     """The last page by key: it checks that no solution follows.
 
@@ -191,14 +201,21 @@ class _KeyEnd(ResultPage):
         groups: the groups that have arrived.
     """
 
-    groups: Groups
+    def __init__(
+        self,
+        url: str,
+        query: Select,
+        new_reader: _NewReader,
+        groups: Groups,
+    ) -> None:
+        super().__init__(url, query, new_reader)
+        self.groups = groups
 
     @property
     def _kind(self) -> _Kind:
         return partial(KeyEnd, self.groups)
 
 
-@dataclass
 class _Probe(ResultPage):
     """A page that only checks whether there are more solutions.
 
@@ -206,7 +223,15 @@ class _Probe(ResultPage):
         failure: the error if the probe fails; None: a failure means that there are no more solutions.
     """
 
-    failure: IncompleteResult | None
+    def __init__(
+        self,
+        url: str,
+        query: Select,
+        new_reader: _NewReader,
+        failure: IncompleteResult | None,
+    ) -> None:
+        super().__init__(url, query, new_reader)
+        self.failure = failure
 
     @property
     def _kind(self) -> _Kind:

@@ -6,15 +6,14 @@ A profile defines how to query an engine (SPARQL 1.1 Protocol, section 2.1) and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from construct_messages.errors import UsageError
 from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY, BY_VALUE
+from construct_messages.values import Value
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(Value):
     """The properties of an engine.
 
     Args:
@@ -32,7 +31,7 @@ class Profile:
     """
 
     results: tuple[str, ...] = ("json", "xml")
-    prefixes: Mapping[str, str] = field(default_factory=dict)
+    prefixes: Mapping[str, str] = {}
     stable_blank_nodes: bool = False
     orders_in_sub_select: bool = False
     page_keys: tuple[str, ...] = BY_VALUE

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import urllib.request
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -16,6 +15,7 @@ from construct_messages.errors import UsageError
 from construct_messages.formats.media_types import FORM, SPARQL_QUERY
 from construct_messages.net.headers import authorization, check_header
 from construct_messages.net.urls import check_url, without_query
+from construct_messages.values import Value
 
 if TYPE_CHECKING:
     from SPARQLWrapper import SPARQLWrapper
@@ -31,8 +31,7 @@ FORMAT_PARAMETERS: Final = ("format", "output", "results", "callback", "messages
 _DEFAULTS: Final = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(Value):
     """An endpoint, with the headers and parameters of each request to it.
 
     Args:

@@ -169,3 +169,24 @@ def test_it_is_left_out_on_demand() -> None:
         check=True,
     )
     assert done.stdout == "None\n"
+
+
+@pytest.mark.parametrize("interface", ["", "INTERFACE = compiled.INTERFACE + 1"])
+def test_one_of_another_interface_is_left_out(interface: str) -> None:
+    program = (
+        "import sys\n"
+        "from importlib import reload\n"
+        "from construct_messages import compiled\n"
+        "class Other:\n"
+        f"    {interface or 'pass'}\n"
+        "sys.modules['construct_messages.compiled._wire'] = Other\n"
+        "print(reload(compiled).wire)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={name: value for name, value in os.environ.items() if name != PURE},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "None\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -393,7 +392,7 @@ def test_values_that_are_new_in_each_request_are_not_compared(
             return [(s, now) for s, _ in super().rows(start, end)]
 
     server.play(Clock(table))
-    select = replace(SELECT, group="{ ?s <urn:p> ?x BIND(NOW() AS ?o) }")
+    select = SELECT.replace(group="{ ?s <urn:p> ?x BIND(NOW() AS ?o) }")
     came, error = read(
         client, EndpointSource(server.url), Request(select, page_size=500, timeout=60)
     )
@@ -424,7 +423,7 @@ def test_pages_in_an_order_of_the_query_s_own(
     """Solutions may come again in an order by what they do not hold; that is no reason to refuse them."""
     server.play(Windows(PERIODIC if obeys else TABLE, offset=obeys))
     slice = "" if limit is None else f" LIMIT {limit}"
-    select = replace(SELECT, order=" ORDER BY ?hidden", slice=slice, limit=limit)
+    select = SELECT.replace(order=" ORDER BY ?hidden", slice=slice, limit=limit)
     came, error = read(
         client, EndpointSource(server.url), Request(select, page_size=5, timeout=120)
     )
@@ -439,7 +438,7 @@ def test_pages_in_an_order_of_the_query_s_own(
 def test_solutions_without_end_for_a_limit(server: FaultServer, client: str) -> None:
     """Issue 13, 19: the error comes with the first solution that is one too many, not with the end of the answer."""
     server.play([response(JSON_BODY)[:-200], STALL])
-    select = replace(SELECT, slice=" LIMIT 3", limit=3)
+    select = SELECT.replace(slice=" LIMIT 3", limit=3)
     _, error = read(client, EndpointSource(server.url), Request(select))
     assert isinstance(error, IncompleteResult)
     assert "does not obey LIMIT" in error.message

@@ -1,13 +1,12 @@
 """The arguments of `construct_messages` from a table of cases, where each option has a name of its own."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any, Final
 
 from construct_messages.options import Dataset, Grouping, Requests
 
-_REQUESTS: Final = frozenset(field.name for field in fields(Requests))
-_DATASET: Final = frozenset(field.name for field in fields(Dataset))
+_REQUESTS: Final = frozenset(Requests.__match_args__)
+_DATASET: Final = frozenset(Dataset.__match_args__)
 _GROUPING: Final = {"group_order": "order", "group_limit": "limit"}
 
 
