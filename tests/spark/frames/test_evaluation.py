@@ -114,7 +114,7 @@ def agree(nodes: Sequence[Node], table: QuadTable, wanted: Sequence[Bag]) -> Non
 _NARROW = trees(
     minus=False
 )  # the engine takes what is known outside EXISTS as shared by the sides of a MINUS inside
-_TREES = st.lists(trees(), min_size=12, max_size=12)
+_TREES = st.lists(trees(), min_size=8, max_size=8)
 _ASKING = st.lists(trees(_NARROW, minus=False), min_size=6, max_size=6)
 _NESTED = st.lists(trees(trees(trees())), min_size=6, max_size=6)
 _few = settings(

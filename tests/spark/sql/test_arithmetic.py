@@ -37,10 +37,11 @@ OPERANDS = (
 LAX = typed("300", "byte")
 
 
-def square(spark: SparkSession) -> list[dict[str, str | None]]:
+def square(spark: SparkSession, step: int = 1) -> list[dict[str, str | None]]:
+    """Returns the results of all operators for each pair of operands, or for one pair in `step`."""
     sql = {operator: expressions.term(Call(operator, (X, Y))) for operator in OPERATORS}
     sql |= {name: expressions.term(Call(name, (X,))) for name in ("u+", "u-")}
-    return by_spark(spark, sql, list(product(OPERANDS, OPERANDS)))
+    return by_spark(spark, sql, list(product(OPERANDS, OPERANDS))[::step])
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def test_square_is_pyoxigraphs(answers: list[dict[str, str | None]]) -> None:
 def test_square_is_the_same_under_other_settings(
     answers: list[dict[str, str | None]], other: SparkSession
 ) -> None:
-    assert square(other) == answers
+    assert square(other, 5) == answers[::5]
 
 
 DECIMALS = st.decimals(-(10**8), 10**8, places=9) | st.sampled_from(
@@ -103,7 +104,7 @@ PAIRS = st.lists(st.tuples(DECIMALS, DECIMALS), min_size=30, max_size=60)
 
 
 @given(PAIRS)
-@settings(max_examples=3)
+@settings(max_examples=1)
 def test_decimals_are_exact(spark: SparkSession, pairs: list[tuple[Decimal, Decimal]]) -> None:
     terms = [(typed(f"{x:f}", "decimal"), typed(f"{y:f}", "decimal")) for x, y in pairs]
     # what does not fit has a test of its own
