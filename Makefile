@@ -2,7 +2,7 @@ PYTHON ?= python
 
 .PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
 
-# everything; `pytest` alone leaves out the slow tests and takes two minutes
+# everything; `pytest -n 4` alone leaves out the slow tests and takes two to three minutes
 check: lint
 	$(PYTHON) -m pytest -q -n 5 --slow
 
