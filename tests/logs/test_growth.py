@@ -16,7 +16,7 @@ from tests.support.logs.hostile import ALIKE, PREDICATE, field, jelly
 pytestmark = pytest.mark.slow
 
 _TIMES: Final = 2.3
-_NUMBER: Final = 120
+_NUMBER: Final = 200
 
 
 @pytest.mark.parametrize("name", GROWING)
