@@ -41,7 +41,7 @@ class Value:
     """An object that is its fields: the annotated names of its class, after those of its base class.
 
     Raises:
-        TypeError: a field without a value, or an unknown one.
+        TypeError: a field without a value or with two, or an unknown one.
 
     >>> class Place(Value):
     ...     name: str
@@ -80,11 +80,12 @@ class Value:
     def __init__(self, *values: Any, **named: Any) -> None:
         names = self._fields
         given = dict(zip(names, values, strict=False)) | named
+        is_ambiguous = len(given) < len(values) + len(named)  # too many, or a field twice
         for name, create in self._factories.items():
             if name not in given:
                 given[name] = create()
         fields = self._defaults | given
-        if len(values) > len(names) or fields.keys() != set(names):
+        if is_ambiguous or fields.keys() != set(names):
             raise TypeError(
                 f"{type(self).__name__}() takes {', '.join(names)}, not {', '.join(given)}"
             )
@@ -99,10 +100,13 @@ class Value:
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self._compared)
+        return self is other or self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(tuple(getattr(self, name) for name in self._compared))
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return tuple(map(vars(self).__getitem__, self._compared))
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._compared)

@@ -67,9 +67,10 @@ def test_a_value_never_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "named"), [((), {}), (("a", 1, [], 2), {}), (("a",), {"doors": 1})]
+    ("values", "named"),
+    [((), {}), (("a", 1, [], 2), {}), (("a",), {"doors": 1}), (("a",), {"name": "b"})],
 )
-def test_fields_that_are_missing_or_unknown(
+def test_fields_that_are_missing_unknown_or_there_twice(
     values: tuple[object, ...], named: dict[str, object]
 ) -> None:
     with pytest.raises(TypeError, match=r"^Place\(\) takes name, seats, notes, not "):
