@@ -58,9 +58,8 @@ class Transaction:
         self._changed: set[str] = set()
         self.streams = streams
         self.elements: list[Element] = []
-        self._rows: list[
-            tuple[int, int, bytes, str | None]
-        ] = []  # of appended elements, not inserted yet
+        # of appended elements that are not inserted yet: id, time, N-Quads, and when it was generated
+        self._rows: list[tuple[int, int, bytes, str | None]] = []
         self.gone: list[str] = []
 
     def create(self, name: str, description: Description, *, exist_ok: bool) -> State:
