@@ -7,7 +7,6 @@ https://docs.nats.io/nats-concepts/jetstream/streams
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,6 +18,7 @@ from nats.js.errors import NotFoundError
 from construct_messages.errors import LimitExceeded, SourceError, shown
 from construct_messages.feeds.nats.connection import IN_FLIGHT, Inbox, NatsConnection
 from construct_messages.feeds.record import Record
+from construct_messages.net.headers import HEADER_NAME
 from construct_messages.net.wire import Header
 
 KEY: Final = "Nats-Msg-Id"
@@ -31,7 +31,6 @@ _NO_RESPONDERS: Final = "503"
 _OTHER_STREAM: Final = 10060
 _PASSING: Final = (10008, 10009)  # temporarily unavailable, not enough servers
 
-_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _END: Final = b"\r\n"
 
 
@@ -143,7 +142,7 @@ class Publisher:
             headers["Content-Type"] = headers[Header.CONTENT_TYPE.value] = record.content_type
         headers["Nats-Expected-Stream"] = self._stream
         for name in headers:
-            if not _NAME.fullmatch(name):
+            if not HEADER_NAME.fullmatch(name):
                 raise SourceError(
                     f"{self._url} takes no header with the name {shown(name)!r}",
                     hint="names have ASCII letters, digits, and characters such as -",
