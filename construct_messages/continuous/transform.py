@@ -18,7 +18,7 @@ from construct_messages.arguments import checked
 from construct_messages.checking import Checker
 from construct_messages.engine.query import StoreQuery
 from construct_messages.errors import ConstructMessagesError
-from construct_messages.labels import Labels
+from construct_messages.labels import Labels, may_have_labels
 from construct_messages.message import Message, of_distinct
 from construct_messages.query.algebra.expressions import exists_in
 from construct_messages.query.algebra.nodes import (
@@ -224,7 +224,7 @@ def _load(lines: bytes) -> ox.Store:
         SyntaxError: a statement with more than one graph.
     """
     store = ox.Store()
-    if b"_:" in lines:  # loading would rename blank nodes
+    if may_have_labels(lines):  # loading would rename blank nodes
         store.extend(ox.parse(lines, format=ox.RdfFormat.N_QUADS, lenient=True))
     else:
         store.load(lines, format=ox.RdfFormat.N_QUADS, lenient=True)

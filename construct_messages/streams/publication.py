@@ -12,6 +12,7 @@ from itertools import repeat
 from typing import Final, NamedTuple
 
 from construct_messages.checking import Checker
+from construct_messages.labels import may_have_labels
 from construct_messages.message import Message, of_lines
 from construct_messages.streams.element import GENERATED_AT, Element, generated_at, make_elements
 from construct_messages.terms import Term
@@ -192,7 +193,7 @@ class _Digest:
 
     def add(self, message: Message, nquads: bytes) -> None:
         """Adds the next message, together with its stored form."""
-        if b"_:" in nquads:
+        if may_have_labels(nquads):
             nquads = message.map_blanks(self._name).lines[:-1]
         if self._own is not None:
             nquads = nquads.replace(self._own, b" ")  # no IRI contains it

@@ -14,7 +14,7 @@ import pyoxigraph as ox
 
 from construct_messages.continuous.dataset.compacted_store import CompactedStore
 from construct_messages.continuous.dataset.stored_terms import StoredTerms
-from construct_messages.labels import Labels
+from construct_messages.labels import Labels, may_have_labels
 from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.values import (
     CM,
@@ -113,7 +113,7 @@ class Contents:
             element: the element.
         """
         nquads = element.nquads
-        if b"_:" in nquads:
+        if may_have_labels(nquads):
             scope = self._labels.of_response(stream)
             nquads = element.message.map_blanks(lambda node: Term(f"_:{scope}{node[2:]}")).lines
         parsed: Iterable[ox.Quad] = ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)

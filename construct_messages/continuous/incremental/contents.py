@@ -20,7 +20,7 @@ from construct_messages.continuous.incremental.quads import (
     TextQuad,
     matched,
 )
-from construct_messages.labels import Labels
+from construct_messages.labels import Labels, may_have_labels
 from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.values import (
     MEMBER,
@@ -130,7 +130,7 @@ class MatchedContents:
             stream, stream_iri, name, time, element: see `Contents.hold`.
         """
         nquads = element.nquads
-        if b"_:" in nquads:
+        if may_have_labels(nquads):
             scope = self._labels.of_response(stream)
             nquads = element.message.map_blanks(lambda node: Term(f"_:{scope}{node[2:]}")).lines
         text = nquads.decode()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from construct_messages.labels import Labels
+from construct_messages.labels import Labels, may_have_labels
 from construct_messages.message import Message, Quad
 from construct_messages.net.wire import Property
 from construct_messages.server.streams.addresses import StreamIris
@@ -221,7 +221,7 @@ def members(
     """
     stream, labels = Term(f"<{iris.event_stream}>"), Labels.at(iris.ldes)
     for element, message in zip(elements, messages_of(elements), strict=True):
-        if b"_:" in element.nquads:
+        if may_have_labels(element.nquads):
             message = message.map_blanks(labels.in_message(element.sequence).__getitem__)
         member = Term(f"<{iris.element(element.sequence)}>")
         quads = [
