@@ -1,6 +1,6 @@
-/* Canonical lines of N-Triples and N-Quads: taken apart into terms, or only checked.
+/* Canonical lines of N-Triples and N-Quads: taken apart into terms, only checked, or written.
  *
- * Beside logs/lines/statements.py and logs/lines/documents.py. RDF 1.2 N-Quads, section 2; N-Triples, section 4.
+ * Beside logs/lines/statements.py, documents.py and texts.py. RDF 1.2 N-Quads, section 2; N-Triples, section 4.
  */
 
 #include "wire.h"
@@ -212,4 +212,59 @@ PyObject *are_canonical(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (done < 0)
         return done == -1 ? PyErr_NoMemory() : NULL;
     return PyBool_FromLong(done);
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+/* Adds a term and a space; false: it is none that is known in this position, or there is an error. */
+static bool add_term(Buffer *lines, PyObject *term, int part, bool known)
+{
+    Py_ssize_t size;
+    if (!PyUnicode_CheckExact(term))
+        return false;
+    const byte *start = (const byte *)PyUnicode_AsUTF8AndSize(term, &size);
+    if (!start)
+        return false;
+    if (!known) {
+        const byte *end;
+        if (part == 1)
+            end = *start == '<' ? iri_term_end(start) : NULL;
+        else
+            end = part == 2 && *start == '"' ? literal_end(start) : node_end(start);
+        if (end != start + size)
+            return false;
+    }
+    return add(lines, start, (size_t)size) && add(lines, " ", 1);
+}
+
+/* Adds the line of a statement. `subject` is that of the one before, which most have. */
+static bool add_line(Buffer *lines, PyObject *statement, PyObject **subject)
+{
+    if (!PyTuple_Check(statement) || PyTuple_Size(statement) != 4)
+        return false;
+    for (int part = 0; part < 4; part++) {
+        PyObject *term = PyTuple_GetItem(statement, part);
+        if (part == 3 && term == Py_None)
+            break;
+        if (!add_term(lines, term, part, part == 0 && term == *subject))
+            return false;
+    }
+    *subject = PyTuple_GetItem(statement, 0);
+    return add(lines, ".\n", 2);
+}
+
+PyObject *lines_of(PyObject *Py_UNUSED(module), PyObject *statements)
+{
+    PyObject *subject = NULL, *result = NULL, *all = PySequence_Tuple(statements);  /* which keeps the subject */
+    if (!all)
+        return NULL;
+    Buffer lines = {0};
+    Py_ssize_t count = PyTuple_Size(all), i = 0;
+    while (i < count && add_line(&lines, PyTuple_GetItem(all, i), &subject))
+        i++;
+    if (i == count)
+        result = PyBytes_FromStringAndSize((const char *)lines.start, (Py_ssize_t)lines.size);
+    Py_DECREF(all);
+    PyMem_Free(lines.start);
+    return result ? result : PyErr_Occurred() ? none_if(PyExc_UnicodeEncodeError) : Py_NewRef(Py_None);
 }
