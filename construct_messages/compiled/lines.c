@@ -18,12 +18,18 @@ static const byte *node_end(const byte *start)
     return *start == '<' ? iri_term_end(start) : blank_end(start);
 }
 
+/* A predicate that was met, in lines that are still there; without one, it has no start. */
+typedef struct {
+    const byte *start;
+    size_t size;
+} Predicate;
+
 /* Takes apart the statement that begins there, and returns its end, after the LF; NULL: there is none.
  *
- * `before` may be the same statement; most have its subject.
+ * `before` may be the same statement; most have its subject. `likely` is the predicate that it may have.
  */
 static const byte *statement_end(const byte *at, const byte *limit, bool graphs, Statement *statement,
-                                 const Statement *before)
+                                 const Statement *before, Predicate likely)
 {
     const byte *end = NULL;
     if (before->start[0]) {
@@ -36,7 +42,11 @@ static const byte *statement_end(const byte *at, const byte *limit, bool graphs,
     if (!end || *end++ != ' ')
         return NULL;
     statement->start[1] = end;
-    statement->end[1] = end = iri_term_end(end);
+    if (likely.start && likely.size < (size_t)(limit - end) && memcmp(end, likely.start, likely.size) == 0)
+        end += likely.size;
+    else
+        end = iri_term_end(end);
+    statement->end[1] = end;
     if (!end || *end++ != ' ')
         return NULL;
     statement->start[2] = end;
@@ -80,7 +90,7 @@ static bool read_lines(Found *found, const byte *at, const byte *limit, bool gra
     Py_ssize_t count = 0;
     while (at < limit) {
         Statement *statement = &statements[count & 1];
-        const byte *end = statement_end(at, limit, graphs, statement, &statements[~count & 1]);
+        const byte *end = statement_end(at, limit, graphs, statement, &statements[~count & 1], (Predicate){0});
         if (end) {
             if (!append(found->others, text_of(other, at)) || !add_statement(found, statement, count++))
                 return false;
@@ -115,11 +125,12 @@ PyObject *statements(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 /* --- documents ---------------------------------------------------------------------------------------------------- */
 
-/* A line, for comparison: by a number that is nearly always another one for another line. */
+/* A line, for comparison: by a number that is another one for nearly every other line of its document. */
 typedef struct {
     uint64_t number;
     const byte *start;
     size_t size;
+    Predicate predicate;
 } Line;
 
 static int compared(const void *left, const void *right)
@@ -132,17 +143,22 @@ static int compared(const void *left, const void *right)
     return memcmp(a->start, b->start, a->size);
 }
 
-static uint64_t number_of(const byte *start, size_t size)
+static uint64_t mixed(uint64_t number, const byte *end, size_t size)
 {
-    uint64_t number = size, part;
-    for (; size >= 8; start += 8, size -= 8) {
-        memcpy(&part, start, 8);
-        number = (number ^ part) * UINT64_C(0x9E3779B97F4A7C15);
-        number ^= number >> 29;
-    }
-    for (; size; start++, size--)
-        number = (number ^ *start) * UINT64_C(0x9E3779B97F4A7C15);
-    return number;
+    uint64_t part = 0;
+    memcpy(&part, end - (size < sizeof part ? size : sizeof part), size < sizeof part ? size : sizeof part);
+    number = (number ^ part) * UINT64_C(0x9E3779B97F4A7C15);
+    return number ^ number >> 29;
+}
+
+/* The number of a line, of the ends of its terms and of the middle of its object. */
+static uint64_t number_of(const Statement *statement, size_t size)
+{
+    uint64_t number = size;
+    for (int part = 0; part < 4 && statement->start[part]; part++)
+        number = mixed(number, statement->end[part], (size_t)(statement->end[part] - statement->start[part]));
+    size_t half = (size_t)(statement->end[2] - statement->start[2]) / 2;
+    return mixed(number, statement->start[2] + half, half);
 }
 
 enum { FEW = 64 };
@@ -166,16 +182,21 @@ static bool are_different(Line *lines, size_t count)
 /* The lines of the documents that were looked at; their memory is used again. */
 typedef struct {
     Line *lines;
-    size_t allocated;
+    size_t count, allocated;
 } Look;
 
-/* Whether a document is statements, one or more, each of which is another one; -1: there is no memory. */
+/* Whether a document is statements, one or more, each of which is another one; -1: there is no memory.
+ *
+ * Most documents have the predicates of the one before, in its order.
+ */
 static int is_canonical(Look *look, const byte *at, const byte *limit, bool graphs)
 {
     Statement statement = {{NULL}, {NULL}};
-    size_t count = 0;
+    size_t count = 0, before = look->count;
+    look->count = 0;  /* its lines are replaced from the first one on */
     while (at < limit) {
-        const byte *end = statement_end(at, limit, graphs, &statement, &statement);
+        Predicate likely = count < before ? look->lines[count].predicate : (Predicate){0};
+        const byte *end = statement_end(at, limit, graphs, &statement, &statement, likely);
         if (!end)
             return 0;
         if (count == look->allocated) {
@@ -187,9 +208,11 @@ static int is_canonical(Look *look, const byte *at, const byte *limit, bool grap
             look->allocated = more;
         }
         size_t size = (size_t)(end - at);
-        look->lines[count++] = (Line){number_of(at, size), at, size};
+        Predicate predicate = {statement.start[1], (size_t)(statement.end[1] - statement.start[1])};
+        look->lines[count++] = (Line){number_of(&statement, size), at, size, predicate};
         at = end;
     }
+    look->count = count;
     return count && are_different(look->lines, count);
 }
 
@@ -199,7 +222,7 @@ PyObject *are_canonical(PyObject *Py_UNUSED(module), PyObject *arguments)
     int graphs, done = 1;
     if (!PyArg_ParseTuple(arguments, "O!p:are_canonical", &PyList_Type, &documents, &graphs))
         return NULL;
-    Look look = {NULL, 0};
+    Look look = {NULL, 0, 0};
     for (Py_ssize_t i = 0; done == 1 && i < PyList_Size(documents); i++) {
         char *start;
         Py_ssize_t size;
