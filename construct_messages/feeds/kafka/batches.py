@@ -1,9 +1,10 @@
 """Determines the batches of a writer in a topic, so that a batch that another process sends again is stored once.
 
 Before the transaction of a batch is committed, end offsets of the topic from before the batch are committed for a
-separate group, with the key and a digest of the batch as their metadata. The next process finds them, and reads the later records of the topic: the batch
-is stored completely, because it is sent in a transaction, or not at all. (An offset committed within the transaction
-would show this directly, but the call for it hangs after the restart of a broker: librdkafka, issue 5456.)
+separate group, with the key and a digest of the batch as their metadata. The next process finds them, and reads the
+later records of the topic: the batch is stored completely, because it is sent in a transaction, or not at all. (An
+offset committed within the transaction would show this directly, but the call for it hangs after the restart of a
+broker: librdkafka, issue 5456.)
 docs/decisions/086-kafka-client.md
 """
 

@@ -49,10 +49,8 @@ def lines_read_back(message: Message) -> bytes | None:
     """
     if message.checked:
         return message.lines
-    if compiled.wire is not None:
-        lines = compiled.wire.lines_of(message.statements)
-    else:
-        lines = _lines_read_back(message)
+    wire = compiled.wire
+    lines = _lines_read_back(message) if wire is None else wire.lines_of(message.statements)
     message.checked = lines is not None
     return lines
 
