@@ -7,11 +7,10 @@ transactional id fences an older process that still runs.
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -101,8 +100,8 @@ class TopicWriter:
         batches = await self._take_producer(name, deadline)
         assert batches is not None
         if not await batches.have(batch, deadline):
-            await batches.find_offsets()
-            await self._transact(records, batches.begin(batch), deadline)
+            await batches.begin(batch)
+            await self._transact(records, deadline)
             batches.finish()
 
     async def _prepare(self) -> None:
@@ -210,28 +209,13 @@ class TopicWriter:
                 await self._batches.load()
         return self._batches
 
-    async def _transact(
-        self, records: Sequence[Prepared], begin: Coroutine[Any, Any, None], deadline: float
-    ) -> None:
-        """Sends records in a transaction.
-
-        Args:
-            records: the records.
-            begin: stores that they are sent; done before the transaction is committed, while the records are sent.
-            deadline: see `_produce`.
-        """
+    async def _transact(self, records: Sequence[Prepared], deadline: float) -> None:
         assert self._producer is not None
-        beginning = asyncio.ensure_future(begin)
-        try:
-            self._in_transaction = True
-            self._producer.begin_transaction()
-            await self._produce(records, deadline)
-            await beginning
-            await self._finished(self._producer.commit_transaction, deadline)
-            self._in_transaction = False
-        finally:
-            beginning.cancel()
-            await asyncio.gather(beginning, return_exceptions=True)
+        self._in_transaction = True
+        await self._client.run(self._producer.begin_transaction)
+        await self._produce(records, deadline)
+        await self._finished(self._producer.commit_transaction, deadline)
+        self._in_transaction = False
 
     async def _finished(self, step: Callable[[float], T], deadline: float) -> T:
         """Repeats a step of a transaction until it is done: the library allows repeated calls."""
