@@ -163,6 +163,7 @@ def test_statements_that_are_none(wire: Wire, statement: object) -> None:
     assert wire.lines_of([statement]) is None  # type: ignore[list-item]
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_memory(wire: Wire) -> None:
     lines = b"".join([*CANONICAL, QUAD, *OTHERS]) * 5 + b"<urn:s> <urn:p> _:c .\n" * 5
     for broken in (lines, lines + b"\xff", lines[:-3]):
