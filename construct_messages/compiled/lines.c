@@ -143,10 +143,13 @@ static int compared(const void *left, const void *right)
     return memcmp(a->start, b->start, a->size);
 }
 
+/* A number, mixed with the last bytes before an end. */
 static uint64_t mixed(uint64_t number, const byte *end, size_t size)
 {
     uint64_t part = 0;
-    memcpy(&part, end - (size < sizeof part ? size : sizeof part), size < sizeof part ? size : sizeof part);
+    if (size > sizeof part)
+        size = sizeof part;
+    memcpy(&part, end - size, size);
     number = (number ^ part) * UINT64_C(0x9E3779B97F4A7C15);
     return number ^ number >> 29;
 }

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from datetime import datetime
@@ -263,11 +263,9 @@ class Subscription(AsyncIterator[Element]):
     def __aiter__(self) -> Self:
         return self
 
-    def __anext__(self) -> Awaitable[Element]:  # not a coroutine, which takes longer
-        return self._elements.__anext__() if self._started else self._first()
-
-    async def _first(self) -> Element:
-        await self.start()
+    async def __anext__(self) -> Element:
+        if not self._started:
+            await self.start()
         return await anext(self._elements)
 
     async def aclose(self) -> None:

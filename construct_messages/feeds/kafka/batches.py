@@ -1,10 +1,9 @@
 """Determines the batches of a writer in a topic, so that a batch that another process sends again is stored once.
 
 Before a batch is sent, end offsets of the topic from before it are committed for a separate group, with the key and a
-digest of the batch as their metadata. The next process finds them, and reads the
-later records of the topic: the batch is stored completely, because it is sent in a transaction, or not at all. (An
-offset committed within the transaction would show this directly, but the call for it hangs after the restart of a
-broker: librdkafka, issue 5456.)
+digest of the batch as their metadata. The next process finds them, and reads the later records of the topic: the batch
+is stored completely, because it is sent in a transaction, or not at all. (An offset committed within the transaction
+would show this directly, but the call for it hangs after the restart of a broker: librdkafka, issue 5456.)
 docs/decisions/086-kafka-client.md
 """
 
@@ -28,7 +27,7 @@ from construct_messages.feeds.state import BatchKey
 
 _WAIT_SECONDS: Final = 0.2
 _SHARED: Final = 8
-"""The number of batches that are stored with the same offsets: those before the first one, as more are only read."""
+"""The number of batches whose offsets are those before the first of them: earlier ones only make more to read."""
 
 
 class RecordBatch(NamedTuple):
