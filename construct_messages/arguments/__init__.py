@@ -6,7 +6,6 @@ imported for type checkers only, are not checked.
 
 from __future__ import annotations
 
-import re
 from collections.abc import (
     AsyncIterable,
     Awaitable,
@@ -35,6 +34,7 @@ from typing import (
 )
 
 from construct_messages.errors import WrongType, shown
+from construct_messages.regex import regex
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -42,7 +42,7 @@ _Check = Callable[[Any], bool]
 
 _PLAIN: Final = (str, bytes, NoneType)
 _COROUTINE: Final = 0x80  # `inspect.CO_COROUTINE`, without importing `inspect`
-_MODULE: Final = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
+_MODULE: Final = regex(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 
 
 def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:

@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 import pyoxigraph as ox
 
 from construct_messages.query.full_names import names_in_full
+from construct_messages.regex import regex
 
-_NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
+_NO_LINE_BREAK: Final = regex(r"[^\r\n]")
 # compiled when an endpoint rejects a query, which is rare
 _PLACE: Final = (
     r"(?i)(?P<before>\b(?:line|at) )(?P<line>\d{1,9})(?P<between>, ?column |:)(?P<column>\d{1,9})"

@@ -5,13 +5,13 @@ Reads no body: `results/completeness.py` checks the result itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
+from construct_messages.regex import regex
 from construct_messages.results.completeness import tells_of_a_part
 
-_RANGE: Final = re.compile(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
+_RANGE: Final = regex(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
 
 
 def partial_reason(status: int, header: Callable[[str], str | None]) -> str | None:
