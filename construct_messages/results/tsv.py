@@ -197,18 +197,14 @@ class TsvDecoder:
     def _in_bulk(self, fields: list[bytes]) -> list[bytes] | None:
         """The terms of fields of the same kind (`fields` itself if they are canonical); else None."""
         text = b"\n" + b"\n".join(fields)
-        if (
-            _is_web_iris(text, len(fields))
-            or _is_literals(text, len(fields))
-            or _is_canonical(text)
-        ):
+        if _is_web_iris(text, len(fields)) or _is_literals(text, len(fields)):
             return fields
         if _BLANK.fullmatch(text):
             return text.replace(b"_:", b"_:" + self._scope.encode())[1:].split(b"\n")
         for lexical, end in _ABBREVIATED:
             if lexical.fullmatch(text):
                 return (b'"' + (end + b'\n"').join(fields) + end).split(b"\n")
-        return None
+        return fields if _is_canonical(text) else None
 
     def _one_by_one(self, column: list[bytes]) -> list[bytes]:
         terms: list[bytes] = []
