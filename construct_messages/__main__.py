@@ -8,8 +8,8 @@ import os
 import sys
 from typing import Final, NoReturn
 
-_COLLECT_AFTER: Final = 10_000
-"""New objects until the garbage collector runs; by default it runs a hundred times while modules are imported."""
+_COLLECT_AFTER: Final = (50_000, 2, 2)
+"""The thresholds of the garbage collector; by Python's, it runs a hundred times while modules are imported."""
 
 
 def program() -> NoReturn:
@@ -18,7 +18,7 @@ def program() -> NoReturn:
     The system takes the memory back at once, where freeing a store of a million triples takes half a second. All that
     waits for the process to end, such as threads and `atexit`, is done before.
     """
-    gc.set_threshold(_COLLECT_AFTER)
+    gc.set_threshold(*_COLLECT_AFTER)
     from construct_messages.cli import main  # imported here because this sets the threshold first
 
     status: int | None = None  # none where an exception ends the process, as a signal does

@@ -6,6 +6,7 @@ imported for type checkers only, are not checked.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import (
     AsyncIterable,
     Awaitable,
@@ -15,7 +16,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from functools import wraps
+from functools import cache, wraps
 from types import NoneType, SimpleNamespace, UnionType
 from typing import (
     IO,
@@ -140,22 +141,23 @@ def _defaults(function: Callable[..., object]) -> Sequence[str]:
 
 def _checks(function: Callable[..., object]) -> dict[str, _Check]:
     found = {}
-    for name in function.__annotations__:
+    for name in function.__annotations__.keys() - {"return"}:
         annotation = _annotation(function, name)
-        if (
-            name != "return"
-            and annotation is not None
-            and (check := _check(annotation)) is not None
-        ):
+        if annotation is not None and (check := _check(annotation)) is not None:
             found[name] = check
     return found or {"": lambda _: True}
 
 
 def _annotation(function: Callable[..., object], name: str) -> Any:
     """The type that an argument is annotated with; None: it cannot be evaluated."""
-    alone = SimpleNamespace(__annotations__={name: function.__annotations__[name]})
+    return _evaluated(function.__annotations__[name], function.__module__)
+
+
+@cache
+def _evaluated(annotation: Any, module: str) -> Any:
+    alone = SimpleNamespace(__annotations__={"": annotation})
     try:
-        return get_type_hints(alone, function.__globals__)[name]
+        return get_type_hints(alone, vars(sys.modules[module]))[""]
     except NameError:
         return None
 
