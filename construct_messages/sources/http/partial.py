@@ -29,7 +29,7 @@ def partial_reason(status: int, header: Callable[[str], str | None]) -> str | No
         header("X-SQL-Message") or "",
         header("Content-Range"),
     )
-    if status == 206 or (status == 200 and (state or tells_of_a_part(message))):
+    if status == 206 or (status == 200 and (state or (message and tells_of_a_part(message)))):
         return message or state or ""
     if status == 200 and range is not None and not _is_whole(range):
         return f"Content-Range: {range}"
