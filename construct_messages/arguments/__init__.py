@@ -17,7 +17,7 @@ from collections.abc import (
     Sequence,
 )
 from functools import cache, wraps
-from types import NoneType, SimpleNamespace, UnionType
+from types import NoneType, UnionType
 from typing import (
     IO,
     Any,
@@ -31,7 +31,6 @@ from typing import (
     cast,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 from construct_messages.errors import WrongType, shown
@@ -155,11 +154,12 @@ def _annotation(function: Callable[..., object], name: str) -> Any:
 
 @cache
 def _evaluated(annotation: Any, module: str) -> Any:
-    alone = SimpleNamespace(__annotations__={"": annotation})
     try:
-        return get_type_hints(alone, vars(sys.modules[module]))[""]
+        while isinstance(annotation, str):  # an alias may be quoted
+            annotation = eval(annotation, vars(sys.modules[module]))
     except NameError:
         return None
+    return annotation
 
 
 def _name(annotation: Any) -> str:

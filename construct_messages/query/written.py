@@ -4,8 +4,6 @@ An engine that rejects the SELECT names positions in the SELECT. They are transl
 or the engine parses the original text. Nothing is evaluated here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -45,7 +43,7 @@ class WrittenQuery(NamedTuple):
         base: str | None,
         prefixes: Mapping[str, str],
         where: tuple[int, int] | None = None,
-    ) -> WrittenQuery:
+    ) -> "WrittenQuery":
         """Makes the query from these offsets of the inside of its template; None in the short form.
 
         >>> WrittenQuery.of("CONSTRUCT { ?s ?p ?o }\\nWHERE {}", (11, 21), None, {}).text
