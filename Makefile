@@ -85,9 +85,9 @@ kill-kafka:
 kill-brokers:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 25 tests/feeds/mqtt/test_kills.py tests/feeds/nats/test_kills.py
 
-# logs of 20,000 messages through Mosquitto and the NATS server
+# logs of 20,000 messages through Mosquitto, the NATS server and our service of gRPC
 logs-brokers:
-	$(PYTHON) -m pytest -q -n 0 --messages 20000 -k test_a_log tests/feeds/mqtt tests/feeds/nats
+	$(PYTHON) -m pytest -q -n 0 --messages 20000 -k test_a_log tests/feeds/mqtt tests/feeds/nats tests/feeds/grpc
 
 # windows over ten million messages, in one process and at a server: some hours
 soak-windows:
