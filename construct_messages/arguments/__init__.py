@@ -154,6 +154,7 @@ def _annotation(function: Callable[..., object], name: str) -> Any:
 
 @cache
 def _evaluated(annotation: Any, module: str) -> Any:
+    # `get_type_hints` calls `compile`, whose first call takes nine million instructions
     try:
         while isinstance(annotation, str):  # an alias may be quoted
             annotation = eval(annotation, vars(sys.modules[module]))
