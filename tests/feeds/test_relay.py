@@ -322,6 +322,30 @@ async def test_what_waits_is_one_batch() -> None:
     ]
 
 
+async def test_a_batch_is_handed_over_before_the_next_one_is_read() -> None:
+    """Its delivery, a task of its own, begins when at most one more item has been read."""
+    read, begun = 0, list[int]()
+
+    async def items() -> AsyncGenerator[int]:
+        nonlocal read
+        for number in range(1, 10):
+            read = number
+            yield number
+
+    async def deliver() -> None:
+        begun.append(read)
+
+    async with (
+        asyncio.TaskGroup() as tasks,
+        aclosing(batches(items(), lambda: Checkpoint(read), lambda _: 1, 3)) as gathered,
+    ):
+        async for batch in gathered:
+            if batch is not None:
+                tasks.create_task(deliver())
+    assert len(begun) == 3
+    assert all(at <= last + 1 for at, last in zip(begun, (3, 6, 9), strict=True)), begun
+
+
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
