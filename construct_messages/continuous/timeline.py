@@ -7,7 +7,7 @@ the watermark guarantees that no earlier ones can arrive. Nothing is evaluated h
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -27,20 +27,6 @@ _LAST: Final = 1 << 80
 """A time after all others: the time of streams that have ended."""
 
 
-class Entered(NamedTuple, Generic[T]):
-    """An element has entered the window of this number."""
-
-    window: int
-    element: T
-
-
-class Left(NamedTuple, Generic[T]):
-    """An element has left the window of this number."""
-
-    window: int
-    element: T
-
-
 class Fired(NamedTuple):
     """The query is to be evaluated.
 
@@ -53,7 +39,8 @@ class Fired(NamedTuple):
     changed: bool
 
 
-Step: TypeAlias = Entered[T] | Left[T] | Fired
+Change: TypeAlias = Callable[[int, T], None]
+"""Called with the number of a window, and with the element that enters or leaves it."""
 
 
 class _Pending(NamedTuple):
@@ -84,6 +71,7 @@ class _Window:
 
     def __init__(self, stream: int, extent: Extent) -> None:
         self.stream, self.extent = stream, extent
+        self.by_count, self.has_gaps = extent.by_count, extent.has_gaps
         self.held = deque[_Held]()
         self.first = EVERYTHING  # the lowest key in it at the last evaluation
         self.entered = 0  # since the last evaluation
@@ -99,12 +87,16 @@ class _Window:
 class Timeline(Generic[T]):
     """Generates the events of some windows, in order.
 
+    Elements enter and leave windows by calls; `next_evaluation` returns when the query is to be evaluated.
+
     Args:
         windows: the number of its stream, and the extent, of each window.
         streams: the number of streams.
         report: when windows are evaluated.
         every: the period of periodic reports.
         options: see `WindowOptions`.
+        enter: called with each element that enters a window.
+        leave: called with each element that leaves a window.
 
     Attributes:
         quiet: set by the caller after each evaluation: whether another evaluation of the same contents would return
@@ -118,7 +110,10 @@ class Timeline(Generic[T]):
         report: Report,
         every: int | None,
         options: WindowOptions,
+        enter: Change[T],
+        leave: Change[T],
     ) -> None:
+        self._enter, self._leave = enter, leave
         self._windows = [_Window(*window) for window in windows]
         self._streams = [_Stream() for _ in range(streams)]
         self._of_stream = [
@@ -130,7 +125,9 @@ class Timeline(Generic[T]):
             for stream in range(streams)
         ]
         self._report = report
-        self._periods = Grid(first_instant(options.origin, options.bounds), every or 1)
+        self._fires_at_closes = report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
+        self._fires_at_changes = report is Report.CONTENT_CHANGE
+        self._instants = self._grids(every, options)
         self._lateness = options.lateness
         self._end_of_instant = 1 if options.bounds is Bounds.OPEN_CLOSED else 0
         self._pending: list[_Pending] = []
@@ -184,88 +181,85 @@ class Timeline(Generic[T]):
         """Declares that a stream has ended."""
         self._streams[stream].ended, self._watermark = True, None
 
-    def steps(self) -> Iterator[Step[T]]:
-        """Yields the events up to the watermark; after the end of all streams, until the windows hold no new elements.
+    def next_evaluation(self) -> Fired | None:
+        """Lets elements enter and leave windows up to the next evaluation, and returns it; None: there is none before
+        the watermark, or after the end of all streams, none in which the windows hold new elements.
 
         Windows by count that are not full then close, too, before time passes.
         """
+        pending = self._pending
         while True:
-            limit = self.watermark_of()
-            element = self._pending[0] if self._pending and self._pending[0].time <= limit else None
+            limit = self.watermark_of() if self._watermark is None else self._watermark
+            element = pending[0] if pending and pending[0].time <= limit else None
             if limit == _LAST and element is None and self._is_partial():
                 assert self._position is not None  # an element has entered
                 end = max(self._position, *(stream.newest + 1 for stream in self._streams))
                 self._position = end
-                yield from self._fire(end, end - 1)
+                return self._fire(end, end - 1)
             if self._position is not None:
                 until = (
                     element.time if element else limit if limit < _LAST else self._last_instant()
                 )
-                instant = self._next_instant(until)
-                if instant is not None:
-                    self._position = instant
-                    yield from self._fire(instant, instant - self._end_of_close())
-                    continue
-                self._position = max(self._position, until)
+                if until > self._position:
+                    instant = self._next_instant(until)
+                    if instant is not None:
+                        self._position = instant
+                        return self._fire(instant, instant - self._end_of_close())
+                    self._position = until
             if element is None:
-                return
-            heappop(self._pending)
+                return None
+            heappop(pending)
             if self._position is None:
                 self._position = element.time
-            yield from self._release(element)
+            if self._release(element):
+                return self._fire(element.time + 1, element.time)
 
     def _is_partial(self) -> bool:
         """Whether a window by count that was not full has elements that were in no evaluation."""
-        at_closes = self._report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
-        return at_closes and any(
-            window.extent.by_count and window.entered for window in self._windows
+        return self._fires_at_closes and any(
+            window.by_count and window.entered for window in self._windows
         )
 
     def _end_of_close(self) -> int:
         # an element leaves within a microsecond, a window closes at its end or beginning
-        return 1 if self._report is Report.CONTENT_CHANGE else self._end_of_instant
+        return 1 if self._fires_at_changes else self._end_of_instant
 
-    def _release(self, element: _Pending) -> Iterator[Step[T]]:
+    def _release(self, element: _Pending) -> bool:
+        """Lets an element enter the windows on its stream; returns whether the query is to be evaluated after it."""
         stream = self._streams[element.stream]
         stream.count += 1
-        instant = element.time + 1
         fires = False
         for number, window in self._of_stream[element.stream]:
-            key = stream.count - 1 if window.extent.by_count else element.time
-            if key >= self._first(window, instant):
+            key = stream.count - 1 if window.by_count else element.time
+            if not window.has_gaps or key >= self._first(window, element.time + 1):
                 window.held.append(_Held(key, element.sequence, element.element))
                 window.entered += 1
                 self._changed = True
-                fires |= self._report is Report.CONTENT_CHANGE
-                yield Entered(number, element.element)
+                fires |= self._fires_at_changes
+                self._enter(number, element.element)
             elif (
-                window.extent.by_count
+                window.by_count
                 and window.held
-                and window.held[0].key < self._first(window, instant)
+                and window.held[0].key < self._first(window, element.time + 1)
             ):
                 # it is counted, but is between two windows
                 self._changed = True
-                fires |= self._report is Report.CONTENT_CHANGE
-            fires |= self._closes(window, stream.count)
-        if fires:
-            yield from self._fire(instant, element.time)
+                fires |= self._fires_at_changes
+            if self._fires_at_closes and window.extent.closes_with(stream.count):
+                fires = True
+        return fires
 
     def _first(self, window: _Window, instant: int) -> int:
         """Returns the lowest key of a window at an instant."""
-        by_count = window.extent.by_count
-        return window.extent.first(self._streams[window.stream].count if by_count else instant)
-
-    def _closes(self, window: _Window, count: int) -> bool:
-        return self._report in (
-            Report.WINDOW_CLOSE,
-            Report.NON_EMPTY_CONTENT,
-        ) and window.extent.closes_with(count)
+        return window.extent.first(
+            self._streams[window.stream].count if window.by_count else instant
+        )
 
     def _next_instant(self, until: int) -> int | None:
         """Returns the first instant to evaluate after the position, up to a limit."""
         position = self._position
         assert position is not None
-        if self._report is Report.CONTENT_CHANGE:
+        if self._fires_at_changes:
             instant = self._next_loss()
         else:
             if self.quiet and not self._changed:
@@ -285,16 +279,20 @@ class Timeline(Generic[T]):
         since, found = self._close
         if since <= position < found:
             return found
-        if self._report is Report.PERIODIC:
-            found = self._periods.after(position)
+        instants = self._instants
+        if len(instants) == 1:
+            found = instants[0].after(position)
         else:
-            found = _LAST
-            for window in self._windows:
-                close = window.extent.close_after(position)
-                if close is not None and close < found:
-                    found = close
+            found = min((grid.after(position) for grid in instants), default=_LAST)
         self._close = position, found
         return found
+
+    def _grids(self, every: int | None, options: WindowOptions) -> list[Grid]:
+        """Returns the instants at which windows close, or periods end."""
+        if self._report is Report.PERIODIC:
+            return [Grid(first_instant(options.origin, options.bounds), every or 1)]
+        grids = (window.extent.grid for window in self._windows if not window.by_count)
+        return list(dict.fromkeys(grid for grid in grids if grid is not None))
 
     def _next_loss(self) -> int | None:
         found: int | None = None
@@ -316,8 +314,8 @@ class Timeline(Generic[T]):
             stream = self._streams[window.stream]
             if not window.extent.empties:
                 if stream.count and self._report is Report.PERIODIC:
-                    last = max(last, self._periods.after(stream.newest))
-                elif stream.count and self._report is not Report.CONTENT_CHANGE:
+                    last = max(last, self._instants[0].after(stream.newest))
+                elif stream.count and not self._fires_at_changes:
                     last = max(last, window.extent.close_after(stream.newest) or last)
             elif window.held:
                 loss = window.extent.loss(window.held[-1].key)
@@ -331,16 +329,18 @@ class Timeline(Generic[T]):
             for window in self._windows
         )
 
-    def _fire(self, instant: int, time: int) -> Iterator[Step[T]]:
+    def _fire(self, instant: int, time: int) -> Fired:
         for number, window in enumerate(self._windows):
-            first = self._first(window, instant)
-            while window.held and window.held[0].key < first:
+            first, held = self._first(window, instant), window.held
+            while held and held[0].key < first:
                 self._changed = True
-                yield Left(number, window.held.popleft().element)
-            window.first, window.entered = max(window.first, first), 0
-        changed = self._changed
+                self._leave(number, held.popleft().element)
+            window.entered = 0
+            if first > window.first:
+                window.first = first
+        fired = Fired(time, self._changed)
         self._changed, self._evaluated = False, True
-        yield Fired(time, changed)
+        return fired
 
     # --- state ---
 
@@ -378,18 +378,21 @@ class Timeline(Generic[T]):
         }
 
     def restore(
-        self, state: Mapping[str, Any], elements: Sequence[Sequence[tuple[int, int, T]]]
-    ) -> Iterator[Entered[T] | Fired]:
+        self,
+        state: Mapping[str, Any],
+        elements: Sequence[Sequence[tuple[int, int, T]]],
+        evaluate: Callable[[], object],
+    ) -> None:
         """Restores a saved timeline into this new one.
+
+        The elements in windows at the last evaluation enter again, then this evaluation is repeated, then the elements
+        enter that have entered since.
 
         Args:
             state: the result of `save`.
             elements: the held and pending elements of each stream, and possibly others: time, sequence and the form
                 that enters windows.
-
-        Returns:
-            The events to repeat: the elements in windows at the last evaluation enter, then this evaluation, then the
-                elements that entered since.
+            evaluate: called to repeat the evaluation.
         """
         self._position, self._floor, self._watermark = state["position"], state["floor"], None
         self._evaluated, self._changed, self.quiet = (
@@ -411,19 +414,22 @@ class Timeline(Generic[T]):
                 else:
                     released[number].append((time, sequence, element))
         heapify(pending)
-        since: list[Entered[T]] = []
+        since: list[tuple[int, T]] = []
         for number, (window, (first, numbers, entered)) in enumerate(
             zip(self._windows, state["windows"], strict=True)
         ):
             window.first, window.entered = first, entered
             window.held.extend(self._held_again(window, numbers, released[window.stream]))
-            length = len(window.held)
-            events = [Entered(number, held.element) for held in window.held]
-            since += events[length - entered :]
-            yield from events[: length - entered]
+            before = len(window.held) - entered
+            for place, held in enumerate(window.held):
+                if place < before:
+                    self._enter(number, held.element)
+                else:
+                    since.append((number, held.element))
         if self._evaluated:
-            yield Fired(0, True)
-        yield from since
+            evaluate()
+        for number, element in since:
+            self._enter(number, element)
 
     def _held_again(
         self,

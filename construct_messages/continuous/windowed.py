@@ -16,7 +16,7 @@ from typing import Any, Final, Self, TypeAlias
 from construct_messages.continuous.evaluation import WindowEvaluation, evaluation_of
 from construct_messages.continuous.event_time import time_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution
-from construct_messages.continuous.timeline import Entered, Fired, Left, Timeline
+from construct_messages.continuous.timeline import Fired, Timeline
 from construct_messages.continuous.windows import Compared, Extent, WindowOptions
 from construct_messages.errors import UsageError
 from construct_messages.labels import Labels
@@ -131,7 +131,6 @@ class WindowedQuery:
             (self._number[window.stream], Extent.of(window, self.options))
             for window in query.windows
         ]
-        self._timeline = Timeline[Any](windows, len(self.streams), report, every, self.options)
         self._selected = SelectedMessages(
             query,
             self._labels,
@@ -141,6 +140,15 @@ class WindowedQuery:
         )
         self._evaluation: WindowEvaluation[Any] = evaluation_of(
             self._selected, query, static, self._labels, maintain=maintain
+        )
+        self._timeline = Timeline[Any](
+            windows,
+            len(self.streams),
+            report,
+            every,
+            self.options,
+            self._evaluation.enter,
+            self._evaluation.leave,
         )
         self._time_of = time_of(self.options.time, query.query)
         self._element_iri = element_iri or _below_stream
@@ -234,19 +242,15 @@ class WindowedQuery:
             SourceError: see `take`.
         """
         firings, last = [], None if most is None else self.evaluations + most
-        for step in self._timeline.steps():
-            if isinstance(step, Entered):
-                self._evaluation.enter(step.window, step.element)
-            elif isinstance(step, Left):
-                self._evaluation.leave(step.window, step.element)
-            else:
-                firing = self._fire(step)
-                if firing is not None:
-                    firings.append(firing)
-                self.evaluations += 1
-                if self.evaluations == last:
-                    self.due = True
-                    return firings
+        next_evaluation = self._timeline.next_evaluation
+        while (fired := next_evaluation()) is not None:
+            firing = self._fire(fired)
+            if firing is not None:
+                firings.append(firing)
+            self.evaluations += 1
+            if self.evaluations == last:
+                self.due = True
+                return firings
         self.due = False
         return firings
 
@@ -435,11 +439,7 @@ class WindowedQuery:
                     )
             elements.append(held)
         self.due = state.get("due", False)
-        for step in self._timeline.restore(state["timeline"], elements):
-            if isinstance(step, Entered):
-                self._evaluation.enter(step.window, step.element)
-            elif isinstance(step, Fired):
-                self._evaluation.fire()
+        self._timeline.restore(state["timeline"], elements, self._evaluation.fire)
 
 
 def _below_stream(stream: str, sequence: int) -> str:
