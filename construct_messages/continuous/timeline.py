@@ -166,6 +166,8 @@ class Timeline(Generic[T]):
         state = self._streams[stream]
         if time > state.newest:
             state.newest, self._watermark = time, None
+            if len(self._streams) == 1:  # what `watermark_of` computes
+                self._watermark = max(time - self._lateness, state.floor, self._floor)
         heappush(self._pending, _Pending(time, stream, sequence, element))
 
     def advance(self, time: int, stream: int | None = None) -> None:
@@ -189,7 +191,9 @@ class Timeline(Generic[T]):
         """
         pending = self._pending
         while True:
-            limit = self.watermark_of() if self._watermark is None else self._watermark
+            limit = self._watermark
+            if limit is None:
+                limit = self.watermark_of()
             element = pending[0] if pending and pending[0].time <= limit else None
             if limit == _LAST and element is None and self._is_partial():
                 assert self._position is not None  # an element has entered
