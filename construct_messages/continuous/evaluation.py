@@ -122,30 +122,28 @@ class IncrementalEvaluation:
         # for a plan that may fall back: the elements at the last evaluation, and the changes since then
         self._held: dict[tuple[int, HeldQuads], None] = {}
         self._changed: list[tuple[int, HeldQuads, bool]] = []
-        if not plan.may_end:
-            contents = self._maintained.contents
-            self.hold, self.enter = contents.hold, contents.enter  # type: ignore[method-assign]
-            self.leave = contents.leave  # type: ignore[method-assign]
+        contents = self._maintained.contents
+        if plan.may_end:
+            self.hold, self.enter, self.leave = self._hold, self._entered, self._left
+        else:
+            self.hold, self.enter, self.leave = contents.hold, contents.enter, contents.leave
 
     @property
     def plan(self) -> str:
         """Describes how the solutions are computed."""
         return f"maintained: {self._plan}" if self._whole is None else self._whole.plan
 
-    def hold(
+    def _hold(
         self, stream: int, stream_iri: str, name: str, time: int, element: Element
     ) -> HeldQuads:
-        """Returns an element in the form that enters windows; see `Contents.hold`."""
         if self._maintained is None:
             return HeldQuads({}, (stream, stream_iri, name, time, element))
         return self._maintained.contents.hold(stream, stream_iri, name, time, element)
 
-    def enter(self, window: int, held: HeldQuads) -> None:
-        """An element has entered a window."""
+    def _entered(self, window: int, held: HeldQuads) -> None:
         self._change(window, held, entered=True)
 
-    def leave(self, window: int, held: HeldQuads) -> None:
-        """An element has left a window."""
+    def _left(self, window: int, held: HeldQuads) -> None:
         self._change(window, held, entered=False)
 
     def fire(self, *, changed: bool = True) -> list[Solution]:

@@ -43,17 +43,11 @@ Change: TypeAlias = Callable[[int, T], None]
 """Called with the number of a window, and with the element that enters or leaves it."""
 
 
-class _Pending(NamedTuple):
-    time: int
-    stream: int
-    sequence: int
-    element: Any
+_Pending: TypeAlias = tuple[int, int, int, T]
+"""The time of an element, the number of its stream, its sequence, and the form that enters windows."""
 
-
-class _Held(NamedTuple):
-    key: int
-    sequence: int
-    element: Any
+_Held: TypeAlias = tuple[int, int, T]
+"""The key of an element in a window, its sequence, and the form that enters windows."""
 
 
 class _Stream:
@@ -69,10 +63,11 @@ class _Stream:
 class _Window:
     """The elements of a window, oldest first: those of the last evaluation, then those that have entered since."""
 
-    def __init__(self, stream: int, extent: Extent) -> None:
+    def __init__(self, stream: int, extent: Extent, *, closes: bool) -> None:
         self.stream, self.extent = stream, extent
         self.by_count, self.has_gaps = extent.by_count, extent.has_gaps
-        self.held = deque[_Held]()
+        self.closes_by_element = closes and (extent.by_count or extent.grid is None)
+        self.held = deque[_Held[Any]]()
         self.first = EVERYTHING  # the lowest key in it at the last evaluation
         self.entered = 0  # since the last evaluation
 
@@ -80,7 +75,7 @@ class _Window:
     def numbers(self) -> dict[str, int] | None:
         """The numbers of its elements, by sequence, if they do not follow from the held elements."""
         if self.extent.by_count and self.extent.has_gaps:
-            return {str(held.sequence): held.key for held in self.held}
+            return {str(sequence): key for key, sequence, _ in self.held}
         return None
 
 
@@ -114,7 +109,10 @@ class Timeline(Generic[T]):
         leave: Change[T],
     ) -> None:
         self._enter, self._leave = enter, leave
-        self._windows = [_Window(*window) for window in windows]
+        self._report = report
+        self._fires_at_closes = report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
+        self._fires_at_changes = report is Report.CONTENT_CHANGE
+        self._windows = [_Window(*window, closes=self._fires_at_closes) for window in windows]
         self._streams = [_Stream() for _ in range(streams)]
         self._of_stream = [
             [
@@ -124,13 +122,10 @@ class Timeline(Generic[T]):
             ]
             for stream in range(streams)
         ]
-        self._report = report
-        self._fires_at_closes = report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
-        self._fires_at_changes = report is Report.CONTENT_CHANGE
         self._instants = self._grids(every, options)
         self._lateness = options.lateness
         self._end_of_instant = 1 if options.bounds is Bounds.OPEN_CLOSED else 0
-        self._pending: list[_Pending] = []
+        self._pending: list[_Pending[T]] = []
         self._position: int | None = None  # the instants up to it are processed
         self._floor = EVERYTHING
         self._watermark: int | None = None  # of all streams, if it is known
@@ -168,7 +163,7 @@ class Timeline(Generic[T]):
             state.newest, self._watermark = time, None
             if len(self._streams) == 1:  # what `watermark_of` computes
                 self._watermark = max(time - self._lateness, state.floor, self._floor)
-        heappush(self._pending, _Pending(time, stream, sequence, element))
+        heappush(self._pending, (time, stream, sequence, element))
 
     def advance(self, time: int, stream: int | None = None) -> None:
         """Declares that no element earlier than a time will arrive, of one stream or of all."""
@@ -194,29 +189,33 @@ class Timeline(Generic[T]):
             limit = self._watermark
             if limit is None:
                 limit = self.watermark_of()
-            element = pending[0] if pending and pending[0].time <= limit else None
-            if limit == _LAST and element is None and self._is_partial():
+            released = pending[0] if pending and pending[0][0] <= limit else None
+            if limit == _LAST and released is None and self._is_partial():
                 assert self._position is not None  # an element has entered
                 end = max(self._position, *(stream.newest + 1 for stream in self._streams))
                 self._position = end
                 return self._fire(end, end - 1)
             if self._position is not None:
-                until = (
-                    element.time if element else limit if limit < _LAST else self._last_instant()
-                )
+                if released is not None:
+                    until = released[0]
+                elif limit < _LAST:
+                    until = limit
+                else:
+                    until = self._last_instant()
                 if until > self._position:
                     instant = self._next_instant(until)
                     if instant is not None:
                         self._position = instant
                         return self._fire(instant, instant - self._end_of_close())
                     self._position = until
-            if element is None:
+            if released is None:
                 return None
             heappop(pending)
+            time = released[0]
             if self._position is None:
-                self._position = element.time
-            if self._release(element):
-                return self._fire(element.time + 1, element.time)
+                self._position = time
+            if self._release(released):
+                return self._fire(time + 1, time)
 
     def _is_partial(self) -> bool:
         """Whether a window by count that was not full has elements that were in no evaluation."""
@@ -228,28 +227,25 @@ class Timeline(Generic[T]):
         # an element leaves within a microsecond, a window closes at its end or beginning
         return 1 if self._fires_at_changes else self._end_of_instant
 
-    def _release(self, element: _Pending) -> bool:
+    def _release(self, released: _Pending[T]) -> bool:
         """Lets an element enter the windows on its stream; returns whether the query is to be evaluated after it."""
-        stream = self._streams[element.stream]
+        time, number_of_stream, sequence, element = released
+        stream = self._streams[number_of_stream]
         stream.count += 1
         fires = False
-        for number, window in self._of_stream[element.stream]:
-            key = stream.count - 1 if window.by_count else element.time
-            if not window.has_gaps or key >= self._first(window, element.time + 1):
-                window.held.append(_Held(key, element.sequence, element.element))
+        for number, window in self._of_stream[number_of_stream]:
+            key = stream.count - 1 if window.by_count else time
+            if not window.has_gaps or key >= self._first(window, time + 1):
+                window.held.append((key, sequence, element))
                 window.entered += 1
                 self._changed = True
                 fires |= self._fires_at_changes
-                self._enter(number, element.element)
-            elif (
-                window.by_count
-                and window.held
-                and window.held[0].key < self._first(window, element.time + 1)
-            ):
+                self._enter(number, element)
+            elif window.by_count and window.held and window.held[0][0] < self._first(window, time):
                 # it is counted, but is between two windows
                 self._changed = True
                 fires |= self._fires_at_changes
-            if self._fires_at_closes and window.extent.closes_with(stream.count):
+            if window.closes_by_element and window.extent.closes_with(stream.count):
                 fires = True
         return fires
 
@@ -283,11 +279,9 @@ class Timeline(Generic[T]):
         since, found = self._close
         if since <= position < found:
             return found
-        instants = self._instants
-        if len(instants) == 1:
-            found = instants[0].after(position)
-        else:
-            found = min((grid.after(position) for grid in instants), default=_LAST)
+        found = _LAST
+        for grid in self._instants:
+            found = min(found, grid.after(position))
         self._close = position, found
         return found
 
@@ -302,7 +296,7 @@ class Timeline(Generic[T]):
         found: int | None = None
         for window in self._windows:
             if window.held:
-                loss = window.extent.loss(window.held[0].key)
+                loss = window.extent.loss(window.held[0][0])
                 if loss is not None and (found is None or loss < found):
                     found = loss
         return found
@@ -322,23 +316,23 @@ class Timeline(Generic[T]):
                 elif stream.count and not self._fires_at_changes:
                     last = max(last, window.extent.close_after(stream.newest) or last)
             elif window.held:
-                loss = window.extent.loss(window.held[-1].key)
+                loss = window.extent.loss(window.held[-1][0])
                 assert loss is not None
                 last = max(last, loss - 1)
         return last
 
     def _is_empty(self, instant: int) -> bool:
         return not any(
-            window.held and window.held[-1].key >= self._first(window, instant)
+            window.held and window.held[-1][0] >= self._first(window, instant)
             for window in self._windows
         )
 
     def _fire(self, instant: int, time: int) -> Fired:
         for number, window in enumerate(self._windows):
             first, held = self._first(window, instant), window.held
-            while held and held[0].key < first:
+            while held and held[0][0] < first:
                 self._changed = True
-                self._leave(number, held.popleft().element)
+                self._leave(number, held.popleft()[2])
             window.entered = 0
             if first > window.first:
                 window.first = first
@@ -350,19 +344,19 @@ class Timeline(Generic[T]):
 
     def sequences(self, stream: int) -> Iterator[int]:
         """Returns the sequences of the held and pending elements of a stream."""
-        for pending in self._pending:
-            if pending.stream == stream:
-                yield pending.sequence
+        for _, number, sequence, _ in self._pending:
+            if number == stream:
+                yield sequence
         for _, window in self._of_stream[stream]:
-            for held in window.held:
-                yield held.sequence
+            for _, sequence, _ in window.held:
+                yield sequence
 
     def _due(self) -> list[list[int]]:
         """Returns the sequences of the elements of each stream before the watermark that were not released."""
         limit, due = self.watermark_of(), [list[int]() for _ in self._streams]
-        for pending in self._pending:
-            if pending.time <= limit:
-                due[pending.stream].append(pending.sequence)
+        for time, stream, sequence, _ in self._pending:
+            if time <= limit:
+                due[stream].append(sequence)
         return list(map(sorted, due))
 
     def save(self) -> dict[str, Any]:
@@ -414,7 +408,7 @@ class Timeline(Generic[T]):
         for number, of_stream in enumerate(elements):
             for time, sequence, element in of_stream:
                 if time > limit or sequence in due[number]:
-                    pending.append(_Pending(time, number, sequence, element))
+                    pending.append((time, number, sequence, element))
                 else:
                     released[number].append((time, sequence, element))
         heapify(pending)
@@ -425,11 +419,11 @@ class Timeline(Generic[T]):
             window.first, window.entered = first, entered
             window.held.extend(self._held_again(window, numbers, released[window.stream]))
             before = len(window.held) - entered
-            for place, held in enumerate(window.held):
+            for place, (_, _, element) in enumerate(window.held):
                 if place < before:
-                    self._enter(number, held.element)
+                    self._enter(number, element)
                 else:
-                    since.append((number, held.element))
+                    since.append((number, element))
         if self._evaluated:
             evaluate()
         for number, element in since:
@@ -440,7 +434,7 @@ class Timeline(Generic[T]):
         window: _Window,
         numbers: Mapping[str, int] | None,
         elements: Sequence[tuple[int, int, T]],
-    ) -> Iterator[_Held]:
+    ) -> Iterator[_Held[T]]:
         """Returns the released elements of a stream that a window held, oldest first."""
         released = sorted(element[:2] for element in elements)
         by_sequence = {sequence: element for _, sequence, element in elements}
@@ -453,4 +447,4 @@ class Timeline(Generic[T]):
             else:
                 continue
             if key >= window.first and key >= window.extent.first(key + 1):
-                yield _Held(key, sequence, by_sequence[sequence])
+                yield key, sequence, by_sequence[sequence]
