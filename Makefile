@@ -1,10 +1,20 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 4` alone leaves out the slow tests and takes two to three minutes
 check: lint
-	$(PYTHON) -m pytest -q -n 5 --slow
+	$(PYTHON) -m pytest -q -n 4
+	$(MAKE) slow
+
+# the slow tests. Those of Spark share one session, which takes long to start, and longer to be quick; what they print
+# comes at the end. Of a test that hangs, the stacks of all threads are shown and the process ends; the others go on
+SLOW = $(PYTHON) -m pytest -q -o faulthandler_timeout=1800 -o faulthandler_exit_on_timeout=true
+slow: spark := $(shell mktemp)
+slow:
+	$(SLOW) -n 1 -m "slow and spark" tests >$(spark) 2>&1 & \
+	$(SLOW) -n 3 -m "slow and not spark" tests; rest=$$?; \
+	wait $$!; status=$$?; cat $(spark); rm $(spark); exit $$((status | rest))
 
 lint:
 	$(PYTHON) -m ruff check .
@@ -85,9 +95,9 @@ kill-kafka:
 kill-brokers:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 25 tests/feeds/mqtt/test_kills.py tests/feeds/nats/test_kills.py
 
-# logs of 20,000 messages through Mosquitto and the NATS server
+# logs of 20,000 messages through Mosquitto, the NATS server and our service of gRPC
 logs-brokers:
-	$(PYTHON) -m pytest -q -n 0 --messages 20000 -k test_a_log tests/feeds/mqtt tests/feeds/nats
+	$(PYTHON) -m pytest -q -n 0 --messages 20000 -k test_a_log tests/feeds/mqtt tests/feeds/nats tests/feeds/grpc
 
 # windows over ten million messages, in one process and at a server: some hours
 soak-windows:

@@ -30,14 +30,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # What an example takes says nothing where other work shares the machine; figures are the benchmarks' business. The same
-# examples come in each run, so that a failure is the change's and not chance's: `make fuzz` tries others.
+# examples come in each run, so that a failure is the change's and not chance's: `make fuzz` tries others, and more.
 _ANY_MACHINE = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-settings.register_profile("project", _ANY_MACHINE, derandomize=True)
-settings.register_profile(
-    "quick", _ANY_MACHINE, derandomize=True, max_examples=20
-)  # of the default, a hundred
+settings.register_profile("project", _ANY_MACHINE, derandomize=True, max_examples=50)
+settings.register_profile("quick", _ANY_MACHINE, derandomize=True, max_examples=20)
 settings.register_profile("long", _ANY_MACHINE, max_examples=2000)
 settings.register_profile(
     "thousands", _ANY_MACHINE, max_examples=32_000

@@ -37,7 +37,7 @@ def path_id(path: tuple[str, dict[str, object]]) -> str:
     return " ".join([path[0], *(f"{name}={value}" for name, value in path[1].items())])
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("path", PATHS, ids=path_id)
 @pytest.mark.parametrize(

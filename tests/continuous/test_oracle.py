@@ -30,7 +30,7 @@ def test_agrees_with_the_oracle(history: tuple[Case, list[Event]]) -> None:
 
 @pytest.mark.slow
 @given(histories())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_agrees_with_the_oracle_at_length(history: tuple[Case, list[Event]]) -> None:
     check_history(*history)
 

@@ -48,7 +48,6 @@ def test_restored(history: tuple[Case, list[Event]], stops: list[int]) -> None:
 
 @pytest.mark.slow
 @given(histories())
-@settings(max_examples=60, deadline=None, derandomize=True)
 def test_restored_at_each_element(history: tuple[Case, list[Event]]) -> None:
     check_history(*history, list(range(20)))
 
@@ -74,17 +73,7 @@ def check_slices(case: Case, events: list[Event], stops: list[int], *, at_once: 
 
 @pytest.mark.slow
 @given(histories(), st.lists(st.integers(0, 9)), st.booleans())
-@settings(max_examples=60, deadline=None, derandomize=True)
 def test_one_evaluation_at_a_time(
-    history: tuple[Case, list[Event]], stops: list[int], at_once: bool
-) -> None:
-    check_slices(*history, stops, at_once=at_once)
-
-
-@pytest.mark.slow
-@given(histories(), st.lists(st.integers(0, 9)), st.booleans())
-@settings(max_examples=120, deadline=None, derandomize=True)
-def test_one_evaluation_at_a_time_at_length(
     history: tuple[Case, list[Event]], stops: list[int], at_once: bool
 ) -> None:
     check_slices(*history, stops, at_once=at_once)

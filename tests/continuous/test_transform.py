@@ -129,7 +129,7 @@ def test_together_as_alone(query: str, messages: list[Message]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(QUERIES, MESSAGES)
 def test_together_as_alone_for_long(query: str, messages: list[Message]) -> None:
     test_together_as_alone.hypothesis.inner_test(query, messages)  # type: ignore[attr-defined] # Hypothesis sets it

@@ -110,8 +110,8 @@ def memory_below(limit: int) -> Iterator[None]:
 
 
 @each_format
-def test_a_literal_of_50_megabytes(format: Format) -> None:
-    size = 50 * 10**6
+def test_a_literal_of_20_megabytes(format: Format) -> None:
+    size = 20 * 10**6
     with memory_below(8 * size):
         found = read(hostile.long_literal(format, size), unannounced(format), announced=False)
         if format in TOO_LONG:

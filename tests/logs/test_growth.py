@@ -19,6 +19,7 @@ _TIMES: Final = 2.3
 _NUMBER: Final = 200
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", GROWING)
 def test_twice_the_length_is_twice_the_work(name: str) -> None:
     """Issue 13, 15: for every kind of input, what it is made of may come many times, be long, or make much."""

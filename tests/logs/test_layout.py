@@ -134,6 +134,7 @@ each_format = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.one_in(2)
 @each_format
 @pytest.mark.parametrize(
     "prefixes",

@@ -102,6 +102,7 @@ def cases(way: str) -> list[Any]:
     return found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("peer", "kind", "name"), cases("reads"))
 def test_peers_read_what_we_write(peer: Peer, kind: Kind, name: str) -> None:
     messages = corpus(name)
@@ -112,6 +113,7 @@ def test_peers_read_what_we_write(peer: Peer, kind: Kind, name: str) -> None:
     assert isomorphic(found, messages)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("peer", "kind", "name"),
     # pyling-n3 has one function for logs, which wants their version label
@@ -152,6 +154,7 @@ def test_peers_read_jelly_documents_as_frames(peer: Peer, name: str) -> None:
     assert isomorphic(peer.read(frames, JELLY), corpus(name))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("peer", "kind", "name"), cases("writes"))
 def test_we_read_what_peers_write(peer: Peer, kind: Kind, name: str) -> None:
     messages = corpus(name)

@@ -340,7 +340,7 @@ def written(draw: st.DrawFn) -> tuple[str, Template]:
     return writer.text(), Template(tuple(writer.variables or ["solution"]), tuple(writer.patterns))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(written())
 def test_random_templates(case: tuple[str, Template]) -> None:
     inside, expected = case

@@ -174,7 +174,8 @@ def runs() -> Iterator[object]:
         doubled = "spark doubled" if number % 8 else "spark by default"
         for way in ("spark", doubled)[:: 1 if number % 2 else -1]:
             name = f"{way.replace(' ', '-')}-{case.name}"
-            yield pytest.param(way, "spark", case, id=name, marks=pytest.mark.one_in(2))
+            marks = (pytest.mark.one_in(2), pytest.mark.spark)
+            yield pytest.param(way, "spark", case, id=name, marks=marks)
 
 
 @pytest.mark.parametrize(("way", "engine", "case"), list(runs()))

@@ -116,7 +116,7 @@ ABORT = {
 LARGE = ("optional", "optional in an own order", "mixed types")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("engine", SIZES)
 @pytest.mark.parametrize("name", QUERIES)
 def test_pages_are_the_whole(

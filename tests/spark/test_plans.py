@@ -357,6 +357,7 @@ LINKED = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", LINKED.values(), ids=LINKED)
 def test_equalities_join(session: SparkSession, table: QuadTable, text: str) -> None:
     """Issue 13, 27: what only an equality links is joined by it."""

@@ -100,7 +100,7 @@ def test_queries_find_the_same(history: tuple[Case, list[Event]]) -> None:
 
 @pytest.mark.slow
 @given(histories())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_queries_find_the_same_at_length(history: tuple[Case, list[Event]]) -> None:
     check_history(*history)
 

@@ -119,10 +119,9 @@ async def test_kills_lose_and_double_nothing(
 
 
 @pytest.mark.slow
-async def test_twenty_thousand_messages(tmp_path: Path) -> None:
-    """Empty ones, some of five and of thirty quads, and some of a megabyte: isomorphic, and in order."""
-
-    sent = log(20_000, large=20)
+async def test_a_log(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Of few quads and many, of none, and of a megabyte; `make logs-brokers` has 20,000 messages."""
+    sent = log(request.config.getoption("--messages"), large=10)
     async with serving_grpc(tmp_path) as served:
         assert await publish(sent, served.url) == len(sent)
         elements = [element async for element in subscribe(served.url, follow=False)]

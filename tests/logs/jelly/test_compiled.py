@@ -230,6 +230,7 @@ class Counted:
         return call
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_memory() -> None:
     data = write([*NAMED, *LOGS["other terms"][0]] * 4, QUADS)
     broken = [data, data[:-3], data.replace(b"\x5a", b"\x5b"), data.replace(b"org", b"o\xffg")]

@@ -137,6 +137,7 @@ def test_equal_lines(wire: Wire, graphs: bool) -> None:
     assert wire.count_canonical([QUAD], graphs) == (1 if graphs else None)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_memory(wire: Wire) -> None:
     lines = b"".join([*CANONICAL, QUAD, *OTHERS]) * 5 + b"<urn:s> <urn:p> _:c .\n" * 5
     for broken in (lines, lines + b"\xff", lines[:-3]):

@@ -274,7 +274,7 @@ words = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(
     text=words,
     format=st.sampled_from([TURTLE, TRIG]),

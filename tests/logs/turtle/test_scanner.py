@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from construct_messages.formats import RDFM, TRIG, TURTLE, Format
@@ -213,7 +213,6 @@ def test_messages_are_what_stands_between_delimiters(
         assert isomorphic(reading.messages, expected)
 
 
-@settings(max_examples=100)
 @given(
     text=st.lists(
         st.one_of(
@@ -294,7 +293,6 @@ def test_chunks_make_no_difference(text: str, announced: bool, data: st.DataObje
         assert str(other.error) == str(whole.error)
 
 
-@settings(max_examples=100)
 @given(
     text=st.lists(statements(True).map(lambda statement: statement[0]), max_size=4), joint=spaces
 )

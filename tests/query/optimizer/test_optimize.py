@@ -143,7 +143,7 @@ _trees = _over(_small | _over(_small))
 
 @pytest.mark.slow
 @given(_trees)
-@settings(max_examples=400)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_random_trees_keep_their_solutions(tree: Node) -> None:
     _assert_same(Plan("SELECT", tree, ()), [*QUADS, *_VALUED])
 
@@ -162,7 +162,7 @@ _sets = st.builds(
 
 @pytest.mark.slow
 @given(_sets)
-@settings(max_examples=400)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_random_sets_keep_their_solutions(tree: Node) -> None:
     _assert_same(Plan("SELECT", tree, ()), [*QUADS, *_VALUED])
 

@@ -98,6 +98,7 @@ def size_of(picture: Path) -> tuple[int, int]:
     return struct.unpack(">II", head[16:])  # type: ignore[return-value] # two of them
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("name", "view", "scheme", "size"), LOOKS, ids=[look[0] for look in LOOKS])
 async def test_of_a_query(
     *,

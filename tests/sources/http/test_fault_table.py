@@ -33,6 +33,7 @@ MOST_WORDS = 1000
 """Characters of an error, whatever an endpoint sends."""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_every_fault(server: FaultServer, client: str, case: Case) -> None:
     server.play(case.script)
@@ -53,6 +54,7 @@ def test_every_fault(server: FaultServer, client: str, case: Case) -> None:
         assert case.outcome.kind == "breaks" or not came
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_every_fault_on_the_command_line(
     server: FaultServer, here: Callable[..., Done], tmp_path: Path, case: Case
@@ -86,6 +88,7 @@ def test_every_fault_on_the_command_line(
         assert len(done.errors) < MOST_WORDS
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "text", [b"\r\n", b"\n", b"x", b"!ERROR!", response(JSON_BODY), JSON_BODY, b"\0" * 100_000]
 )

@@ -195,6 +195,7 @@ SEQUENCES = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("query", SEQUENCES.values(), ids=SEQUENCES)
 def test_sequences_and_groups(table: QuadTable, store: ox.Store, query: str) -> None:
     planned = translate_query(query, now=NOW)

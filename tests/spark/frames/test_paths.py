@@ -156,7 +156,7 @@ PATHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm]] = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("where")
 @pytest.mark.parametrize(
     ("subject", "path", "object"), [pytest.param(*case, id=name) for name, *case in PATHS]
@@ -191,6 +191,7 @@ IN_GRAPHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm, VarOrTerm | Non
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("where")
 @pytest.mark.parametrize(
     ("subject", "path", "object", "graph", "dataset"),
@@ -212,6 +213,7 @@ def test_paths_in_graphs(
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("where")
 @pytest.mark.parametrize(
     "path", [Closure(P, "*"), Closure(P, "+")], ids=["any number", "once or more"]

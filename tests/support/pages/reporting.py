@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from tests.support.engines.servers import NODE
+from tests.support.pages.browser import chromium
 from tests.support.places import absent
 
 _OPEN: Final = """
@@ -32,13 +32,13 @@ await page.goto(url, { timeout: 0 });
 @asynccontextmanager
 async def reporting(body: str) -> AsyncIterator[list[dict[str, Any]]]:
     """A page in a browser, and all that its scripts have passed to `report` so far."""
-    chromium, node = shutil.which("chromium"), Path(os.environ.get(NODE, "nowhere"))
-    if chromium is None or not (node / "node_modules" / "playwright-core").exists():
+    program, node = chromium(), Path(os.environ.get(NODE, "nowhere"))
+    if program is None or not (node / "node_modules" / "playwright-core").exists():
         absent(f"Chromium or npm's playwright-core is absent: install them, and set {NODE}")
     said: list[dict[str, Any]] = []
     async with _a_page(body) as page:
-        program = ("node", "--input-type=module", "--eval", _OPEN, chromium, page)
-        process = await asyncio.create_subprocess_exec(*program, cwd=node, stdout=PIPE)
+        command = ("node", "--input-type=module", "--eval", _OPEN, program, page)
+        process = await asyncio.create_subprocess_exec(*command, cwd=node, stdout=PIPE)
         assert process.stdout is not None
 
         async def listen(stdout: asyncio.StreamReader) -> None:
