@@ -5,8 +5,6 @@ HTTP status that our server answers with (RFC 9110, section 15). The status that
 `SourceError.response_status`. The command line maps classes to exit statuses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -25,7 +23,7 @@ class Position(NamedTuple):
         return f"line {self.line}, column {self.column}"
 
     @classmethod
-    def at(cls, text: str, offset: int) -> Position:
+    def at(cls, text: str, offset: int) -> "Position":
         """Returns the position of character `offset` of `text`. Lines end at LF, CRLF or CR.
 
         >>> Position.at("ab\\ncd", 4)

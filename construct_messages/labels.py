@@ -11,11 +11,11 @@ RDF 1.2 Concepts, section 3.4: labels have meaning in one document only. docs/de
 from __future__ import annotations
 
 import os
-import re
-import threading
+from _thread import allocate_lock  # `threading` has the same, and takes longer to import
 from typing import Final, cast
 
 from construct_messages.errors import UsageError
+from construct_messages.regex import regex
 from construct_messages.terms import Term, has_blank
 
 # without vowels: a prefix is neither a word nor a number, unlike labels of other programs
@@ -24,11 +24,11 @@ _CHARACTERS: Final = "0123456789" + _LETTERS
 _LENGTH: Final = 12  # 57 bits
 _NUMBER_BYTES: Final = 16  # random bytes of a prefix: enough to make all prefixes equally likely
 
-_MAKING: Final = threading.Lock()
+_MAKING: Final = allocate_lock()
 """Held while a random prefix is created."""
 
-_PREFIX: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
-_UNIQUE: Final = re.compile(
+_PREFIX: Final = regex(r"[a-z][a-z0-9]{0,31}")
+_UNIQUE: Final = regex(
     "|".join(
         f"_:[{letters}][{characters}]{{{_LENGTH - 1}}}_[{kinds}]"
         for letters, characters, kinds in (

@@ -5,8 +5,6 @@ https://w3c-cg.github.io/rsp/messages/). A message is held as quads, as their te
 then made when they are first asked for. No serialization here, and nothing about where messages come from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain, repeat
@@ -112,7 +110,7 @@ class Message:
 
     @classmethod
     @checked
-    def from_pyoxigraph(cls, quads: Iterable[ox.Quad | ox.Triple]) -> Message:
+    def from_pyoxigraph(cls, quads: Iterable[ox.Quad | ox.Triple]) -> "Message":
         """Creates a message from pyoxigraph's quads (of a `Dataset`, a `Store` or a parser) or triples, in their order.
 
         Raises:
@@ -124,7 +122,7 @@ class Message:
         return cls(make_quads(map(row_of_pyoxigraph, quads)))
 
     @classmethod
-    def from_rdflib(cls, graph: rdflib.Graph) -> Message:
+    def from_rdflib(cls, graph: "rdflib.Graph") -> "Message":
         """Creates a message from an `rdflib.Graph`, or from all graphs of an `rdflib.Dataset`, in their order.
 
         Raises:
@@ -265,7 +263,7 @@ class Message:
             )
         return to_python(found[0]) if found else default
 
-    def isomorphic(self, other: Message) -> bool:
+    def isomorphic(self, other: "Message") -> bool:
         """Returns whether two messages are the same dataset up to blank node labels (RDF 1.2 Concepts, section 4.4).
 
         Raises:
@@ -294,7 +292,7 @@ class Message:
         """
         return list(map(pyoxigraph_quad, self._quads))
 
-    def to_rdflib(self) -> rdflib.Dataset:
+    def to_rdflib(self) -> "rdflib.Dataset":
         """Returns the message as an `rdflib.Dataset`.
 
         Raises:
@@ -340,7 +338,7 @@ class Message:
         document = resolve_name("construct_messages.logs.json:document")
         return document(self, frame, context, contexts, native)  # type: ignore[no-any-return] # by name
 
-    def skolemize(self, prefix: str) -> Message:
+    def skolemize(self, prefix: str) -> "Message":
         """Returns the message with IRIs for blank nodes: `prefix` and the label (RDF 1.2 Concepts, section 3.5).
 
         Labels of messages of a query or of a log are unique, and so are the IRIs.
@@ -355,7 +353,7 @@ class Message:
         skolemized.checked = self.checked
         return skolemized
 
-    def map_blanks(self, change: Callable[[Term], Term]) -> Message:
+    def map_blanks(self, change: Callable[[Term], Term]) -> "Message":
         """Returns the message with every blank node, also in triple terms, replaced by `change(blank node)`.
 
         >>> Message([Quad(Term("_:a"), iri("urn:p"), Term("_:b"))]).map_blanks(lambda node: Term(f"{node}2"))

@@ -4,8 +4,6 @@ Columns contain terms as `Term` or as UTF-8 bytes, as the source delivers them. 
 Nothing here knows a template or a result format.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
@@ -71,7 +69,7 @@ class Solutions:
         self.shared: SharedRows | None = None
 
     @classmethod
-    def sharing(cls, shared: SharedRows, *, response: int = 0) -> Solutions:
+    def sharing(cls, shared: SharedRows, *, response: int = 0) -> "Solutions":
         """From one column and the rows of the others; the columns are made when they are asked for.
 
         >>> list(Solutions.sharing(SharedRows(0, [b"<urn:a>", b"<urn:b>"], [b"1", b"1"], {b"1": (b"<urn:c>",)})))
@@ -82,7 +80,7 @@ class Solutions:
         return solutions
 
     @classmethod
-    def of(cls, solutions: Sequence[Sequence[Term]], *, response: int = 0) -> Solutions:
+    def of(cls, solutions: Sequence[Sequence[Term]], *, response: int = 0) -> "Solutions":
         """Creates a batch from solutions instead of columns.
 
         >>> Solutions.of([("<urn:a>", ""), ("<urn:b>", '"1"')]).text
@@ -110,7 +108,7 @@ class Solutions:
         (solution,) = self._slice(index, index + 1 or None)
         return solution
 
-    def head(self, count: int) -> Solutions:
+    def head(self, count: int) -> "Solutions":
         """The first `count` solutions.
 
         >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",)]).head(1))
@@ -118,7 +116,7 @@ class Solutions:
         """
         return self._slice(0, count)
 
-    def tail(self, count: int) -> Solutions:
+    def tail(self, count: int) -> "Solutions":
         """Returns the last `count` solutions, or all if there are fewer.
 
         >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",)]).tail(1))
@@ -126,7 +124,7 @@ class Solutions:
         """
         return self._slice(max(0, len(self) - count), None)
 
-    def take(self, places: Sequence[int]) -> Solutions:
+    def take(self, places: Sequence[int]) -> "Solutions":
         """Returns the solutions at these indexes, of which there is at least one.
 
         >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",), ("<urn:c>",)]).take([0, 2]))
@@ -138,7 +136,7 @@ class Solutions:
         )
         return Solutions(part, response=self.response)
 
-    def parts(self, count: int) -> Iterator[Solutions]:
+    def parts(self, count: int) -> "Iterator[Solutions]":
         """All of them, `count` at a time.
 
         >>> [list(part) for part in Solutions.of([("<urn:a>",), ("<urn:b>",), ("<urn:c>",)]).parts(2)]
@@ -150,7 +148,7 @@ class Solutions:
         for start in range(0, len(self), count):
             yield self._slice(start, start + count)
 
-    def _slice(self, start: int, end: int | None) -> Solutions:
+    def _slice(self, start: int, end: int | None) -> "Solutions":
         columns = self._text if self._text is not None else self.utf8
         part = cast(Sequence[list[Term]], [column[start:end] for column in columns])
         return Solutions(part, response=self.response)

@@ -7,8 +7,6 @@ read `FORBIDDEN` and must agree with `instantiate` (tests/test_template.py, test
 here, and no bytes.
 """
 
-from __future__ import annotations
-
 import copy
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,11 +42,11 @@ class Blank(Value):
 class Nested(Value):
     """A slot that is a triple term with a variable or blank node in it, at any depth."""
 
-    subject: Slot
-    predicate: Slot
-    object: Slot
+    subject: "Slot"
+    predicate: "Slot"
+    object: "Slot"
 
-    def __iter__(self) -> Iterator[Slot]:
+    def __iter__(self) -> "Iterator[Slot]":
         return iter((self.subject, self.predicate, self.object))
 
 
@@ -164,11 +162,11 @@ class Template(Value):
     labels: Labels = field(default_factory=Labels, compare=False)
 
     @cached_property
-    def compiled(self) -> Compiled:
+    def compiled(self) -> "Compiled":
         """The patterns as indexes."""
         return Compiled(self)
 
-    def labelled(self, labels: Labels) -> Template:
+    def labelled(self, labels: Labels) -> "Template":
         """The same template with other labels for its blank nodes; nothing is compiled again."""
         self.compiled  # noqa: B018 - which the copy takes over
         template = copy.copy(self)

@@ -30,7 +30,7 @@ TRANSPORT_ROOMS = {kind.room.partition(":")[0].partition(".")[0] for kind in TRA
 
 FLOORS = {
     "": floors(
-        "errors / compiled / values",
+        "errors / compiled / values / regex",
         "files / arguments",
         "terms / options",
         "isomorphism / labels",

@@ -6,6 +6,7 @@ Work is counted, not timed: the modules that a fresh process has imported, and t
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ import pytest
 import construct_messages
 from construct_messages import cli
 from construct_messages.formats.results import TSV
+from construct_messages.regex import regex
 from tests.support.commands import ENVIRONMENT, ROOT
 
 HEAVY = {
@@ -188,6 +190,56 @@ def test_ascii_alone_compiles_no_other_classes(code: str, data: Path) -> None:
     )
     counting = "assert seen and not [each for each in seen if isinstance(each, str) and not each.isascii()]"
     assert loaded(watching + code + counting, data)
+
+
+@pytest.mark.parametrize(
+    "code", [FROM_PYTHON, FROM_THE_COMMAND_LINE], ids=["Python", "command line"]
+)
+def test_annotations_are_not_compiled(code: str, data: Path) -> None:
+    """The first call of `compile` takes ten million instructions, and `typing` calls it for each quoted annotation.
+
+    So modules with a `NamedTuple` that each query imports do not import `annotations` from `__future__`.
+    """
+    watching = (
+        "import builtins\n"
+        "compile, seen = builtins.compile, []\n"
+        "def watch(source, name, mode, *rest, **options):\n"
+        "    seen.append(mode)\n"
+        "    return compile(source, name, mode, *rest, **options)\n"
+        "builtins.compile = watch\n"
+    )
+    assert loaded(f"{watching}{code}assert 'eval' not in seen\n", data)
+
+
+@pytest.mark.parametrize("flags", [0, re.IGNORECASE])
+def test_an_expression_is_that_of_re(flags: int) -> None:
+    lazy, compiled = regex(r"(?P<word>[a-z]+)\d*", flags), re.compile(r"(?P<word>[a-z]+)\d*", flags)
+    for text in ("abc1 d", "ABC", "", "1"):
+        assert lazy.sub("-", text) == compiled.sub("-", text)
+        assert lazy.findall(text) == compiled.findall(text)
+        assert [match is None for match in (lazy.fullmatch(text), lazy.search(text, 1))] == [
+            match is None for match in (compiled.fullmatch(text), compiled.search(text, 1))
+        ]
+    assert (lazy.pattern, lazy.flags, lazy.groupindex) == (
+        compiled.pattern,
+        compiled.flags,
+        compiled.groupindex,
+    )
+
+
+def test_an_expression_is_compiled_once_on_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[object] = []
+    compile = re.compile
+    monkeypatch.setattr(re, "compile", lambda *given: compiled.append(given[0]) or compile(*given))
+    lazy = regex(b"a+")
+    assert compiled == []
+    assert [lazy.findall(b"aba"), lazy.findall(b"b")] == [[b"a", b"a"], []]
+    assert compiled == [b"a+"]
+
+
+def test_an_expression_has_no_attributes_of_its_own() -> None:
+    with pytest.raises(AttributeError, match="no_such_method"):
+        regex("a").no_such_method  # type: ignore[attr-defined]  # noqa: B018 - looking it up is the test
 
 
 def test_names_of_the_package() -> None:

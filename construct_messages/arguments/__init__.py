@@ -6,7 +6,7 @@ imported for type checkers only, are not checked.
 
 from __future__ import annotations
 
-import re
+import sys
 from collections.abc import (
     AsyncIterable,
     Awaitable,
@@ -16,8 +16,8 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from functools import wraps
-from types import NoneType, SimpleNamespace, UnionType
+from functools import cache, wraps
+from types import NoneType, UnionType
 from typing import (
     IO,
     Any,
@@ -31,10 +31,10 @@ from typing import (
     cast,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 from construct_messages.errors import WrongType, shown
+from construct_messages.regex import regex
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -42,7 +42,7 @@ _Check = Callable[[Any], bool]
 
 _PLAIN: Final = (str, bytes, NoneType)
 _COROUTINE: Final = 0x80  # `inspect.CO_COROUTINE`, without importing `inspect`
-_MODULE: Final = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
+_MODULE: Final = regex(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 
 
 def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -139,24 +139,27 @@ def _defaults(function: Callable[..., object]) -> Sequence[str]:
 
 def _checks(function: Callable[..., object]) -> dict[str, _Check]:
     found = {}
-    for name in function.__annotations__:
+    for name in function.__annotations__.keys() - {"return"}:
         annotation = _annotation(function, name)
-        if (
-            name != "return"
-            and annotation is not None
-            and (check := _check(annotation)) is not None
-        ):
+        if annotation is not None and (check := _check(annotation)) is not None:
             found[name] = check
     return found or {"": lambda _: True}
 
 
 def _annotation(function: Callable[..., object], name: str) -> Any:
     """The type that an argument is annotated with; None: it cannot be evaluated."""
-    alone = SimpleNamespace(__annotations__={name: function.__annotations__[name]})
+    return _evaluated(function.__annotations__[name], function.__module__)
+
+
+@cache
+def _evaluated(annotation: Any, module: str) -> Any:
+    # `get_type_hints` calls `compile`, whose first call takes nine million instructions
     try:
-        return get_type_hints(alone, function.__globals__)[name]
+        while isinstance(annotation, str):  # an alias may be quoted
+            annotation = eval(annotation, vars(sys.modules[module]))
     except NameError:
         return None
+    return annotation
 
 
 def _name(annotation: Any) -> str:

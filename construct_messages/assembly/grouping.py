@@ -4,8 +4,6 @@ Grouping never adds or removes solutions. In the order of first appearance, all 
 source sorts by the key, a group is returned when the next begins. Nothing is instantiated here, and there is no I/O.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 

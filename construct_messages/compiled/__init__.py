@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 Term = TypeVar("Term", bound=str)
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
-INTERFACE: Final = 2
+INTERFACE: Final = 3
 """The number of the interface that `Wire` describes; module.c has the same. Raise both with each change of it."""
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
 """The environment variable that leaves the compiled module out, if it is set to anything."""
@@ -41,6 +41,12 @@ class Wire(Protocol):
     def count_canonical(self, documents: list[bytes], graphs: bool, /) -> int | None:
         """Returns the number of lines of all documents together, if each is canonical lines, one or more, all
         different: `count_canonical` of `logs/lines/statements.py`.
+        """
+        ...
+
+    def lines_of(self, statements: Iterable[tuple[str, str, str, str | None]], /) -> bytes | None:
+        """Writes statements as lines that are read as the same terms: `lines_read_back` of `logs/lines/texts.py`. None:
+        a term is not canonical, in another position than RDF allows, or a triple term.
         """
         ...
 

@@ -1,6 +1,6 @@
-/* Canonical lines of N-Triples and N-Quads: taken apart into terms, or only checked.
+/* Canonical lines of N-Triples and N-Quads: taken apart into terms, only checked, or written.
  *
- * Beside logs/lines/statements.py and logs/lines/documents.py. RDF 1.2 N-Quads, section 2; N-Triples, section 4.
+ * Beside logs/lines/statements.py, documents.py and texts.py. RDF 1.2 N-Quads, section 2; N-Triples, section 4.
  */
 
 #include "wire.h"
@@ -18,12 +18,18 @@ static const byte *node_end(const byte *start)
     return *start == '<' ? iri_term_end(start) : blank_end(start);
 }
 
+/* A predicate that was met, in lines that are still there; without one, it has no start. */
+typedef struct {
+    const byte *start;
+    size_t size;
+} Predicate;
+
 /* Takes apart the statement that begins there, and returns its end, after the LF; NULL: there is none.
  *
- * `before` may be the same statement; most have its subject.
+ * `before` may be the same statement; most have its subject. `likely` is the predicate that it may have.
  */
 static const byte *statement_end(const byte *at, const byte *limit, bool graphs, Statement *statement,
-                                 const Statement *before)
+                                 const Statement *before, Predicate likely)
 {
     const byte *end = NULL;
     if (before->start[0]) {
@@ -36,7 +42,11 @@ static const byte *statement_end(const byte *at, const byte *limit, bool graphs,
     if (!end || *end++ != ' ')
         return NULL;
     statement->start[1] = end;
-    statement->end[1] = end = iri_term_end(end);
+    if (likely.start && likely.size < (size_t)(limit - end) && memcmp(end, likely.start, likely.size) == 0)
+        end += likely.size;
+    else
+        end = iri_term_end(end);
+    statement->end[1] = end;
     if (!end || *end++ != ' ')
         return NULL;
     statement->start[2] = end;
@@ -80,7 +90,7 @@ static bool read_lines(Found *found, const byte *at, const byte *limit, bool gra
     Py_ssize_t count = 0;
     while (at < limit) {
         Statement *statement = &statements[count & 1];
-        const byte *end = statement_end(at, limit, graphs, statement, &statements[~count & 1]);
+        const byte *end = statement_end(at, limit, graphs, statement, &statements[~count & 1], (Predicate){0});
         if (end) {
             if (!append(found->others, text_of(other, at)) || !add_statement(found, statement, count++))
                 return false;
@@ -115,11 +125,12 @@ PyObject *statements(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 /* --- documents ---------------------------------------------------------------------------------------------------- */
 
-/* A line, for comparison: by a number that is nearly always another one for another line. */
+/* A line, for comparison: by a number that is another one for nearly every other line of its document. */
 typedef struct {
     uint64_t number;
     const byte *start;
     size_t size;
+    Predicate predicate;
 } Line;
 
 static int compared(const void *left, const void *right)
@@ -132,17 +143,25 @@ static int compared(const void *left, const void *right)
     return memcmp(a->start, b->start, a->size);
 }
 
-static uint64_t number_of(const byte *start, size_t size)
+/* A number, mixed with the last bytes before an end. */
+static uint64_t mixed(uint64_t number, const byte *end, size_t size)
 {
-    uint64_t number = size, part;
-    for (; size >= 8; start += 8, size -= 8) {
-        memcpy(&part, start, 8);
-        number = (number ^ part) * UINT64_C(0x9E3779B97F4A7C15);
-        number ^= number >> 29;
-    }
-    for (; size; start++, size--)
-        number = (number ^ *start) * UINT64_C(0x9E3779B97F4A7C15);
-    return number;
+    uint64_t part = 0;
+    if (size > sizeof part)
+        size = sizeof part;
+    memcpy(&part, end - size, size);
+    number = (number ^ part) * UINT64_C(0x9E3779B97F4A7C15);
+    return number ^ number >> 29;
+}
+
+/* The number of a line, of the ends of its terms and of the middle of its object. */
+static uint64_t number_of(const Statement *statement, size_t size)
+{
+    uint64_t number = size;
+    for (int part = 0; part < 4 && statement->start[part]; part++)
+        number = mixed(number, statement->end[part], (size_t)(statement->end[part] - statement->start[part]));
+    size_t half = (size_t)(statement->end[2] - statement->start[2]) / 2;
+    return mixed(number, statement->start[2] + half, half);
 }
 
 enum { FEW = 64 };
@@ -166,18 +185,22 @@ static bool are_different(Line *lines, size_t count)
 /* The lines of the documents that were looked at; their memory is used again. */
 typedef struct {
     Line *lines;
-    size_t allocated;
+    size_t count, allocated;
 } Look;
 
 /* The number of statements of a document, one or more, each of which is another one; 0: it is something else; -1: there
  * is no memory.
+ *
+ * Most documents have the predicates of the one before, in its order.
  */
 static Py_ssize_t count_statements(Look *look, const byte *at, const byte *limit, bool graphs)
 {
     Statement statement = {{NULL}, {NULL}};
-    size_t count = 0;
+    size_t count = 0, before = look->count;
+    look->count = 0;  /* its lines are replaced from the first one on */
     while (at < limit) {
-        const byte *end = statement_end(at, limit, graphs, &statement, &statement);
+        Predicate likely = count < before ? look->lines[count].predicate : (Predicate){0};
+        const byte *end = statement_end(at, limit, graphs, &statement, &statement, likely);
         if (!end)
             return 0;
         if (count == look->allocated) {
@@ -189,9 +212,11 @@ static Py_ssize_t count_statements(Look *look, const byte *at, const byte *limit
             look->allocated = more;
         }
         size_t size = (size_t)(end - at);
-        look->lines[count++] = (Line){number_of(at, size), at, size};
+        Predicate predicate = {statement.start[1], (size_t)(statement.end[1] - statement.start[1])};
+        look->lines[count++] = (Line){number_of(&statement, size), at, size, predicate};
         at = end;
     }
+    look->count = count;
     return are_different(look->lines, count) ? (Py_ssize_t)count : 0;
 }
 
@@ -201,7 +226,7 @@ PyObject *count_canonical(PyObject *Py_UNUSED(module), PyObject *arguments)
     int graphs;
     if (!PyArg_ParseTuple(arguments, "O!p:count_canonical", &PyList_Type, &documents, &graphs))
         return NULL;
-    Look look = {NULL, 0};
+    Look look = {NULL, 0, 0};
     Py_ssize_t count = 0, found = 1;
     for (Py_ssize_t i = 0; found > 0 && i < PyList_Size(documents); i++) {
         char *start;
@@ -216,4 +241,59 @@ PyObject *count_canonical(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (found < 0)
         return found == -1 ? PyErr_NoMemory() : NULL;
     return found ? PyLong_FromSsize_t(count) : Py_NewRef(Py_None);
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+/* Adds a term and a space; false: it is none that is known in this position, or there is an error. */
+static bool add_term(Buffer *lines, PyObject *term, int part, bool known)
+{
+    Py_ssize_t size;
+    if (!PyUnicode_CheckExact(term))
+        return false;
+    const byte *start = (const byte *)PyUnicode_AsUTF8AndSize(term, &size);
+    if (!start)
+        return false;
+    if (!known) {
+        const byte *end;
+        if (part == 1)
+            end = *start == '<' ? iri_term_end(start) : NULL;
+        else
+            end = part == 2 && *start == '"' ? literal_end(start) : node_end(start);
+        if (end != start + size)
+            return false;
+    }
+    return add(lines, start, (size_t)size) && add(lines, " ", 1);
+}
+
+/* Adds the line of a statement. `subject` is that of the one before, which most have. */
+static bool add_line(Buffer *lines, PyObject *statement, PyObject **subject)
+{
+    if (!PyTuple_Check(statement) || PyTuple_Size(statement) != 4)
+        return false;
+    for (int part = 0; part < 4; part++) {
+        PyObject *term = PyTuple_GetItem(statement, part);
+        if (part == 3 && term == Py_None)
+            break;
+        if (!add_term(lines, term, part, part == 0 && term == *subject))
+            return false;
+    }
+    *subject = PyTuple_GetItem(statement, 0);
+    return add(lines, ".\n", 2);
+}
+
+PyObject *lines_of(PyObject *Py_UNUSED(module), PyObject *statements)
+{
+    PyObject *subject = NULL, *result = NULL, *all = PySequence_Tuple(statements);  /* which keeps the subject */
+    if (!all)
+        return NULL;
+    Buffer lines = {0};
+    Py_ssize_t count = PyTuple_Size(all), i = 0;
+    while (i < count && add_line(&lines, PyTuple_GetItem(all, i), &subject))
+        i++;
+    if (i == count)
+        result = PyBytes_FromStringAndSize((const char *)lines.start, (Py_ssize_t)lines.size);
+    Py_DECREF(all);
+    PyMem_Free(lines.start);
+    return result ? result : PyErr_Occurred() ? none_if(PyExc_UnicodeEncodeError) : Py_NewRef(Py_None);
 }

@@ -99,6 +99,7 @@ void forget(Known *known);
 
 PyObject *statements(PyObject *module, PyObject *arguments);
 PyObject *count_canonical(PyObject *module, PyObject *arguments);
+PyObject *lines_of(PyObject *module, PyObject *statements);
 PyObject *jelly_rows(PyObject *module, PyObject *arguments);
 PyObject *jelly_statements(PyObject *module, PyObject *arguments);
 PyObject *turtle_messages(PyObject *module, PyObject *arguments);

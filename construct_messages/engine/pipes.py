@@ -3,8 +3,6 @@
 The writer is a thread of this process or another process; `writing.py` is its end. Starts no evaluation.
 """
 
-from __future__ import annotations
-
 import os
 import select as polling
 import time

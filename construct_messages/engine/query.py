@@ -4,8 +4,6 @@ SPARQL 1.1 Protocol, section 2.1.4 (the dataset). Blocks until the engine return
 read incrementally. No I/O except for the store.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 

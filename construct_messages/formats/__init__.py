@@ -7,8 +7,6 @@ here. No bytes of a message are read or written here; `lookup.py` finds a record
 one for a client.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from construct_messages.errors import UsageError
@@ -38,7 +36,7 @@ class Syntax(Value):
     triple_terms: bool
     directions: bool
 
-    def allows(self, other: Syntax) -> bool:
+    def allows(self, other: "Syntax") -> bool:
         """Whether its messages may hold everything that messages of the other syntax may hold."""
         return self.triple_terms >= other.triple_terms and self.directions >= other.directions
 

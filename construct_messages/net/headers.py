@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 import os
-import re
 from typing import Final
 
 from construct_messages.errors import UsageError
+from construct_messages.regex import regex
 
-HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
+HEADER_NAME: Final = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
 """The syntax of names of headers (RFC 9110, section 5.6.2)."""
 
 TOKEN_URL: Final = "CONSTRUCT_MESSAGES_TOKEN_URL"
 """The environment variable with the token endpoint of the client in the environment; see `net/oauth.py`."""
 
-_NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
+_NOT_IN_HEADER: Final = regex(r"[^\t\x20-\x7e]")
 
 
 def check_header(name: str, value: str) -> None:

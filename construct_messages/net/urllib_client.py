@@ -27,12 +27,13 @@ from construct_messages.net.failures import (
 )
 from construct_messages.net.responses import ends_by_length, redirected
 from construct_messages.net.timeouts import Timeouts
+from construct_messages.regex import regex
 
 _CHUNK: Final = 1 << 16
 _LENGTH_DIGITS: Final = 19  # those of 2⁶³
 _CLOSE_SECONDS: Final = 5.0  # until a connection closes after the endpoint announced its end
 # after some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
-_CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
+_CHUNK_BEGINS: Final = regex(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 
 
 def receive(

@@ -6,14 +6,14 @@ the same.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from construct_messages.errors import QueryError
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.tokens import tokenize
+from construct_messages.regex import regex
 
-_SUSPECT: Final = re.compile(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
+_SUSPECT: Final = regex(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
 
 
 def names_in_full(text: str) -> str:

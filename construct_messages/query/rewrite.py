@@ -8,7 +8,6 @@ regenerated: only the head changes, so dialects that no parser here knows are se
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -33,6 +32,7 @@ from construct_messages.query.syntax.query import Query
 from construct_messages.query.template_patterns import template_patterns
 from construct_messages.query.tokens import QueryText, Token, decoded, error, outer, tokenize
 from construct_messages.query.written import WrittenQuery
+from construct_messages.regex import regex
 from construct_messages.template import Nested, Pattern, Slot, Template, Variable
 from construct_messages.values import Value
 
@@ -48,8 +48,8 @@ _UPDATES: Final = (
     "MOVE",
     "COPY",
 )
-_LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
-_SPACE: Final = re.compile(r"[\x20\t\r\n]*")
+_LINE_BREAK: Final = regex(r"\r\n|\r|\n")
+_SPACE: Final = regex(r"[\x20\t\r\n]*")
 
 
 @checked

@@ -5,19 +5,18 @@ text can be tokenized: characters outside of the terminals become tokens of kind
 The time is linear in the length of any text. No grammar and no semantics here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from construct_messages.errors import Position, QueryError, TermError
+from construct_messages.regex import regex
 from construct_messages.terms import PN_BASE, PN_CHARS, unescape
 from construct_messages.terms.grammar import compiled
 
 _CODEPOINT: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
-ESCAPE: Final = re.compile(_CODEPOINT)
+ESCAPE: Final = regex(_CODEPOINT)
 """A codepoint escape."""
 
 _VARIABLE_CHARS: Final = PN_CHARS.replace("\\-", "")
@@ -113,7 +112,7 @@ class QueryText:
         self.text = text.removeprefix("\ufeff")
 
     @classmethod
-    def of(cls, text: str | QueryText) -> QueryText:
+    def of(cls, text: "str | QueryText") -> "QueryText":
         """The same, or a new one of a `str`."""
         return text if isinstance(text, QueryText) else cls(text)
 
@@ -123,7 +122,7 @@ class QueryText:
         return tokenize(self.text)
 
     @cached_property
-    def readings(self) -> Sequence[QueryText]:
+    def readings(self) -> "Sequence[QueryText]":
         """The text and, if it differs, the text after decoding codepoint escapes, which some engines do first."""
         decoded = ESCAPE.sub(_decode_codepoint, self.text)
         return (self,) if decoded == self.text else (self, QueryText(decoded))

@@ -19,12 +19,13 @@ from construct_messages.query.syntax.nodes import (
 )
 from construct_messages.query.syntax.parser import parse
 from construct_messages.query.syntax.tree import walk
+from construct_messages.regex import regex
 
 _FUNCTIONS: Final = frozenset(("NOW", "RAND", "UUID", "STRUUID", "BNODE"))
 # Virtuoso's own
 _NAMES: Final = frozenset(("bif:now", "bif:rnd", "bif:uuid", "bif:curdatetime"))
 # most queries have none of them, and need not be parsed
-_MAY_CALL: Final = re.compile("|".join([*_FUNCTIONS, *_NAMES]), re.IGNORECASE)
+_MAY_CALL: Final = regex("|".join([*_FUNCTIONS, *_NAMES]), re.IGNORECASE)
 
 
 def volatile(select: Select) -> frozenset[str]:

@@ -4,8 +4,6 @@ An engine that rejects the SELECT names positions in the SELECT. They are transl
 or the engine parses the original text. Nothing is evaluated here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -13,8 +11,9 @@ from typing import Final, NamedTuple
 import pyoxigraph as ox
 
 from construct_messages.query.full_names import names_in_full
+from construct_messages.regex import regex
 
-_NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
+_NO_LINE_BREAK: Final = regex(r"[^\r\n]")
 # compiled when an endpoint rejects a query, which is rare
 _PLACE: Final = (
     r"(?i)(?P<before>\b(?:line|at) )(?P<line>\d{1,9})(?P<between>, ?column |:)(?P<column>\d{1,9})"
@@ -44,7 +43,7 @@ class WrittenQuery(NamedTuple):
         base: str | None,
         prefixes: Mapping[str, str],
         where: tuple[int, int] | None = None,
-    ) -> WrittenQuery:
+    ) -> "WrittenQuery":
         """Makes the query from these offsets of the inside of its template; None in the short form.
 
         >>> WrittenQuery.of("CONSTRUCT { ?s ?p ?o }\\nWHERE {}", (11, 21), None, {}).text

@@ -8,7 +8,6 @@ document.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
@@ -16,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from construct_messages.errors import IncompleteResult, TermError, shown
+from construct_messages.regex import regex
 from construct_messages.results import DEEPEST, excerpt
 from construct_messages.results.json_frame import MALFORMED, SPACE, Frame, Scanner
 from construct_messages.solutions import Solutions
@@ -66,14 +66,14 @@ _Value: TypeAlias = _Iri | _Blank | _Literal | _TypedLiteral | _Triple
 _CLOSE: Final = " )>>"
 _value = attrgetter("value")
 _literal_kind = attrgetter("datatype", "language", "direction")
-_IRIS: Final = re.compile(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
+_IRIS: Final = regex(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
 
 # --- detecting solutions --------------------------------------------------------------------------------------------
 
-_SPACES: Final = re.compile(rb"[%b]*+" % SPACE)
-_BOUNDARY: Final = re.compile(rb"\}[%b]*+,[%b]*+\Z" % (SPACE, SPACE))
+_SPACES: Final = regex(rb"[%b]*+" % SPACE)
+_BOUNDARY: Final = regex(rb"\}[%b]*+,[%b]*+\Z" % (SPACE, SPACE))
 # the end of every solution contains one of these, as few other places do: without them, the scanner is not needed yet
-_MAY_END: Final = re.compile(rb"[{}\]][%b]*+\}|\]" % SPACE)
+_MAY_END: Final = regex(rb"[{}\]][%b]*+\}|\]" % SPACE)
 # beyond this much white space, or this many braces of an incomplete solution, the scanner is used
 _BOUNDARY_SPAN: Final = 64
 _BOUNDARY_BRACES: Final = 100

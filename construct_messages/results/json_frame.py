@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from construct_messages.errors import IncompleteResult, shown
+from construct_messages.regex import regex
 from construct_messages.results import check_head, excerpt
 from construct_messages.results.completeness import check_members
 
@@ -24,8 +25,8 @@ MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _BOM: Final = b"\xef\xbb\xbf"
 _BINDINGS: Final = ["results", "bindings"]
 _STRING: Final = rb'(?:[^"\\]++|\\.)*+("?)'  # after the opening quote; without the closing quote while it is incomplete
-_REST: Final = re.compile(_STRING, re.DOTALL)
-_TOKEN: Final = re.compile(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
+_REST: Final = regex(_STRING, re.DOTALL)
+_TOKEN: Final = regex(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
 
 
 class Scanner:

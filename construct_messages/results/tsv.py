@@ -7,20 +7,22 @@ truncated between two lines looks complete: only the HTTP framing reveals this (
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from construct_messages.errors import IncompleteResult, TermError, shown
+from construct_messages.regex import regex
 from construct_messages.results import DEEPEST, check_head, excerpt
 from construct_messages.solutions import SharedRows, Solutions
 from construct_messages.terms import XSD, Lenience, nesting, parse_term
 from construct_messages.terms.grammar import (
-    ASCII_CHARS,
     CANONICAL_ASCII_IRI,
     CANONICAL_ASCII_LITERAL,
     CANONICAL_IRI,
     CANONICAL_LITERAL,
     OTHER_CHARS,
+    SUB_DELIMS,
+    UNRESERVED,
+    USUAL_LANGUAGE,
     compiled,
 )
 
@@ -28,30 +30,36 @@ _SAMPLE: Final = 64
 """The number of fields, or lines, by which repetition is detected."""
 _WORTH: Final = 4
 """The least number of lines that must share a row for it to be read separately."""
-_ROWS: Final = re.compile(rb"\t([^\n]*+)\n")
+_ROWS: Final = regex(rb"\t([^\n]*+)\n")
 """The rest of a line after its first field."""
 
 # Columns are matched as one text, with a line feed before each field. A field is a term in canonical form, or empty.
 _CANONICAL: Final = rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+"
-_CANONICAL_ASCII: Final = re.compile(
+_CANONICAL_ASCII: Final = regex(
     rf"(?:\n(?:{CANONICAL_ASCII_IRI}|{CANONICAL_ASCII_LITERAL}|))*+".encode("ascii")
 )
 _ASCII: Final = bytes(range(0x80))
 _IN_IRI: Final = bytes(
-    code for code in _ASCII if re.match(f"[{ASCII_CHARS}?#%]", chr(code))
-).translate(None, b":@")
+    code for code in _ASCII if chr(code).isalnum() or chr(code) in f"{UNRESERVED}{SUB_DELIMS}/?#%"
+)
 _OTHER_CHARS: Final = f"[{OTHER_CHARS}]*+"
-_LETTERS: Final = r"[\u00a0-\ud7ff]*+"
-"""Most of these characters: one range takes a tenth of the time to compile."""
+_LETTERS: Final = bytes(range(0x80, 0xED))
+"""The bytes of most of these characters, those before U+D000, in UTF-8."""
+_CONTROLS: Final = regex(b"\xc2[\x80-\x9f]")
+"""The characters of these bytes that are not allowed."""
+_USUAL_END: Final = regex(
+    rf'"(?:@{USUAL_LANGUAGE}|\^\^<{XSD}(?!string>)[A-Za-z]+>)?'.encode("ascii")
+)
+"""The end of most canonical literals; the whole expression takes ten times as long to compile."""
 _IN_STRING: Final = bytes(code for code in range(0x100) if code >= 0x20 and code not in b'"\\\x7f')
 _NO_CHARACTERS: Final = ("\ufffe".encode(), "\uffff".encode())
 # these exclude text of the other characters that is not an IRI
-_ODD_HOST: Final = re.compile(rb"://[A-Za-z0-9\-._~]*+[^A-Za-z0-9\-._~/?#>]")
-_TWO_FRAGMENTS: Final = re.compile(b"#[^>#]*+#")
-_NO_ENCODING: Final = re.compile(b"%(?![0-9A-Fa-f]{2})")
-_BLANK: Final = re.compile(rb"(?:\n_:[A-Za-z0-9]++)*+")
+_ODD_HOST: Final = regex(rb"://[A-Za-z0-9\-._~]*+[^A-Za-z0-9\-._~/?#>]")
+_TWO_FRAGMENTS: Final = regex(b"#[^>#]*+#")
+_NO_ENCODING: Final = regex(b"%(?![0-9A-Fa-f]{2})")
+_BLANK: Final = regex(rb"(?:\n_:[A-Za-z0-9]++)*+")
 _ABBREVIATED: Final = tuple(
-    (re.compile(rb"(?:\n(?:%b))*+" % lexical), b'"^^<%b%b>' % (XSD.encode(), datatype))
+    (regex(rb"(?:\n(?:%b))*+" % lexical), b'"^^<%b%b>' % (XSD.encode(), datatype))
     for lexical, datatype in (
         (rb"[+\-]?[0-9]++", b"integer"),
         (rb"[+\-]?[0-9]*+\.[0-9]++", b"decimal"),
@@ -189,18 +197,14 @@ class TsvDecoder:
     def _in_bulk(self, fields: list[bytes]) -> list[bytes] | None:
         """The terms of fields of the same kind (`fields` itself if they are canonical); else None."""
         text = b"\n" + b"\n".join(fields)
-        if (
-            _is_web_iris(text, len(fields))
-            or _is_literals(text, len(fields))
-            or _is_canonical(text)
-        ):
+        if _is_web_iris(text, len(fields)) or _is_literals(text, len(fields)):
             return fields
         if _BLANK.fullmatch(text):
             return text.replace(b"_:", b"_:" + self._scope.encode())[1:].split(b"\n")
         for lexical, end in _ABBREVIATED:
             if lexical.fullmatch(text):
                 return (b'"' + (end + b'\n"').join(fields) + end).split(b"\n")
-        return None
+        return fields if _is_canonical(text) else None
 
     def _one_by_one(self, column: list[bytes]) -> list[bytes]:
         terms: list[bytes] = []
@@ -246,8 +250,10 @@ class _Terms(dict[bytes, bytes]):
         return term
 
 
-def _are_other_chars(text: str) -> bool:
-    return any(compiled(chars, False).fullmatch(text) for chars in (_LETTERS, _OTHER_CHARS))
+def _are_other_chars(text: bytes) -> bool:
+    if not text.translate(None, _LETTERS) and not _CONTROLS.search(text):
+        return True
+    return compiled(_OTHER_CHARS, False).fullmatch(text.decode()) is not None
 
 
 def _is_web_iris(text: bytes, count: int) -> bool:
@@ -260,7 +266,7 @@ def _is_web_iris(text: bytes, count: int) -> bool:
     rest = text.translate(None, _IN_IRI)
     if not text.isascii():
         others = rest.translate(None, _ASCII)
-        if not (_is_utf8(text) and _are_other_chars(others.decode())):
+        if not (_is_utf8(text) and _are_other_chars(others)):
             return False
         rest = rest.translate(None, others)
     return (
@@ -281,7 +287,7 @@ def _is_literals(text: bytes, count: int) -> bool:
         text.startswith(b'\n"')
         and text.translate(None, _IN_STRING) == b'\n""' * count
         and text.count(end + b'\n"') == count - 1
-        and _is_canonical(b'\n"' + end)
+        and (_USUAL_END.fullmatch(end) is not None or _is_canonical(b'\n"' + end))
         and (
             text.isascii() or (_is_utf8(text) and not any(code in text for code in _NO_CHARACTERS))
         )

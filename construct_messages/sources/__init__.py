@@ -3,8 +3,6 @@
 Does I/O. Never imports `logs`, and knows neither templates nor messages.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Generator, Mapping
 from typing import NamedTuple, Protocol
 

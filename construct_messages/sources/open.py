@@ -16,8 +16,6 @@ from construct_messages.errors import UsageError
 from construct_messages.net.urls import is_url, without_query
 from construct_messages.options import RETRIES
 from construct_messages.sources import Source
-from construct_messages.sources.files import load_files, open_directory
-from construct_messages.sources.oxigraph import OxigraphSource
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -78,9 +76,11 @@ def open_source(
                 "no source is named",
                 hint=f"pass a file, a store directory or an endpoint's URL, or set {VARIABLE}",
             )
+    # each kind of source is imported when it is used: that takes as long as a small query
     if isinstance(source, ox.Store):
+        from construct_messages.sources.oxigraph import OxigraphSource
+
         return OxigraphSource(source)
-    # rdflib, SPARQLWrapper and aiohttp take longer to import than a small query takes, so they are imported when used
     if (module := sys.modules.get("rdflib")) and isinstance(source, module.Graph):
         from construct_messages.sources.rdflib import RdflibSource
 
@@ -119,6 +119,9 @@ def open_source(
                 f"{path} cannot be a source here",
                 hint="name one http(s) endpoint, or files, or one store directory",
             )
+    from construct_messages.sources.files import load_files, open_directory
+    from construct_messages.sources.oxigraph import OxigraphSource
+
     directories = [path for path in paths if Path(path).is_dir()]
     if directories:
         if len(paths) > 1:

@@ -8,13 +8,13 @@ compared as they are. Terms are made here; `parsing.py` reads them, and `parts.p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NewType
 
 from construct_messages.arguments import wrong_type
 from construct_messages.errors import TermError
+from construct_messages.regex import regex
 from construct_messages.terms.escapes import escape
 from construct_messages.terms.grammar import (
     BLANK_LABEL,
@@ -40,7 +40,7 @@ Term = NewType("Term", str)
 UNBOUND: Final = Term("")
 """The value of an unbound variable in a solution: no term is the empty string, and it is falsy."""
 
-_SURROGATE: Final = re.compile(f"[{SURROGATES}]")
+_SURROGATE: Final = regex(f"[{SURROGATES}]")
 
 # --- making terms ---------------------------------------------------------------------------------------------------
 

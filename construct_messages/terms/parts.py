@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from construct_messages.errors import TermError
+from construct_messages.regex import regex
 from construct_messages.terms.canonical import Term, triple
 from construct_messages.terms.escapes import unescape
 
@@ -44,7 +45,7 @@ def has_blank(term: Term, label: str = "") -> bool:
 
 
 # In canonical terms a token ends at its closing character; spaces only occur between tokens.
-_PART: Final = re.compile(r'<<\(|\)>>|<[^>]*>|_:[^ ]+|"(?:[^"\\]|\\.)*+"(?:@[^ ]+|\^\^<[^>]*>)?')
+_PART: Final = regex(r'<<\(|\)>>|<[^>]*>|_:[^ ]+|"(?:[^"\\]|\\.)*+"(?:@[^ ]+|\^\^<[^>]*>)?')
 
 
 def triple_parts(term: Term) -> tuple[Term, Term, Term]:
@@ -105,7 +106,7 @@ def map_blanks(term: Term, change: Callable[[Term], Term]) -> Term:
     return term
 
 
-_LITERAL: Final = re.compile(
+_LITERAL: Final = regex(
     r'"((?:[^"\\]|\\.)*+)"(?:@([a-z0-9\-]+?)(?:--(ltr|rtl))?|\^\^<([^>]*)>)?', re.DOTALL
 )
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Final
 
 import pyoxigraph as ox
 
 from construct_messages.errors import TermError
+from construct_messages.regex import regex
 from construct_messages.terms import grammar
 from construct_messages.terms.canonical import Term, iri
 
-_SCHEME: Final = re.compile(grammar.SCHEME)
+_SCHEME: Final = regex(grammar.SCHEME)
 
 
 @lru_cache(maxsize=1024)

@@ -13,13 +13,14 @@ from typing import Final
 
 import pyoxigraph as ox
 
+from construct_messages.regex import regex
 from construct_messages.terms import grammar
 
 # --- IRIs -----------------------------------------------------------------------------------------------------------
 
-NOT_IN_IRIREF: Final = re.compile(f"[{grammar.NOT_IN_IRIREF}]|[{grammar.SURROGATES}]")
+NOT_IN_IRIREF: Final = regex(f"[{grammar.NOT_IN_IRIREF}]|[{grammar.SURROGATES}]")
 """Finds characters that are not allowed between `<` and `>` in N-Triples, Turtle and SPARQL (IRIREF), or in UTF-8."""
-SCHEME: Final = re.compile(grammar.SCHEME)
+SCHEME: Final = regex(grammar.SCHEME)
 
 
 @cache
@@ -82,7 +83,7 @@ def _encode(part: str, *, private: bool = False) -> str:
 
 # --- language tags --------------------------------------------------------------------------------------------------
 
-LANGTAG: Final = re.compile(grammar.LANGTAG)
+LANGTAG: Final = regex(grammar.LANGTAG)
 
 
 @lru_cache(maxsize=1024)

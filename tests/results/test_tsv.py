@@ -145,6 +145,8 @@ KINDS = {
         "a<http://example.org/>",
         "<http://example.org/\ue000>",
         "<http://example.org/\x85>",
+        "<http://example.org/é\x9f>",
+        "<http://example.org/\xa0\ud000>",
         "<http://example.org/?\ue000>",
         "<httpx://example.org/>",
         "<http:example>",

@@ -22,6 +22,7 @@ import pytest
 import construct_messages.results
 import construct_messages.terms
 from construct_messages.errors import SourceError
+from construct_messages.regex import regex
 from construct_messages.sources.http import response
 from tests.support.http.fault_server import JSON, TSV, XML
 from tests.support.results.documents import json_document, tsv_document, xml_document
@@ -89,7 +90,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         ]
         for module in found:
             for name, value in list(vars(module).items()):
-                if isinstance(value, re.Pattern):
+                if isinstance(value, re.Pattern | type(regex(""))):
                     monkeypatch.setattr(module, name, Pattern(value, work))
 
     class Decoder:

@@ -21,6 +21,8 @@ BATCH: Final = 1000
 """The default maximal number of messages in a batch."""
 
 _BATCH_BYTES: Final = 4 << 20
+_SLICE: Final = 100
+"""The number of items after which other tasks run, such as the delivery of the previous batch."""
 
 _STOP_SECONDS: Final = 10.0
 """The maximal time for a batch in flight when its delivery is cancelled."""
@@ -74,9 +76,10 @@ async def batches(
     reading.add_done_callback(lambda _: gathering.arrived.set())
     try:
         while True:
-            if not gathering.arrived.is_set():
+            if not (gathering.held or reading.done()):
                 yield None
-            await gathering.arrived.wait()
+            while not gathering.arrived.is_set():
+                await gathering.arrived.wait()
             if batch := gathering.take(ended=reading.done()):
                 yield batch
             elif reading.done():
@@ -92,23 +95,29 @@ class _Gathering(Generic[T]):
         self, position: Callable[[], Position], size: Callable[[T], int], most: int
     ) -> None:
         self._position, self._size, self._most = position, size, most
-        self._held: list[T] = []
+        self.held: list[T] = []
         self._bytes = 0
         self.arrived, self._room = asyncio.Event(), asyncio.Event()
 
     async def read(self, items: AsyncGenerator[T]) -> None:
         async with aclosing(items):
             async for item in items:
-                self._held.append(item)
+                self.held.append(item)
                 self._bytes += self._size(item)
                 self.arrived.set()
-                if len(self._held) >= self._most or self._bytes >= _BATCH_BYTES:
+                count = len(self.held)
+                if count >= self._most or self._bytes >= _BATCH_BYTES:
                     self._room.clear()
                     await self._room.wait()
+                    await asyncio.sleep(0)  # the delivery of the batch begins before the next item
+                elif count % _SLICE == 0:
+                    self.arrived.clear()  # the batch is not taken: the next item may wait already
+                    await asyncio.sleep(0)
+                    self.arrived.set()
 
     def take(self, *, ended: bool) -> SourceBatch[T] | None:
         """Takes the waiting items; None: there are none."""
-        held, self._held, self._bytes = self._held, [], 0
+        held, self.held, self._bytes = self.held, [], 0
         if not ended:
             self.arrived.clear()
         self._room.set()

@@ -1,6 +1,6 @@
 """Determines the batches of a writer in a topic, so that a batch that another process sends again is stored once.
 
-Before a batch is sent, the current end offsets of the topic are committed for a separate group, with the key and a
+Before a batch is sent, end offsets of the topic from before it are committed for a separate group, with the key and a
 digest of the batch as their metadata. The next process finds them, and reads the later records of the topic: the batch
 is stored completely, because it is sent in a transaction, or not at all. (An offset committed within the transaction
 would show this directly, but the call for it hangs after the restart of a broker: librdkafka, issue 5456.)
@@ -26,6 +26,8 @@ from construct_messages.feeds.record import Record
 from construct_messages.feeds.state import BatchKey
 
 _WAIT_SECONDS: Final = 0.2
+_SHARED: Final = 8
+"""The number of batches whose offsets are those before the first of them: earlier ones only make more to read."""
 
 
 class RecordBatch(NamedTuple):
@@ -70,6 +72,8 @@ class WrittenBatches:
         self._group = ConsumerGroup(client, group)
         self._last: RecordBatch | None = None
         self._offsets: Mapping[int, int] | None = None  # before `_last`; None: it is there
+        self._begun = 0  # batches
+        self._ends: Mapping[int, int] = {}  # offsets before the next batch
 
     async def load(self) -> None:
         """Finds the last batch that an earlier process began."""
@@ -107,10 +111,12 @@ class WrittenBatches:
         Raises:
             SourceError: the user may not use the group, or the cluster cannot be reached.
         """
-        bounds = await self._client.bounds(self._partitions)
-        offsets = {number: each.end for number, each in bounds.items()}
-        await self._group.commit(offsets, "\n".join(batch))
-        self._last, self._offsets = batch, offsets
+        if self._begun % _SHARED == 0:
+            bounds = await self._client.bounds(self._partitions)
+            self._ends = {number: each.end for number, each in bounds.items()}
+        self._begun += 1
+        await self._group.commit(self._ends, "\n".join(batch))
+        self._last, self._offsets = batch, self._ends
 
     def finish(self) -> None:
         """Records that the begun batch is stored."""

@@ -164,6 +164,7 @@ class TopicClient:
             "log_level": 0,
             "socket.timeout.ms": int(settings.idle_seconds * 1000),
             "client.id": "construct-messages",
+            "reconnect.backoff.ms": 20,  # half of it passes before each new connection
             **given,
             "bootstrap.servers": brokers,
             "error_cb": self._note,

@@ -5,6 +5,7 @@ Uses a consumer instead of the library's administration client, which ends the p
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -15,7 +16,8 @@ from confluent_kafka import TopicPartition as Partition
 from construct_messages.feeds.kafka.client import GROUP, TopicClient
 from construct_messages.feeds.kafka.failures import passes
 
-_SHORTEST_SECONDS: Final = 0.001  # a poll that calls `_note` continues to wait
+_SHORTEST_SECONDS: Final = 0.001
+_LONGER: Final = 1.2  # each wait for an answer than the one before
 _STEP_SECONDS: Final = 0.2
 _ATTEMPT_SECONDS: Final = 1.0
 
@@ -72,11 +74,13 @@ class ConsumerGroup:
         deadline = time.monotonic() + self._client.patience
         while True:
             self._answers.clear()
-            await self._client.run(consumer.commit, offsets=given, asynchronous=True)
+            consumer.commit(offsets=given, asynchronous=True)
             seconds = _SHORTEST_SECONDS
             while not self._answers:
-                refusal = await self._refusal(seconds)
-                seconds = min(2 * seconds, _STEP_SECONDS)
+                # not in the thread, where a poll that calls `_note` continues to wait
+                await asyncio.sleep(seconds)
+                seconds = min(_LONGER * seconds, _STEP_SECONDS)
+                refusal = await self._refusal()
                 if refusal is not None or time.monotonic() > deadline:
                     raise self._client.failure(refusal or KafkaError(KafkaError._TIMED_OUT))
             if (failed := self._answers[0]) is None:
@@ -88,9 +92,9 @@ class ConsumerGroup:
         errors = [error, *(each.error for each in partitions)]
         self._answers.append(next((each for each in errors if each is not None), None))
 
-    async def _refusal(self, seconds: float = 0) -> KafkaError | None:
+    async def _refusal(self) -> KafkaError | None:
         """Lets the library call `_note`, and returns a failure that does not end a call."""
-        message = await self._client.run((await self._opened()).poll, seconds)
+        message = (await self._opened()).poll(0)  # which does not block
         error = None if message is None else message.error()
         return None if error is None or passes(error) else error
 

@@ -171,15 +171,16 @@ class TopicWriter:
         producer = self._producer
         assert producer is not None
         self._failed = None
-        left = await self._client.run(self._queue, producer, records)
-        while left and self._failed is None:
-            if time.monotonic() > deadline or self._client.refused is not None:
-                raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))
-            left = await self._client.run(_flush, producer)
+        await self._queue(producer, records, deadline)
+        while await self._client.run(_flush, producer) and self._failed is None:
+            self._check(deadline)
         if self._failed is not None:
             raise KafkaException(self._failed)
 
-    def _queue(self, producer: Producer, records: Sequence[Prepared]) -> int:
+    async def _queue(
+        self, producer: Producer, records: Sequence[Prepared], deadline: float
+    ) -> None:
+        """Hands records over to the library, without a thread: nothing blocks, unless its queue is full."""
         topic, partition, produce = self._client.topic, self._partition, producer.produce
         for value, key, headers in records:
             while True:
@@ -187,8 +188,13 @@ class TopicWriter:
                     produce(topic, value, key, partition, headers=headers)
                     break
                 except BufferError:
-                    producer.poll(_STEP_SECONDS)
-        return _flush(producer)
+                    self._check(deadline)
+                    await self._client.run(producer.poll, _STEP_SECONDS)
+
+    def _check(self, deadline: float) -> None:
+        """Raises an error if records cannot be acknowledged, or have not been for too long."""
+        if time.monotonic() > deadline or self._client.refused is not None:
+            raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))
 
     async def _take_producer(self, name: str | None, deadline: float) -> WrittenBatches | None:
         """Opens a producer, if there is none with this name; with a name, it becomes the only one."""
@@ -196,6 +202,7 @@ class TopicWriter:
             await self._leave()
             producer = await self._client.run(self._created, name)
             self._producer, self._name = producer, name
+            await self._client.run(_connect, producer, self._client.topic)
             if name is not None:
                 await self._finished(producer.init_transactions, deadline)
                 self._batches = WrittenBatches(self._client, name, self._partitions)
@@ -233,6 +240,17 @@ class TopicWriter:
     async def aclose(self) -> None:
         """Ends an open transaction, and closes the connections."""
         await self._leave()
+
+
+def _connect(producer: Producer, topic: str) -> None:
+    """Connects a producer to a broker.
+
+    The library requests the number of an idempotent producer after 500 ms, or when a broker answers while another one
+    is connected: the first answer may be too early.
+    """
+    with suppress(KafkaException):  # it connects later
+        for _ in range(2):
+            producer.list_topics(topic, _STEP_SECONDS)
 
 
 def _flush(producer: Producer) -> int:

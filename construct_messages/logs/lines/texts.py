@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
+from construct_messages import compiled
 from construct_messages.errors import LogError
 from construct_messages.formats import N_QUADS, RDFM
 from construct_messages.labels import Labels
@@ -46,16 +47,22 @@ def lines_read_back(message: Message) -> bytes | None:
     >>> lines_read_back(message), message.checked
     (b'<urn:s> <urn:p> "o" .\n', True)
     """
+    if message.checked:
+        return message.lines
+    wire = compiled.wire
+    lines = _lines_read_back(message) if wire is None else wire.lines_of(message.statements)
+    message.checked = lines is not None
+    return lines
+
+
+def _lines_read_back(message: Message) -> bytes | None:
     try:
         lines = message.lines
     except UnicodeEncodeError:  # surrogates
         return None
-    if not message.checked:
-        read = Statements(N_QUADS).read(lines)
-        if any(read.others) or read.terms != list(chain.from_iterable(message.statements)):
-            return None
-        message.checked = True
-    return lines
+    read = Statements(N_QUADS).read(lines)
+    is_same = read.terms == list(chain.from_iterable(message.statements))
+    return lines if is_same and not any(read.others) else None
 
 
 def to_messages(

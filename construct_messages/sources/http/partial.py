@@ -5,13 +5,13 @@ Reads no body: `results/completeness.py` checks the result itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
+from construct_messages.regex import regex
 from construct_messages.results.completeness import tells_of_a_part
 
-_RANGE: Final = re.compile(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
+_RANGE: Final = regex(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
 
 
 def partial_reason(status: int, header: Callable[[str], str | None]) -> str | None:
@@ -29,7 +29,7 @@ def partial_reason(status: int, header: Callable[[str], str | None]) -> str | No
         header("X-SQL-Message") or "",
         header("Content-Range"),
     )
-    if status == 206 or (status == 200 and (state or tells_of_a_part(message))):
+    if status == 206 or (status == 200 and (state or (message and tells_of_a_part(message)))):
         return message or state or ""
     if status == 200 and range is not None and not _is_whole(range):
         return f"Content-Range: {range}"

@@ -11,14 +11,16 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from construct_messages import compiled
-from construct_messages.compiled import PURE, Wire
+from construct_messages import Message, Quad, compiled
+from construct_messages.compiled import PURE, Statement, Wire
 from construct_messages.formats import N_QUADS, N_TRIPLES
 from construct_messages.logs.lines.statements import (
     StatementLines,
     Statements,
     count_canonical,
 )
+from construct_messages.logs.lines.texts import _lines_read_back
+from construct_messages.terms import Term
 from tests.support.logs.lines import documents, the_compiled_module
 
 GRAPHS = pytest.mark.parametrize("graphs", [True, False], ids=["N-Quads", "N-Triples"])
@@ -137,6 +139,30 @@ def test_equal_lines(wire: Wire, graphs: bool) -> None:
     assert wire.count_canonical([QUAD], graphs) == (1 if graphs else None)
 
 
+TERMS = [
+    *("<urn:s>", "<urn:p>", "_:b", '"o"', '"é"@en', '"5"^^<urn:t>', '"a"@en--ltr'),
+    *("", "<", "<s>", "_:", "_:b.", "urn:s", '"o', '"o" ', "<urn:a b>", "<urn:s>\0", "\ud800"),
+    "<<( <urn:a> <urn:b> <urn:c> )>>",
+]
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from([*TERMS[:3], *TERMS])] * 3, st.sampled_from([None, *TERMS]))
+    )
+)
+def test_lines_that_are_written(statements: list[Statement[Term]]) -> None:
+    message = Message([Quad(*parts) for parts in statements])
+    found = the_compiled_module().lines_of(message.statements)
+    event(f"written: {found is not None}")
+    assert found == _lines_read_back(message)
+
+
+@pytest.mark.parametrize("statement", [None, "spog", ("s", "p", "o"), (b"s", "p", "o", None)])
+def test_statements_that_are_none(wire: Wire, statement: object) -> None:
+    assert wire.lines_of([statement]) is None  # type: ignore[list-item]
+
+
 @pytest.mark.slow
 def test_nothing_is_left_in_memory(wire: Wire) -> None:
     lines = b"".join([*CANONICAL, QUAD, *OTHERS]) * 5 + b"<urn:s> <urn:p> _:c .\n" * 5
@@ -147,6 +173,7 @@ def test_nothing_is_left_in_memory(wire: Wire) -> None:
             for _ in range(50):
                 wire.statements(broken, True)
                 wire.count_canonical([broken, lines], True)
+                wire.lines_of([("<urn:s>", "<urn:p>", '"o"', None), ("<urn:s>", "", "", None)])
             gc.collect()
             left = sys.getallocatedblocks() - before
         assert left < 50
@@ -158,6 +185,8 @@ def test_wrong_arguments(wire: Wire, arguments: tuple[object, ...]) -> None:
         wire.statements(*arguments)  # type: ignore[arg-type, call-arg]
     with pytest.raises(TypeError):
         wire.count_canonical(*arguments)  # type: ignore[arg-type, call-arg]
+    with pytest.raises(TypeError):
+        wire.lines_of(None)  # type: ignore[arg-type]
 
 
 def test_it_is_left_out_on_demand() -> None:
