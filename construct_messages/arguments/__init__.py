@@ -68,10 +68,9 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
         if not checks:
             checks.update(_checks(function))
             in_order.extend(map(checks.get, names))
-        for place, value in enumerate(arguments[: len(names)]):
-            check = in_order[place]
+        for name, check, value in zip(names, in_order, arguments):  # noqa: B905 - there may be defaults, or *arguments
             if check is not None and not check(value):
-                raise _wrong(function, names[place], value)
+                raise _wrong(function, name, value)
         for name, value in options.items():
             check = checks.get(name)
             if check is not None and not check(value):

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 Term = TypeVar("Term", bound=str)
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
-INTERFACE: Final = 2
+INTERFACE: Final = 3
 """The number of the interface that `Wire` describes; module.c has the same. Raise both with each change of it."""
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
 """The environment variable that leaves the compiled module out, if it is set to anything."""
@@ -38,9 +38,9 @@ class Wire(Protocol):
         """Takes canonical lines apart: `Statements.read` of `logs/lines/statements.py`. None: they are not UTF-8."""
         ...
 
-    def are_canonical(self, documents: list[bytes], graphs: bool, /) -> bool:
-        """Returns whether each document is canonical lines, one or more, all different: `are_canonical` of
-        `logs/lines/statements.py`.
+    def count_canonical(self, documents: list[bytes], graphs: bool, /) -> int | None:
+        """Returns the number of lines of all documents together, if each is canonical lines, one or more, all
+        different: `count_canonical` of `logs/lines/statements.py`.
         """
         ...
 

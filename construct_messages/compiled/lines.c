@@ -188,11 +188,12 @@ typedef struct {
     size_t count, allocated;
 } Look;
 
-/* Whether a document is statements, one or more, each of which is another one; -1: there is no memory.
+/* The number of statements of a document, one or more, each of which is another one; 0: it is something else; -1: there
+ * is no memory.
  *
  * Most documents have the predicates of the one before, in its order.
  */
-static int is_canonical(Look *look, const byte *at, const byte *limit, bool graphs)
+static Py_ssize_t count_statements(Look *look, const byte *at, const byte *limit, bool graphs)
 {
     Statement statement = {{NULL}, {NULL}};
     size_t count = 0, before = look->count;
@@ -216,28 +217,30 @@ static int is_canonical(Look *look, const byte *at, const byte *limit, bool grap
         at = end;
     }
     look->count = count;
-    return count && are_different(look->lines, count);
+    return are_different(look->lines, count) ? (Py_ssize_t)count : 0;
 }
 
-PyObject *are_canonical(PyObject *Py_UNUSED(module), PyObject *arguments)
+PyObject *count_canonical(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *documents;
-    int graphs, done = 1;
-    if (!PyArg_ParseTuple(arguments, "O!p:are_canonical", &PyList_Type, &documents, &graphs))
+    int graphs;
+    if (!PyArg_ParseTuple(arguments, "O!p:count_canonical", &PyList_Type, &documents, &graphs))
         return NULL;
     Look look = {NULL, 0, 0};
-    for (Py_ssize_t i = 0; done == 1 && i < PyList_Size(documents); i++) {
+    Py_ssize_t count = 0, found = 1;
+    for (Py_ssize_t i = 0; found > 0 && i < PyList_Size(documents); i++) {
         char *start;
         Py_ssize_t size;
         if (PyBytes_AsStringAndSize(PyList_GetItem(documents, i), &start, &size) < 0)
-            done = -2;
+            found = -2;
         else
-            done = is_canonical(&look, (const byte *)start, (const byte *)start + size, graphs);
+            found = count_statements(&look, (const byte *)start, (const byte *)start + size, graphs);
+        count += found;
     }
     PyMem_Free(look.lines);
-    if (done < 0)
-        return done == -1 ? PyErr_NoMemory() : NULL;
-    return PyBool_FromLong(done);
+    if (found < 0)
+        return found == -1 ? PyErr_NoMemory() : NULL;
+    return found ? PyLong_FromSsize_t(count) : Py_NewRef(Py_None);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */

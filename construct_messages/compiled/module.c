@@ -3,7 +3,7 @@
 #include "wire.h"
 
 static PyMethodDef methods[] = {
-    {"are_canonical", are_canonical, METH_VARARGS, NULL},
+    {"count_canonical", count_canonical, METH_VARARGS, NULL},
     {"jelly_rows", jelly_rows, METH_VARARGS, NULL},
     {"jelly_statements", jelly_statements, METH_VARARGS, NULL},
     {"lines_of", lines_of, METH_O, NULL},
@@ -16,7 +16,7 @@ static PyMethodDef methods[] = {
 /* The same as INTERFACE of __init__.py. */
 static int add_interface(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "INTERFACE", 2);
+    return PyModule_AddIntConstant(module, "INTERFACE", 3);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_interface}, {0, NULL}};

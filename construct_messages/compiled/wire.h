@@ -98,7 +98,7 @@ void forget(Known *known);
 /* --- the functions of the module, which compiled/__init__.py describes --------------------------------------------- */
 
 PyObject *statements(PyObject *module, PyObject *arguments);
-PyObject *are_canonical(PyObject *module, PyObject *arguments);
+PyObject *count_canonical(PyObject *module, PyObject *arguments);
 PyObject *lines_of(PyObject *module, PyObject *statements);
 PyObject *jelly_rows(PyObject *module, PyObject *arguments);
 PyObject *jelly_statements(PyObject *module, PyObject *arguments);

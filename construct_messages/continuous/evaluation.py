@@ -122,33 +122,38 @@ class IncrementalEvaluation:
         # for a plan that may fall back: the elements at the last evaluation, and the changes since then
         self._held: dict[tuple[int, HeldQuads], None] = {}
         self._changed: list[tuple[int, HeldQuads, bool]] = []
+        contents = self._maintained.contents
+        if plan.may_end:
+            self.hold, self.enter, self.leave = self._hold, self._entered, self._left
+        else:
+            self.hold, self.enter, self.leave = contents.hold, contents.enter, contents.leave
 
     @property
     def plan(self) -> str:
         """Describes how the solutions are computed."""
         return f"maintained: {self._plan}" if self._whole is None else self._whole.plan
 
-    def hold(
+    def _hold(
         self, stream: int, stream_iri: str, name: str, time: int, element: Element
     ) -> HeldQuads:
-        """Returns an element in the form that enters windows; see `Contents.hold`."""
         if self._maintained is None:
             return HeldQuads({}, (stream, stream_iri, name, time, element))
-        return self._maintained.hold(stream, stream_iri, name, time, element)
+        return self._maintained.contents.hold(stream, stream_iri, name, time, element)
 
-    def enter(self, window: int, held: HeldQuads) -> None:
-        """An element has entered a window."""
+    def _entered(self, window: int, held: HeldQuads) -> None:
         self._change(window, held, entered=True)
 
-    def leave(self, window: int, held: HeldQuads) -> None:
-        """An element has left a window."""
+    def _left(self, window: int, held: HeldQuads) -> None:
         self._change(window, held, entered=False)
 
     def fire(self, *, changed: bool = True) -> list[Solution]:
         """Evaluates; see `WindowEvaluation`."""
-        if self._maintained is not None:
+        maintained = self._maintained
+        if maintained is not None:
+            if not changed or (maintained.are_current and not self._changed):
+                return self._unchanged()
             try:
-                return self._given_out(self._maintained) if changed else self._unchanged()
+                return self._given_out(maintained)
             except NotMaintained as reason:
                 self._whole = self._begin_whole(str(reason))
         assert self._whole is not None  # either
@@ -161,9 +166,9 @@ class IncrementalEvaluation:
             change = self._whole.enter if entered else self._whole.leave
             change(window, _held_whole(self._whole, held))
             return
-        (maintained.enter if entered else maintained.leave)(window, held)
-        if self._plan.may_end:
-            self._changed.append((window, held, entered))
+        contents = maintained.contents
+        (contents.enter if entered else contents.leave)(window, held)
+        self._changed.append((window, held, entered))
 
     def _given_out(self, maintained: MaintainedSolutions) -> list[Solution]:
         appeared, vanished = maintained.difference()
@@ -190,6 +195,8 @@ class IncrementalEvaluation:
         return self._unchanged()
 
     def _unchanged(self) -> list[Solution]:
+        if not self._counts:
+            return []
         if len(self._counts) == sum(self._counts.values()):
             return list(self._counts)
         return [row for row, count in self._counts.items() for _ in range(count)]

@@ -7,7 +7,7 @@ the watermark guarantees that no earlier ones can arrive. Nothing is evaluated h
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -27,20 +27,6 @@ _LAST: Final = 1 << 80
 """A time after all others: the time of streams that have ended."""
 
 
-class Entered(NamedTuple, Generic[T]):
-    """An element has entered the window of this number."""
-
-    window: int
-    element: T
-
-
-class Left(NamedTuple, Generic[T]):
-    """An element has left the window of this number."""
-
-    window: int
-    element: T
-
-
 class Fired(NamedTuple):
     """The query is to be evaluated.
 
@@ -53,20 +39,15 @@ class Fired(NamedTuple):
     changed: bool
 
 
-Step: TypeAlias = Entered[T] | Left[T] | Fired
+Change: TypeAlias = Callable[[int, T], None]
+"""Called with the number of a window, and with the element that enters or leaves it."""
 
 
-class _Pending(NamedTuple):
-    time: int
-    stream: int
-    sequence: int
-    element: Any
+_Pending: TypeAlias = tuple[int, int, int, T]
+"""The time of an element, the number of its stream, its sequence, and the form that enters windows."""
 
-
-class _Held(NamedTuple):
-    key: int
-    sequence: int
-    element: Any
+_Held: TypeAlias = tuple[int, int, T]
+"""The key of an element in a window, its sequence, and the form that enters windows."""
 
 
 class _Stream:
@@ -82,9 +63,11 @@ class _Stream:
 class _Window:
     """The elements of a window, oldest first: those of the last evaluation, then those that have entered since."""
 
-    def __init__(self, stream: int, extent: Extent) -> None:
+    def __init__(self, stream: int, extent: Extent, *, closes: bool) -> None:
         self.stream, self.extent = stream, extent
-        self.held = deque[_Held]()
+        self.by_count, self.has_gaps = extent.by_count, extent.has_gaps
+        self.closes_by_element = closes and (extent.by_count or extent.grid is None)
+        self.held = deque[_Held[Any]]()
         self.first = EVERYTHING  # the lowest key in it at the last evaluation
         self.entered = 0  # since the last evaluation
 
@@ -92,12 +75,14 @@ class _Window:
     def numbers(self) -> dict[str, int] | None:
         """The numbers of its elements, by sequence, if they do not follow from the held elements."""
         if self.extent.by_count and self.extent.has_gaps:
-            return {str(held.sequence): held.key for held in self.held}
+            return {str(sequence): key for key, sequence, _ in self.held}
         return None
 
 
 class Timeline(Generic[T]):
     """Generates the events of some windows, in order.
+
+    Elements enter and leave windows by calls; `next_evaluation` returns when the query is to be evaluated.
 
     Args:
         windows: the number of its stream, and the extent, of each window.
@@ -105,6 +90,8 @@ class Timeline(Generic[T]):
         report: when windows are evaluated.
         every: the period of periodic reports.
         options: see `WindowOptions`.
+        enter: called with each element that enters a window.
+        leave: called with each element that leaves a window.
 
     Attributes:
         quiet: set by the caller after each evaluation: whether another evaluation of the same contents would return
@@ -118,8 +105,14 @@ class Timeline(Generic[T]):
         report: Report,
         every: int | None,
         options: WindowOptions,
+        enter: Change[T],
+        leave: Change[T],
     ) -> None:
-        self._windows = [_Window(*window) for window in windows]
+        self._enter, self._leave = enter, leave
+        self._report = report
+        self._fires_at_closes = report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
+        self._fires_at_changes = report is Report.CONTENT_CHANGE
+        self._windows = [_Window(*window, closes=self._fires_at_closes) for window in windows]
         self._streams = [_Stream() for _ in range(streams)]
         self._of_stream = [
             [
@@ -129,11 +122,10 @@ class Timeline(Generic[T]):
             ]
             for stream in range(streams)
         ]
-        self._report = report
-        self._periods = Grid(first_instant(options.origin, options.bounds), every or 1)
+        self._instants = self._grids(every, options)
         self._lateness = options.lateness
         self._end_of_instant = 1 if options.bounds is Bounds.OPEN_CLOSED else 0
-        self._pending: list[_Pending] = []
+        self._pending: list[_Pending[T]] = []
         self._position: int | None = None  # the instants up to it are processed
         self._floor = EVERYTHING
         self._watermark: int | None = None  # of all streams, if it is known
@@ -169,7 +161,9 @@ class Timeline(Generic[T]):
         state = self._streams[stream]
         if time > state.newest:
             state.newest, self._watermark = time, None
-        heappush(self._pending, _Pending(time, stream, sequence, element))
+            if len(self._streams) == 1:  # what `watermark_of` computes
+                self._watermark = max(time - self._lateness, state.floor, self._floor)
+        heappush(self._pending, (time, stream, sequence, element))
 
     def advance(self, time: int, stream: int | None = None) -> None:
         """Declares that no element earlier than a time will arrive, of one stream or of all."""
@@ -184,88 +178,88 @@ class Timeline(Generic[T]):
         """Declares that a stream has ended."""
         self._streams[stream].ended, self._watermark = True, None
 
-    def steps(self) -> Iterator[Step[T]]:
-        """Yields the events up to the watermark; after the end of all streams, until the windows hold no new elements.
+    def next_evaluation(self) -> Fired | None:
+        """Lets elements enter and leave windows up to the next evaluation, and returns it; None: there is none before
+        the watermark, or after the end of all streams, none in which the windows hold new elements.
 
         Windows by count that are not full then close, too, before time passes.
         """
+        pending = self._pending
         while True:
-            limit = self.watermark_of()
-            element = self._pending[0] if self._pending and self._pending[0].time <= limit else None
-            if limit == _LAST and element is None and self._is_partial():
+            limit = self._watermark
+            if limit is None:
+                limit = self.watermark_of()
+            released = pending[0] if pending and pending[0][0] <= limit else None
+            if limit == _LAST and released is None and self._is_partial():
                 assert self._position is not None  # an element has entered
                 end = max(self._position, *(stream.newest + 1 for stream in self._streams))
                 self._position = end
-                yield from self._fire(end, end - 1)
+                return self._fire(end, end - 1)
             if self._position is not None:
-                until = (
-                    element.time if element else limit if limit < _LAST else self._last_instant()
-                )
-                instant = self._next_instant(until)
-                if instant is not None:
-                    self._position = instant
-                    yield from self._fire(instant, instant - self._end_of_close())
-                    continue
-                self._position = max(self._position, until)
-            if element is None:
-                return
-            heappop(self._pending)
+                if released is not None:
+                    until = released[0]
+                elif limit < _LAST:
+                    until = limit
+                else:
+                    until = self._last_instant()
+                if until > self._position:
+                    instant = self._next_instant(until)
+                    if instant is not None:
+                        self._position = instant
+                        return self._fire(instant, instant - self._end_of_close())
+                    self._position = until
+            if released is None:
+                return None
+            heappop(pending)
+            time = released[0]
             if self._position is None:
-                self._position = element.time
-            yield from self._release(element)
+                self._position = time
+            if self._release(released):
+                return self._fire(time + 1, time)
 
     def _is_partial(self) -> bool:
         """Whether a window by count that was not full has elements that were in no evaluation."""
-        at_closes = self._report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
-        return at_closes and any(
-            window.extent.by_count and window.entered for window in self._windows
+        return self._fires_at_closes and any(
+            window.by_count and window.entered for window in self._windows
         )
 
     def _end_of_close(self) -> int:
         # an element leaves within a microsecond, a window closes at its end or beginning
-        return 1 if self._report is Report.CONTENT_CHANGE else self._end_of_instant
+        return 1 if self._fires_at_changes else self._end_of_instant
 
-    def _release(self, element: _Pending) -> Iterator[Step[T]]:
-        stream = self._streams[element.stream]
+    def _release(self, released: _Pending[T]) -> bool:
+        """Lets an element enter the windows on its stream; returns whether the query is to be evaluated after it."""
+        time, number_of_stream, sequence, element = released
+        stream = self._streams[number_of_stream]
         stream.count += 1
-        instant = element.time + 1
         fires = False
-        for number, window in self._of_stream[element.stream]:
-            key = stream.count - 1 if window.extent.by_count else element.time
-            if key >= self._first(window, instant):
-                window.held.append(_Held(key, element.sequence, element.element))
+        for number, window in self._of_stream[number_of_stream]:
+            key = stream.count - 1 if window.by_count else time
+            if not window.has_gaps or key >= self._first(window, time + 1):
+                window.held.append((key, sequence, element))
                 window.entered += 1
                 self._changed = True
-                fires |= self._report is Report.CONTENT_CHANGE
-                yield Entered(number, element.element)
-            elif (
-                window.extent.by_count
-                and window.held
-                and window.held[0].key < self._first(window, instant)
-            ):
+                fires |= self._fires_at_changes
+                self._enter(number, element)
+            elif window.by_count and window.held and window.held[0][0] < self._first(window, time):
                 # it is counted, but is between two windows
                 self._changed = True
-                fires |= self._report is Report.CONTENT_CHANGE
-            fires |= self._closes(window, stream.count)
-        if fires:
-            yield from self._fire(instant, element.time)
+                fires |= self._fires_at_changes
+            if window.closes_by_element and window.extent.closes_with(stream.count):
+                fires = True
+        return fires
 
     def _first(self, window: _Window, instant: int) -> int:
         """Returns the lowest key of a window at an instant."""
-        by_count = window.extent.by_count
-        return window.extent.first(self._streams[window.stream].count if by_count else instant)
-
-    def _closes(self, window: _Window, count: int) -> bool:
-        return self._report in (
-            Report.WINDOW_CLOSE,
-            Report.NON_EMPTY_CONTENT,
-        ) and window.extent.closes_with(count)
+        return window.extent.first(
+            self._streams[window.stream].count if window.by_count else instant
+        )
 
     def _next_instant(self, until: int) -> int | None:
         """Returns the first instant to evaluate after the position, up to a limit."""
         position = self._position
         assert position is not None
-        if self._report is Report.CONTENT_CHANGE:
+        if self._fires_at_changes:
             instant = self._next_loss()
         else:
             if self.quiet and not self._changed:
@@ -285,22 +279,24 @@ class Timeline(Generic[T]):
         since, found = self._close
         if since <= position < found:
             return found
-        if self._report is Report.PERIODIC:
-            found = self._periods.after(position)
-        else:
-            found = _LAST
-            for window in self._windows:
-                close = window.extent.close_after(position)
-                if close is not None and close < found:
-                    found = close
+        found = _LAST
+        for grid in self._instants:
+            found = min(found, grid.after(position))
         self._close = position, found
         return found
+
+    def _grids(self, every: int | None, options: WindowOptions) -> list[Grid]:
+        """Returns the instants at which windows close, or periods end."""
+        if self._report is Report.PERIODIC:
+            return [Grid(first_instant(options.origin, options.bounds), every or 1)]
+        grids = (window.extent.grid for window in self._windows if not window.by_count)
+        return list(dict.fromkeys(grid for grid in grids if grid is not None))
 
     def _next_loss(self) -> int | None:
         found: int | None = None
         for window in self._windows:
             if window.held:
-                loss = window.extent.loss(window.held[0].key)
+                loss = window.extent.loss(window.held[0][0])
                 if loss is not None and (found is None or loss < found):
                     found = loss
         return found
@@ -316,49 +312,51 @@ class Timeline(Generic[T]):
             stream = self._streams[window.stream]
             if not window.extent.empties:
                 if stream.count and self._report is Report.PERIODIC:
-                    last = max(last, self._periods.after(stream.newest))
-                elif stream.count and self._report is not Report.CONTENT_CHANGE:
+                    last = max(last, self._instants[0].after(stream.newest))
+                elif stream.count and not self._fires_at_changes:
                     last = max(last, window.extent.close_after(stream.newest) or last)
             elif window.held:
-                loss = window.extent.loss(window.held[-1].key)
+                loss = window.extent.loss(window.held[-1][0])
                 assert loss is not None
                 last = max(last, loss - 1)
         return last
 
     def _is_empty(self, instant: int) -> bool:
         return not any(
-            window.held and window.held[-1].key >= self._first(window, instant)
+            window.held and window.held[-1][0] >= self._first(window, instant)
             for window in self._windows
         )
 
-    def _fire(self, instant: int, time: int) -> Iterator[Step[T]]:
+    def _fire(self, instant: int, time: int) -> Fired:
         for number, window in enumerate(self._windows):
-            first = self._first(window, instant)
-            while window.held and window.held[0].key < first:
+            first, held = self._first(window, instant), window.held
+            while held and held[0][0] < first:
                 self._changed = True
-                yield Left(number, window.held.popleft().element)
-            window.first, window.entered = max(window.first, first), 0
-        changed = self._changed
+                self._leave(number, held.popleft()[2])
+            window.entered = 0
+            if first > window.first:
+                window.first = first
+        fired = Fired(time, self._changed)
         self._changed, self._evaluated = False, True
-        yield Fired(time, changed)
+        return fired
 
     # --- state ---
 
     def sequences(self, stream: int) -> Iterator[int]:
         """Returns the sequences of the held and pending elements of a stream."""
-        for pending in self._pending:
-            if pending.stream == stream:
-                yield pending.sequence
+        for _, number, sequence, _ in self._pending:
+            if number == stream:
+                yield sequence
         for _, window in self._of_stream[stream]:
-            for held in window.held:
-                yield held.sequence
+            for _, sequence, _ in window.held:
+                yield sequence
 
     def _due(self) -> list[list[int]]:
         """Returns the sequences of the elements of each stream before the watermark that were not released."""
         limit, due = self.watermark_of(), [list[int]() for _ in self._streams]
-        for pending in self._pending:
-            if pending.time <= limit:
-                due[pending.stream].append(pending.sequence)
+        for time, stream, sequence, _ in self._pending:
+            if time <= limit:
+                due[stream].append(sequence)
         return list(map(sorted, due))
 
     def save(self) -> dict[str, Any]:
@@ -378,18 +376,21 @@ class Timeline(Generic[T]):
         }
 
     def restore(
-        self, state: Mapping[str, Any], elements: Sequence[Sequence[tuple[int, int, T]]]
-    ) -> Iterator[Entered[T] | Fired]:
+        self,
+        state: Mapping[str, Any],
+        elements: Sequence[Sequence[tuple[int, int, T]]],
+        evaluate: Callable[[], object],
+    ) -> None:
         """Restores a saved timeline into this new one.
+
+        The elements in windows at the last evaluation enter again, then this evaluation is repeated, then the elements
+        enter that have entered since.
 
         Args:
             state: the result of `save`.
             elements: the held and pending elements of each stream, and possibly others: time, sequence and the form
                 that enters windows.
-
-        Returns:
-            The events to repeat: the elements in windows at the last evaluation enter, then this evaluation, then the
-                elements that entered since.
+            evaluate: called to repeat the evaluation.
         """
         self._position, self._floor, self._watermark = state["position"], state["floor"], None
         self._evaluated, self._changed, self.quiet = (
@@ -407,30 +408,33 @@ class Timeline(Generic[T]):
         for number, of_stream in enumerate(elements):
             for time, sequence, element in of_stream:
                 if time > limit or sequence in due[number]:
-                    pending.append(_Pending(time, number, sequence, element))
+                    pending.append((time, number, sequence, element))
                 else:
                     released[number].append((time, sequence, element))
         heapify(pending)
-        since: list[Entered[T]] = []
+        since: list[tuple[int, T]] = []
         for number, (window, (first, numbers, entered)) in enumerate(
             zip(self._windows, state["windows"], strict=True)
         ):
             window.first, window.entered = first, entered
             window.held.extend(self._held_again(window, numbers, released[window.stream]))
-            length = len(window.held)
-            events = [Entered(number, held.element) for held in window.held]
-            since += events[length - entered :]
-            yield from events[: length - entered]
+            before = len(window.held) - entered
+            for place, (_, _, element) in enumerate(window.held):
+                if place < before:
+                    self._enter(number, element)
+                else:
+                    since.append((number, element))
         if self._evaluated:
-            yield Fired(0, True)
-        yield from since
+            evaluate()
+        for number, element in since:
+            self._enter(number, element)
 
     def _held_again(
         self,
         window: _Window,
         numbers: Mapping[str, int] | None,
         elements: Sequence[tuple[int, int, T]],
-    ) -> Iterator[_Held]:
+    ) -> Iterator[_Held[T]]:
         """Returns the released elements of a stream that a window held, oldest first."""
         released = sorted(element[:2] for element in elements)
         by_sequence = {sequence: element for _, sequence, element in elements}
@@ -443,4 +447,4 @@ class Timeline(Generic[T]):
             else:
                 continue
             if key >= window.first and key >= window.extent.first(key + 1):
-                yield _Held(key, sequence, by_sequence[sequence])
+                yield key, sequence, by_sequence[sequence]

@@ -16,7 +16,7 @@ from typing import Any, Final, Self, TypeAlias
 from construct_messages.continuous.evaluation import WindowEvaluation, evaluation_of
 from construct_messages.continuous.event_time import time_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution
-from construct_messages.continuous.timeline import Entered, Fired, Left, Timeline
+from construct_messages.continuous.timeline import Fired, Timeline
 from construct_messages.continuous.windows import Compared, Extent, WindowOptions
 from construct_messages.errors import UsageError
 from construct_messages.labels import Labels
@@ -131,7 +131,6 @@ class WindowedQuery:
             (self._number[window.stream], Extent.of(window, self.options))
             for window in query.windows
         ]
-        self._timeline = Timeline[Any](windows, len(self.streams), report, every, self.options)
         self._selected = SelectedMessages(
             query,
             self._labels,
@@ -141,6 +140,10 @@ class WindowedQuery:
         )
         self._evaluation: WindowEvaluation[Any] = evaluation_of(
             self._selected, query, static, self._labels, maintain=maintain
+        )
+        enter, leave = self._evaluation.enter, self._evaluation.leave
+        self._timeline = Timeline[Any](
+            windows, len(self.streams), report, every, self.options, enter, leave
         )
         self._time_of = time_of(self.options.time, query.query)
         self._element_iri = element_iri or _below_stream
@@ -178,9 +181,10 @@ class WindowedQuery:
         ):
             self._drop(number, element, "ahead")
         else:
-            name = self._element_iri(stream, element.sequence)
+            sequence = self._positions[number]
+            name = self._element_iri(stream, sequence)
             held = self._evaluation.hold(number, stream, name, time, element)
-            self._timeline.offer(number, time, element.sequence, held)
+            self._timeline.offer(number, time, sequence, held)
             return self.proceed(most)
         return self.proceed(most) if self.due else []
 
@@ -234,19 +238,15 @@ class WindowedQuery:
             SourceError: see `take`.
         """
         firings, last = [], None if most is None else self.evaluations + most
-        for step in self._timeline.steps():
-            if isinstance(step, Entered):
-                self._evaluation.enter(step.window, step.element)
-            elif isinstance(step, Left):
-                self._evaluation.leave(step.window, step.element)
-            else:
-                firing = self._fire(step)
-                if firing is not None:
-                    firings.append(firing)
-                self.evaluations += 1
-                if self.evaluations == last:
-                    self.due = True
-                    return firings
+        next_evaluation = self._timeline.next_evaluation
+        while (fired := next_evaluation()) is not None:
+            firing = self._fire(fired)
+            if firing is not None:
+                firings.append(firing)
+            self.evaluations += 1
+            if self.evaluations == last:
+                self.due = True
+                return firings
         self.due = False
         return firings
 
@@ -292,12 +292,15 @@ class WindowedQuery:
 
     def _moved_to(self, stream: str, element: Element) -> int:
         """Advances the position of a stream to an element; returns the number of the stream."""
-        number = self._number_of(stream)
-        if element.sequence <= self._positions[number]:
+        number = self._number.get(stream)
+        if number is None:
+            number = self._number_of(stream)
+        sequence = element.sequence
+        if sequence <= self._positions[number]:
             raise UsageError(
-                f"element {element.sequence} of {stream} came after element {self._positions[number]}"
+                f"element {sequence} of {stream} came after element {self._positions[number]}"
             )
-        self._positions[number] = element.sequence
+        self._positions[number] = sequence
         return number
 
     def _drop(self, number: int, element: Element, reason: str) -> None:
@@ -319,19 +322,20 @@ class WindowedQuery:
             ]
 
     def _fire(self, fired: Fired) -> Firing | None:
+        time, changed = fired
+        solutions = self._evaluation.fire(changed=changed)
+        if not solutions and not self.options.empty:
+            self._timeline.quiet, self._again = True, None
+            return None
         operator, selected = self.query.operator, self._selected
-        solutions = self._evaluation.fire(changed=fired.changed)
         again = operator is Operator.RSTREAM and solutions
         self._timeline.quiet = not again and not self.options.empty
-        if not solutions and not self.options.empty:
-            self._again = None
-            return None
         messages = self._again
-        if messages is None or fired.changed:
+        if messages is None or changed:
             messages = list(selected.instantiate(solutions, self._given))
             self._again = messages if again and not selected.makes_nodes else None
         self._given += len(messages)
-        return Firing(fired.time, operator, selected.variables, solutions, list(messages))
+        return Firing(time, operator, selected.variables, solutions, list(messages))
 
     # --- state ---
 
@@ -423,23 +427,15 @@ class WindowedQuery:
                 )
             held = []
             for element in again:
-                time = None if element.sequence in saved["skipped"] else self._time_of(element)
+                sequence = element.sequence
+                time = None if sequence in saved["skipped"] else self._time_of(element)
                 if time is not None:
-                    name = self._element_iri(stream, element.sequence)
-                    held.append(
-                        (
-                            time,
-                            element.sequence,
-                            self._evaluation.hold(number, stream, name, time, element),
-                        )
-                    )
+                    name = self._element_iri(stream, sequence)
+                    kept = self._evaluation.hold(number, stream, name, time, element)
+                    held.append((time, sequence, kept))
             elements.append(held)
         self.due = state.get("due", False)
-        for step in self._timeline.restore(state["timeline"], elements):
-            if isinstance(step, Entered):
-                self._evaluation.enter(step.window, step.element)
-            elif isinstance(step, Fired):
-                self._evaluation.fire()
+        self._timeline.restore(state["timeline"], elements, self._evaluation.fire)
 
 
 def _below_stream(stream: str, sequence: int) -> str:

@@ -131,7 +131,7 @@ class Grid:
 
     def after(self, instant: int) -> int:
         """Returns the first one after an instant."""
-        return self.not_after(instant) + self.step
+        return instant + self.step - (instant - self.origin) % self.step
 
     def not_before(self, instant: int) -> int:
         """Returns the first one at or after an instant."""

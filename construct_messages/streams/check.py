@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import pyoxigraph as ox
 
-from construct_messages.errors import NotFound
+from construct_messages.errors import NotFound, StoreDamaged
 from construct_messages.streams.damage import is_damage
 from construct_messages.streams.database import open_to_read, row_id, translated
 from construct_messages.streams.element import State
@@ -93,6 +93,8 @@ def check_store(path: Path) -> StoreCheck:
             if not is_damage(error):
                 raise
             return StoreCheck([], [*findings, Finding(f"the streams cannot be read: {error}")])
+        except StoreDamaged as error:
+            return StoreCheck([], [*findings, Finding(error.message)])
         for stream in streams:
             findings += _elements(connection, stream)
         return StoreCheck([stream.state for stream in streams], findings)

@@ -25,6 +25,13 @@ VERSION: Final = 2
 _APPLICATION: Final = int.from_bytes(b"RMSG", "big")  # the application id in SQLite's header
 _SEQUENCE_BITS: Final = 40
 
+_PAGE_BYTES: Final = 1 << 14
+"""The page size of new stores: SQLite's default of 4096 bytes has room for one element of 3 kB, and writes it with as
+much work as a page of this size, which has room for five.
+"""
+_LOG_BYTES: Final = 1 << 22
+"""The size of SQLite's log from which a commit writes it to the database."""
+
 _TABLES: Final = f"""
 CREATE TABLE stream (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -148,8 +155,12 @@ def open_to_write(path: Path) -> sqlite3.Connection:
             version = 0 if new else _version(connection, path)
             if version > VERSION:
                 raise _other_version(path, version)
+            if new:
+                connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
+            page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // page_bytes}")
             if version < VERSION:
                 steps = "".join(_STEPS[version:])
                 connection.executescript(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from construct_messages.errors import Gone, NotFound, StoreDamaged
+from construct_messages.errors import Gone, NotFound, StoreDamaged, UsageError
 from construct_messages.streams.damage import damaged
 from construct_messages.streams.database import row_id
 from construct_messages.streams.element import Description, Element, State
@@ -57,7 +57,11 @@ class StoredStream(NamedTuple):
 
 
 def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, StoredStream]:
-    """Returns the streams of a store by name: all, or the one with a given name if it exists."""
+    """Returns the streams of a store by name: all, or the one with a given name if it exists.
+
+    Raises:
+        StoreDamaged: the description of a stream is not readable.
+    """
     rows = connection.execute(
         "SELECT id, time, name, description, first, next, bytes FROM stream WHERE ?1 IS NULL OR name = ?1",
         (name,),
@@ -65,10 +69,19 @@ def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, S
     return {
         name: StoredStream(
             time,
-            State(name, Description.from_json(json.loads(description)), first, next, bytes, id),
+            State(name, _described(name, description), first, next, bytes, id),
         )
         for id, time, name, description, first, next, bytes in rows
     }
+
+
+def _described(name: str, description: str) -> Description:
+    try:
+        return Description.from_json(json.loads(description))
+    except (TypeError, ValueError, KeyError, UsageError) as error:
+        raise damaged(
+            None, f"the description of the stream {name} is {description!r:.80}"
+        ) from error
 
 
 def stored(connection: sqlite3.Connection, stream: str) -> StoredStream:

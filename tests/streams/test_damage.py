@@ -17,7 +17,7 @@ from tests.support.streams import numbered
 
 pytestmark = pytest.mark.slow
 
-PAGE = 4096
+PAGE = 1 << 14
 SENT = [numbered(number, size) for number, size in enumerate([1, 9000, 100, 20_000] * 10)]
 
 
@@ -150,6 +150,10 @@ async def test_blocks_of_lines_with_elements_missing(filled: Path) -> None:
             "a, element 9: it is earlier than the previous one",
         ),
         ("UPDATE stream SET bytes = 1 WHERE name = 'a'", "a: its elements have"),
+        (
+            "UPDATE stream SET description = '{' WHERE name = 'a'",
+            "the store is damaged: the description of the stream a is '{'",
+        ),
         ("DELETE FROM element WHERE id & 255 IN (9, 10)", "a, elements 9 to 10: it is missing"),
     ],
 )

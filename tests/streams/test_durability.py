@@ -74,6 +74,24 @@ def test_what_is_no_store(path: Path, read_only: bool) -> None:
         open_store(path, read_only=read_only)
 
 
+def test_pages_of_an_older_store_keep_their_size(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA page_size = 4096")
+    connection.execute("VACUUM")
+    connection.close()
+    other = path.with_name("new.db")
+    for each, size in ((path, 4096), (other, 16_384)):
+        for number in (1, 2):
+            with open_store(each) as store:
+                store.create("a", exist_ok=True)
+                store.append("a", numbered(number, 9000))
+        with open_store(each, read_only=True) as store:
+            assert sequences(list(store.read("a"))) == [1, 2]
+        connection = sqlite3.connect(each)
+        assert connection.execute("PRAGMA page_size").fetchone() == (size,)
+        connection.close()
+
+
 def test_places(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="there is no store"):
         open_store(tmp_path / "none.db", read_only=True)

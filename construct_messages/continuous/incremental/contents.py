@@ -6,7 +6,7 @@ quads are counted, and only those that match a pattern of the query are kept. No
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.continuous.dataset.contents import (
@@ -18,7 +18,6 @@ from construct_messages.continuous.incremental.quads import (
     PatternMatcher,
     QuadReader,
     TextQuad,
-    matched,
 )
 from construct_messages.labels import Labels, may_have_labels
 from construct_messages.message import Message, Quad
@@ -46,7 +45,7 @@ class HeldQuads:
     """An element as windows hold it.
 
     Args:
-        quads: the quads that it adds to each window on its stream, by the window's number.
+        quads: the matching quads that it adds to windows on its stream, by the number of each window that has any.
         origin: the arguments of `MatchedContents.hold`, to convert the element to a `HeldElement`; None: not kept.
 
     Attributes:
@@ -58,6 +57,9 @@ class HeldQuads:
     def __init__(self, quads: dict[int, list[TextQuad]], origin: Origin | None) -> None:
         self.quads, self.origin = quads, origin
         self.whole: HeldElement | None = None
+
+
+_NOTHING: Final = HeldQuads({}, None)
 
 
 class Changes(NamedTuple):
@@ -119,7 +121,7 @@ class MatchedContents:
         data = Message(static).map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}"))
         fixed = self._read(data.lines.decode())
         graphs = dict.fromkeys(f"{quad.graph}" for quad in data if quad.graph is not None)
-        self._enter(matched(matcher, (*fixed, *(_member(_STATIC, graph) for graph in graphs))))
+        self._enter(matcher.matched((*fixed, *(_member(_STATIC, graph) for graph in graphs))))
 
     def hold(
         self, stream: int, stream_iri: str, name: str, time: int, element: Element
@@ -144,28 +146,36 @@ class MatchedContents:
         if self._has_context:
             triples = context_triples(node, stream_iri, time, element.sequence, graphs)
             context += ((*triple, "") for triple in triples)
-        return HeldQuads(
-            {
-                window.number: matched(self._matcher, _quads(window, node, quads, context, graphs))
-                for window in windows
-            },
-            (stream, stream_iri, name, time, element) if self._keep else None,
-        )
+        held: dict[int, list[TextQuad]] = {}
+        for window in windows:
+            if found := self._matcher.matched(_quads(window, node, quads, context, graphs)):
+                held[window.number] = found
+        if self._keep:
+            return HeldQuads(held, (stream, stream_iri, name, time, element))
+        return HeldQuads(held, None) if held else _NOTHING
 
     def enter(self, window: int, held: HeldQuads) -> None:
         """Counts the quads that an element adds to a window."""
-        self._enter(held.quads[window])
+        if held.quads:
+            self._enter(held.quads.get(window, ()))
 
     def leave(self, window: int, held: HeldQuads) -> None:
         """Reverts `enter`."""
+        if not held.quads:
+            return
         counts, before = self._counts, self._before
-        for quad in held.quads[window]:
+        for quad in held.quads.get(window, ()):
             count = counts[quad]
             before.setdefault(quad, count)
             if count == 1:
                 del counts[quad]
             else:
                 counts[quad] = count - 1
+
+    @property
+    def are_changed(self) -> bool:
+        """Whether elements with such quads have entered or left since the last call of `changes`."""
+        return bool(self._before)
 
     def changes(self) -> Changes:
         """Returns the changes since the last call."""
@@ -194,24 +204,22 @@ def _quads(
     quads: list[TextQuad],
     context: list[TextQuad],
     graphs: Iterable[str],
-) -> Iterator[TextQuad]:
-    """Yields the quads that an element adds to a window; some may be repeated."""
+) -> list[TextQuad]:
+    """Returns the quads that an element adds to a window; some may be repeated."""
     own = quads + context if window.context else quads
+    added: list[TextQuad] = []
     if window.union:
-        graph = window.name
-        for subject, predicate, object, _ in own:
-            yield subject, predicate, object, graph
+        name = window.name
+        added += [(subject, predicate, object, name) for subject, predicate, object, _ in own]
     if window.members:
-        for subject, predicate, object, _ in own:
-            yield subject, predicate, object, node
-        yield _member(window.name, node)
+        added += [(subject, predicate, object, node) for subject, predicate, object, _ in own]
+        added.append(_member(window.name, node))
     if window.merged:
-        for subject, predicate, object, _ in own:
-            yield subject, predicate, object, ""
+        added += [(subject, predicate, object, "") for subject, predicate, object, _ in own]
     if window.graphs:
-        yield from (quad for quad in quads if quad[3])
-        for graph in graphs:
-            yield _member(_STATIC, graph)
+        added += [quad for quad in quads if quad[3]]
+        added += [_member(_STATIC, graph) for graph in graphs]
+    return added
 
 
 def _member(group: str, graph: str) -> TextQuad:

@@ -276,9 +276,16 @@ def necessary(
     ]
     if not tests:
         return None
+    first, *others = tests
 
     def passes(row: Row) -> bool:
-        for test in tests:
+        try:
+            value = first(row)
+        except Undecided:
+            value = True
+        if value is None or value is False:
+            return False
+        for test in others:
             try:
                 value = test(row)
             except Undecided:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from construct_messages.continuous.incremental.branches import BranchOperators
-from construct_messages.continuous.incremental.contents import HeldQuads, MatchedContents
+from construct_messages.continuous.incremental.contents import MatchedContents
 from construct_messages.continuous.incremental.groups import Groups
 from construct_messages.continuous.incremental.plan import Branch, MaintenancePlan, Row
 from construct_messages.continuous.incremental.quads import PatternMatcher
@@ -20,7 +20,6 @@ from construct_messages.labels import Labels
 from construct_messages.message import Quad
 from construct_messages.query.algebra.nodes import Expression, Triple
 from construct_messages.query.continuous.values import ContinuousQuery
-from construct_messages.streams.element import Element
 
 
 class SolutionChanges(NamedTuple):
@@ -38,6 +37,9 @@ class MaintainedSolutions:
         query: its windows, and the graphs that it needs of them.
         static: the quads of static data.
         labels: create the labels of all blank nodes.
+
+    Attributes:
+        contents: the contents of the windows.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class MaintainedSolutions:
             conditions += [tuple(branch.conditions)] * own
             conditions += [()] * (len(branch.all_patterns) - own)
         self._matcher = PatternMatcher(patterns, conditions)
-        self._contents = MatchedContents(query, static, labels, self._matcher, keep=plan.may_end)
+        self.contents = MatchedContents(query, static, labels, self._matcher, keep=plan.may_end)
         grouping = plan.grouping
         self._groups = None if grouping is None else Groups(grouping)
         needed = plan.variables if self._groups is None else self._groups.needed
@@ -65,20 +67,12 @@ class MaintainedSolutions:
         known = plan.variables if self._groups is None else self._groups.variables
         self._project = None if known == plan.variables else projection(known, plan.variables)
         self._counts: dict[Row, int] | None = {} if plan.distinct else None
+        self._has_begun = False  # the first difference is also that of inline data
 
-    def hold(
-        self, stream: int, stream_iri: str, name: str, time: int, element: Element
-    ) -> HeldQuads:
-        """Returns an element in the form that enters windows; see `MatchedContents.hold`."""
-        return self._contents.hold(stream, stream_iri, name, time, element)
-
-    def enter(self, window: int, held: HeldQuads) -> None:
-        """An element has entered a window."""
-        self._contents.enter(window, held)
-
-    def leave(self, window: int, held: HeldQuads) -> None:
-        """An element has left a window."""
-        self._contents.leave(window, held)
+    @property
+    def are_current(self) -> bool:
+        """Whether `difference` would return no changes, because no matching quad has entered or left."""
+        return self._has_begun and not self.contents.are_changed
 
     def difference(self) -> SolutionChanges:
         """Returns the changes since the last call.
@@ -86,8 +80,9 @@ class MaintainedSolutions:
         Raises:
             SourceError: the engine failed.
         """
+        self._has_begun = True
         matcher, handlers = self._matcher, self._handlers
-        appeared, vanished = self._contents.changes()
+        appeared, vanished = self.contents.changes()
         for quad in vanished:
             for number, row in matcher.matches(quad):
                 handlers[number](row, -1)

@@ -34,9 +34,8 @@ _LITERAL: Final = r'"[^"\\\r\n]*+"'
 _TYPED: Final = "|".join(
     rf'"(?:{form})"\^\^<{re.escape(XSD)}{name}>' for name, form in PLAIN_FORMS.items()
 )
-_LINE: Final = (
-    r"^({node}) ({predicate}) ({node}|{literal}(?![\^@])|{typed})(?: ({node}))? \.[\r\n]*$"
-)
+_OBJECT: Final = rf"({_NODE}|{_LITERAL}(?![\^@])|{_TYPED})(?: ({_NODE}))? \."
+_QUADS: Final = re.compile(rf"^({_NODE}) ({_IRI}) {_OBJECT}[\r\n]*$", re.MULTILINE)
 _NONE: Final = ox.DefaultGraph()
 
 
@@ -56,13 +55,10 @@ class QuadReader:
 
     def __init__(self, predicates: frozenset[str] | None) -> None:
         self.predicates = predicates
-        names = (
-            _IRI if predicates is None else f"(?:{'|'.join(map(re.escape, sorted(predicates)))})"
-        )
-        self._find = re.compile(
-            _LINE.format(node=_NODE, predicate=names, literal=_LITERAL, typed=_TYPED), re.MULTILINE
-        ).findall
-        self._names = None if predicates is None else [f" {name} " for name in predicates]
+        self._lines = [
+            (name, re.compile(rf"({_NODE}) {re.escape(name)} {_OBJECT}\r*").fullmatch)
+            for name in sorted(predicates or ())
+        ]
         self._stored = StoredTerms()
 
     def read(self, text: str) -> list[TextQuad]:
@@ -71,13 +67,25 @@ class QuadReader:
         Args:
             text: the message as canonical N-Quads.
         """
-        found: list[TextQuad] = self._find(text)
-        if self._names is None:
-            expected = text.count("\n") + (text[-1:] not in ("", "\n"))
-        else:
-            expected = sum(map(text.count, self._names))
-        # the text of a predicate may also be in a literal or triple term: such messages are parsed completely
-        return found if len(found) == expected else list(self._read_all(text))
+        found: list[TextQuad]
+        if self.predicates is None:
+            found = _QUADS.findall(text)
+            is_complete = len(found) == text.count("\n") + (text[-1:] not in ("", "\n"))
+            return found if is_complete else list(self._read_all(text))
+        found = []
+        for name, line in self._lines:
+            place = text.find(f" {name} ")
+            while place >= 0:
+                end = text.find("\n", place)
+                if end < 0:
+                    end = len(text)
+                quad = line(text, text.rfind("\n", 0, place) + 1, end)
+                if quad is None:  # an uncommon form, or the text is in a literal or triple term
+                    return list(self._read_all(text))
+                subject, object, graph = quad.groups("")
+                found.append((subject, name, object, graph))
+                place = text.find(f" {name} ", end)
+        return found
 
     def _read_all(self, text: str) -> Iterator[TextQuad]:
         for quad in ox.parse(text, format=ox.RdfFormat.N_QUADS, lenient=True):
@@ -183,12 +191,15 @@ class PatternMatcher:
             if isinstance(pattern.predicate, Var)
         ]
 
-    def is_matched(self, quad: TextQuad) -> bool:
-        """Whether a pattern matches."""
-        for one in self._of.get(quad[1], self._others):  # noqa: SIM110 - takes half of the time
-            if one.matches(quad):
-                return True
-        return False
+    def matched(self, quads: Iterable[TextQuad]) -> list[TextQuad]:
+        """Returns the quads that match a pattern."""
+        patterns, others, found = self._of, self._others, list[TextQuad]()
+        for quad in quads:
+            for one in patterns.get(quad[1], others):
+                if one.matches(quad):
+                    found.append(quad)
+                    break
+        return found
 
     def matches(self, quad: TextQuad) -> list[Match]:
         """Returns the matches of a quad."""
@@ -197,8 +208,3 @@ class PatternMatcher:
             for one in self._of.get(quad[1], self._others)
             if one.matches(quad)
         ]
-
-
-def matched(matcher: PatternMatcher, quads: Iterable[TextQuad]) -> list[TextQuad]:
-    """Returns the quads that match a pattern."""
-    return [quad for quad in quads if matcher.is_matched(quad)]

@@ -25,7 +25,7 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.capabilities import missing_feature
 from construct_messages.logs.from_pyoxigraph import Rename, log_error
 from construct_messages.logs.line_buffer import too_long
-from construct_messages.logs.lines.statements import StatementLines, Statements, are_canonical
+from construct_messages.logs.lines.statements import StatementLines, Statements, count_canonical
 from construct_messages.message import Message, of_lines, of_terms
 from construct_messages.terms import Term, map_blanks
 
@@ -193,27 +193,31 @@ class LinesDecoder:
             for line in lines:
                 self._read(line)
             return
-        head, complete, tail = self._complete(block) if self._keeps_lines else (block, (), b"")
+        whole = (block, (), 0, b"")
+        head, complete, statements, tail = self._complete(block) if self._keeps_lines else whole
         self._read_statements(head)
         if complete:
             self._ready += map(of_lines, complete)
             self._number += len(complete)
-            self._lines += sum(lines.count(b"\n") + 1 for lines in complete)
+            self._lines += statements + len(complete)
             self.delimiter = self._lines
         if tail:
             self._read_statements(tail)
 
-    def _complete(self, block: bytes) -> tuple[bytes, Sequence[bytes], bytes]:
-        """Returns the lines up to the first delimiter, those of each complete message after it, and the others.
+    def _complete(self, block: bytes) -> tuple[bytes, Sequence[bytes], int, bytes]:
+        """Returns the lines up to the first delimiter, those of each complete message after it, their number, and the
+        other lines.
 
         If a complete message cannot keep its lines, all lines are in the first part.
         """
         delimiter = b"\n" + self._usual_delimiter.encode()
         head, *between = block.split(delimiter) if len(delimiter) > 1 else (block,)
         complete = [lines + b"\n" for lines in between[:-1]]
-        if complete and not may_have_labels(block) and are_canonical(complete, self._format.graphs):
-            return head + delimiter, complete, between[-1]
-        return block, (), b""
+        if complete and not may_have_labels(block):
+            statements = count_canonical(complete, self._format.graphs)
+            if statements is not None:
+                return head + delimiter, complete, statements, between[-1]
+        return block, (), 0, b""
 
     def _read_statements(self, block: bytes) -> None:
         """Reads complete lines, whose total size is within the bound."""

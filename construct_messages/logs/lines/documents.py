@@ -15,7 +15,7 @@ from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.labels import are_unique, may_have_labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
-from construct_messages.logs.lines.statements import are_canonical
+from construct_messages.logs.lines.statements import count_canonical
 from construct_messages.message import Message, of_lines
 
 
@@ -80,8 +80,9 @@ def _lines_of(
     """Examines all documents together, with the same rules as `as_it_is`."""
     if max(map(len, documents), default=0) >= options.message_bytes:
         return None
-    is_known = are_canonical(documents, format.graphs) and _keep_labels(documents, options)
-    return documents if is_known else None
+    if count_canonical(documents, format.graphs) is None or not _keep_labels(documents, options):
+        return None
+    return documents
 
 
 def _keep_labels(documents: Sequence[bytes], options: DecoderOptions) -> bool:
@@ -95,5 +96,6 @@ def as_it_is(format: Format, document: bytes, options: DecoderOptions) -> bytes 
     if not 0 < len(document) < options.message_bytes:
         return None
     lines = document if document.endswith(b"\n") else document + b"\n"
-    is_known = are_canonical((lines,), format.graphs) and _keep_labels((lines,), options)
-    return lines if is_known else None
+    if count_canonical((lines,), format.graphs) is None or not _keep_labels((lines,), options):
+        return None
+    return lines

@@ -74,20 +74,26 @@ def canonical_lines(text: str, *, graphs: bool) -> bool:
     return _statements(graphs).fullmatch(text) is not None
 
 
-def are_canonical(documents: Sequence[bytes], graphs: bool) -> bool:
-    """Returns whether each document consists of one or more distinct canonical statements, each with a final LF."""
+def count_canonical(documents: Sequence[bytes], graphs: bool) -> int | None:
+    """Returns the number of lines of all documents together, if each consists of one or more distinct canonical
+    statements, each with a final LF; None: one does not.
+    """
     if compiled.wire is not None:
-        return compiled.wire.are_canonical([*documents], graphs)
+        return compiled.wire.count_canonical([*documents], graphs)
+    if not documents:
+        return 0
     if not all(document.endswith(b"\n") for document in documents):
-        return False
+        return None
     try:
         text = b"".join(documents).decode()
     except UnicodeDecodeError:
-        return False
-    return canonical_lines(text, graphs=graphs) and (
-        _are_different(text.split("\n"))
-        or all(_are_different(document.split(b"\n")) for document in documents)
-    )
+        return None
+    if not canonical_lines(text, graphs=graphs):
+        return None
+    lines = text.split("\n")
+    if _are_different(lines) or all(_are_different(each.split(b"\n")) for each in documents):
+        return len(lines) - 1
+    return None
 
 
 def _are_different(lines: list[str] | list[bytes]) -> bool:

@@ -80,11 +80,9 @@ class RequestLog:
             "level": "warning" if failed else "info",
             "event": "request",
         }
-        event |= {
-            name: round(value, 6) if type(value) is float else value
-            for name, value in record.fields().items()
-            if value is not None
-        }
+        for name, value in record.fields().items():
+            if value is not None:
+                event[name] = round(value, 6) if type(value) is float else value
         if self._shows_queries:
             event |= {name: text for name, text in record.texts().items() if text is not None}
         self._waiting.append(f"{self._render_request(None, 'log', event)!s}\n")
@@ -178,15 +176,21 @@ def _logfmt_of_request(logger: object, method: str, event: EventDict) -> str:
     """Returns the same line for an event that begins with `timestamp`, `level` and `event`; few values need
     escaping.
     """
-    line = " ".join([f"{name}={value}" for name, value in event.items()])
+    line = _template(tuple(event)) % tuple(event.values())
     plain = (
         line.isprintable()
         and line.count("=") == len(event) == line.count(" ") + 1
         and '"' not in line
         and "\\" not in line
-        and bool not in map(type, event.values())
+        and "=True" not in line  # logfmt has lower case
+        and "=False" not in line
     )
     return line if plain else _logfmt(logger, method, event)
+
+
+@lru_cache(maxsize=64)  # requests have few combinations of fields
+def _template(names: tuple[str, ...]) -> str:
+    return " ".join(f"{name}=%s" for name in names)
 
 
 def _printable(_logger: object, _method: str, event: EventDict) -> EventDict:
