@@ -1,9 +1,10 @@
 """Determines the batches of a writer in a topic, so that a batch that another process sends again is stored once.
 
-Before a batch is sent, end offsets of the topic from before it are committed for a separate group, with the key and a
-digest of the batch as their metadata. The next process finds them, and reads the later records of the topic: the batch
-is stored completely, because it is sent in a transaction, or not at all. (An offset committed within the transaction
-would show this directly, but the call for it hangs after the restart of a broker: librdkafka, issue 5456.)
+Before the transaction of a batch is committed, end offsets of the topic from before the batch are committed for a
+separate group, with the key and a digest of the batch as their metadata. The next process finds them, and reads the
+later records of the topic: the batch is stored completely, because it is sent in a transaction, or not at all. (An
+offset committed within the transaction would show this directly, but the call for it hangs after the restart of a
+broker: librdkafka, issue 5456.)
 docs/decisions/086-kafka-client.md
 """
 
@@ -105,15 +106,22 @@ class WrittenBatches:
             hint="give the messages that were given first, or another key or state file",
         )
 
-    async def begin(self, batch: RecordBatch) -> None:
-        """Stores durably that a batch is about to be sent.
+    async def find_offsets(self) -> None:
+        """Finds offsets before the next batch; called before its first record is sent.
 
         Raises:
-            SourceError: the user may not use the group, or the cluster cannot be reached.
+            SourceError: the cluster rejects the request, or cannot be reached.
         """
         if self._begun % _SHARED == 0:
             bounds = await self._client.bounds(self._partitions)
             self._ends = {number: each.end for number, each in bounds.items()}
+
+    async def begin(self, batch: RecordBatch) -> None:
+        """Stores durably that a batch is being sent; done before its transaction is committed.
+
+        Raises:
+            SourceError: the user may not use the group, or the cluster cannot be reached.
+        """
         self._begun += 1
         await self._group.commit(self._ends, "\n".join(batch))
         self._last, self._offsets = batch, self._ends

@@ -7,9 +7,11 @@ transactional id fences an older process that still runs.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -100,8 +102,8 @@ class TopicWriter:
         batches = await self._take_producer(name, deadline)
         assert batches is not None
         if not await batches.have(batch, deadline):
-            await batches.begin(batch)
-            await self._transact(records, deadline)
+            await batches.find_offsets()
+            await self._transact(records, partial(batches.begin, batch), deadline)
             batches.finish()
 
     async def _prepare(self) -> None:
@@ -209,11 +211,25 @@ class TopicWriter:
                 await self._batches.load()
         return self._batches
 
-    async def _transact(self, records: Sequence[Prepared], deadline: float) -> None:
+    async def _transact(
+        self, records: Sequence[Prepared], begin: Callable[[], Awaitable[None]], deadline: float
+    ) -> None:
+        """Sends records in a transaction.
+
+        Args:
+            records: the records.
+            begin: stores that they are sent; called while they are, and done before the transaction is committed.
+            deadline: the time of `time.monotonic` until which a broker may be unreachable.
+        """
         assert self._producer is not None
         self._in_transaction = True
-        await self._client.run(self._producer.begin_transaction)
-        await self._produce(records, deadline)
+        self._producer.begin_transaction()
+        # both end, also if one of them fails: closing would wait for an answer that `begin` has not awaited
+        for failed in await asyncio.gather(
+            begin(), self._produce(records, deadline), return_exceptions=True
+        ):
+            if failed is not None:
+                raise failed
         await self._finished(self._producer.commit_transaction, deadline)
         self._in_transaction = False
 
