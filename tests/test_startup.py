@@ -6,6 +6,7 @@ Work is counted, not timed: the modules that a fresh process has imported, and t
 from __future__ import annotations
 
 import argparse
+import gc
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 import construct_messages
 from construct_messages import cli
+from construct_messages.__main__ import _collect_later
 from construct_messages.formats.results import TSV
 from construct_messages.regex import regex
 from tests.support.commands import ENVIRONMENT, ROOT
@@ -240,6 +242,14 @@ def test_an_expression_is_compiled_once_on_first_use(monkeypatch: pytest.MonkeyP
 def test_an_expression_has_no_attributes_of_its_own() -> None:
     with pytest.raises(AttributeError, match="no_such_method"):
         regex("a").no_such_method  # type: ignore[attr-defined]  # noqa: B018 - looking it up is the test
+
+
+def test_the_first_collection_is_late_and_others_are_as_usual() -> None:
+    usual, callbacks = gc.get_threshold(), list(gc.callbacks)
+    _collect_later()
+    assert gc.get_threshold() == (100_000, *usual[1:])
+    gc.collect(0)
+    assert (gc.get_threshold(), gc.callbacks) == (usual, callbacks)
 
 
 def test_names_of_the_package() -> None:
