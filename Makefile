@@ -2,9 +2,9 @@ PYTHON ?= python
 
 .PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
 
-# everything; `pytest -n 4` alone leaves out the slow tests and takes two to three minutes
+# everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
-	$(PYTHON) -m pytest -q -n 4
+	$(PYTHON) -m pytest -q -n 3
 	$(MAKE) slow
 
 # the slow tests. Those of Spark share one session, which takes long to start, and longer to be quick: they come first

@@ -153,7 +153,7 @@ def test_the_two_commands_of_the_readme(place: Path) -> None:
     assert test == [
         "python3 -m venv .venv",
         ".venv/bin/pip install '.[test]'",
-        ".venv/bin/pytest -n 4\n",
+        ".venv/bin/pytest -n 3\n",
     ]
     (main_job,) = run[2:]
     assert shell(main_job.replace(".venv/bin/", ""), place).count("# @message\n") == 5
