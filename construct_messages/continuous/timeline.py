@@ -150,7 +150,7 @@ class Timeline(Generic[T]):
         return found
 
     def offer(self, stream: int, time: int, sequence: int, element: T) -> None:
-        """Takes an element; `steps` returns its events.
+        """Takes an element; `next_evaluation` lets it enter windows.
 
         Args:
             stream: its number.
@@ -186,9 +186,7 @@ class Timeline(Generic[T]):
         """
         pending = self._pending
         while True:
-            limit = self._watermark
-            if limit is None:
-                limit = self.watermark_of()
+            limit = self.watermark_of()
             released = pending[0] if pending and pending[0][0] <= limit else None
             if limit == _LAST and released is None and self._is_partial():
                 assert self._position is not None  # an element has entered

@@ -292,10 +292,7 @@ class WindowedQuery:
 
     def _moved_to(self, stream: str, element: Element) -> int:
         """Advances the position of a stream to an element; returns the number of the stream."""
-        number = self._number.get(stream)
-        if number is None:
-            number = self._number_of(stream)
-        sequence = element.sequence
+        number, sequence = self._number_of(stream), element.sequence
         if sequence <= self._positions[number]:
             raise UsageError(
                 f"element {sequence} of {stream} came after element {self._positions[number]}"

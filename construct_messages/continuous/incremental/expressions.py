@@ -276,16 +276,9 @@ def necessary(
     ]
     if not tests:
         return None
-    first, *others = tests
 
     def passes(row: Row) -> bool:
-        try:
-            value = first(row)
-        except Undecided:
-            value = True
-        if value is None or value is False:
-            return False
-        for test in others:
+        for test in tests:
             try:
                 value = test(row)
             except Undecided:
