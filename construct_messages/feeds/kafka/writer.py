@@ -195,8 +195,12 @@ class TopicWriter:
 
     def _check(self, deadline: float) -> None:
         """Raises an error if records cannot be acknowledged, or have not been for too long."""
-        if time.monotonic() > deadline or self._client.refused is not None:
+        if self._gives_up(deadline):
             raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))
+
+    def _gives_up(self, deadline: float) -> bool:
+        """Whether the brokers refuse the client, or were unreachable for too long."""
+        return time.monotonic() > deadline or self._client.refused is not None
 
     async def _take_producer(self, name: str | None, deadline: float) -> WrittenBatches | None:
         """Opens a producer, if there is none with this name; with a name, it becomes the only one."""
@@ -241,7 +245,7 @@ class TopicWriter:
             except KafkaException as error:
                 failed = error.args[0]
                 again = failed.retriable() and not failed.txn_requires_abort()
-                if not again or time.monotonic() > deadline or self._client.refused is not None:
+                if not again or self._gives_up(deadline):
                     raise
 
     async def _leave(self) -> None:
