@@ -11,11 +11,11 @@ check: lint
 # where processors are short, and what they print comes at the end. Of a test that hangs, the stacks of all threads are
 # shown and the process ends; the others go on
 SLOW = $(PYTHON) -m pytest -q -o faulthandler_timeout=1800 -o faulthandler_exit_on_timeout=true
-slow: spark := $(shell mktemp)
 slow:
-	$(SLOW) -n 1 -m "slow and spark" tests >$(spark) 2>&1 & \
+	spark=$$(mktemp); \
+	$(SLOW) -n 1 -m "slow and spark" tests >"$$spark" 2>&1 & \
 	nice -n 5 $(SLOW) -n 3 -m "slow and not spark" tests; rest=$$?; \
-	wait $$!; status=$$?; cat $(spark); rm $(spark); exit $$((status | rest))
+	wait $$!; status=$$?; cat "$$spark"; rm "$$spark"; exit $$((status | rest))
 
 lint:
 	$(PYTHON) -m ruff check .
