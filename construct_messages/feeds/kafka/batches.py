@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError
@@ -27,6 +27,7 @@ from construct_messages.feeds.record import Record
 from construct_messages.feeds.state import BatchKey
 
 _WAIT_SECONDS: Final = 0.2
+_DIGITS: Final = 32  # of a digest
 _SHARED: Final = 8
 """The number of batches whose offsets are those before the first of them: earlier ones only make more to read."""
 
@@ -49,9 +50,9 @@ class RecordBatch(NamedTuple):
         """Returns the batch for records to send."""
         values = [record.value for record in records]
         sizes = ",".join(map(str, map(len, values)))
-        digest = blake2b(f"{sizes}:".encode(), digest_size=16)
+        digest = sha256(f"{sizes}:".encode())  # the fastest that is not broken: processors have it
         digest.update(b"".join(values))
-        return cls(key, digest.hexdigest(), records[0].key)
+        return cls(key, digest.hexdigest()[:_DIGITS], records[0].key)
 
     @property
     def number(self) -> int:

@@ -25,8 +25,8 @@ from construct_messages.feeds.state import BatchKey
 T = TypeVar("T")
 
 Headers: TypeAlias = list[tuple[str, str | bytes | None]]
-Prepared: TypeAlias = tuple[bytes, bytes | None, Headers]
-"""The arguments of the library for a record: its value, its key and its headers."""
+Prepared: TypeAlias = tuple[Sequence[bytes], Sequence[bytes | None], Sequence[Headers]]
+"""The arguments of the library for records: their values, their keys and their headers."""
 
 _BY_KEY: Final = "key"
 _ANY: Final = -1  # the partition that the library chooses
@@ -93,9 +93,7 @@ class TopicWriter:
                 raise self._client.failure(self._client.refused or failed)
             await self._client.survive(failed, deadline)
 
-    async def _send_once(
-        self, records: Sequence[Prepared], batch: RecordBatch, deadline: float
-    ) -> None:
+    async def _send_once(self, records: Prepared, batch: RecordBatch, deadline: float) -> None:
         """Sends a batch in a transaction, unless it is stored."""
         writer = BatchKey.parse(batch.key).writer
         name = self._client.own.get(TRANSACTION) or f"construct-messages-{writer}"
@@ -136,39 +134,47 @@ class TopicWriter:
     def _report(self, error: KafkaError | None, _: Message) -> None:
         self._failed = self._failed or error
 
-    def _prepared(self, records: Sequence[Record]) -> list[Prepared]:
+    @staticmethod
+    def _headers(records: Sequence[Record]) -> Sequence[Headers]:
+        """Returns the headers of each record in the form of the library; records with the same ones share them."""
+        made: dict[tuple[int, str | None], Headers] = {}
+        found: list[Headers] = []
+        for record in records:
+            own = (id(record.headers), record.content_type)
+            if (headers := made.get(own)) is None:
+                pairs = record.named.items()
+                headers = made[own] = [(name, value.encode()) for name, value in pairs]
+            found.append(headers)
+        return found
+
+    def _prepared(self, records: Sequence[Record]) -> Prepared:
         """Checks the sizes of records, and returns them in the form of the library.
 
         Raises:
             LimitExceeded: one is too large.
         """
-        prepared: list[Prepared] = []
-        named: Record | None = None  # the record that the headers are of: all of a batch share them
-        headers: Headers = []
-        left = 0  # bytes for a value and its key
-        for record in records:
-            if (
-                named is None
-                or record.headers is not named.headers
-                or record.content_type != named.content_type
-            ):
-                pairs = record.named.items()
-                headers = [(name, value.encode()) for name, value in pairs]
-                left = self._limit - _OVERHEAD
-                left -= sum(len(each.encode()) + 2 for pair in pairs for each in pair)
-                named = record
-            value, key = record.value, record.key.encode()
-            if len(value) + len(key) > left:
-                size = len(value) + len(key) + self._limit - left
-                raise LimitExceeded(
-                    f"{self._client.url}: message {len(prepared) + 1} of {len(records)} takes {size} bytes as a "
-                    f"record; the topic takes {self._limit}",
-                    hint="raise max.message.bytes of the topic",
-                )
-            prepared.append((value, key or None, headers))
-        return prepared
+        values = [record.value for record in records]
+        keys = [record.key.encode() for record in records]
+        headers = self._headers(records)
+        distinct = {id(each): each for each in headers}  # mostly one for the batch
+        left = {name: self._left_beside(each) for name, each in distinct.items()}
+        if max(map(len, values)) + max(map(len, keys)) > min(left.values()):
+            for number, (value, key, own) in enumerate(zip(values, keys, headers, strict=True), 1):
+                if len(value) + len(key) > left[id(own)]:
+                    size = len(value) + len(key) + self._limit - left[id(own)]
+                    raise LimitExceeded(
+                        f"{self._client.url}: message {number} of {len(records)} takes {size} bytes as a "
+                        f"record; the topic takes {self._limit}",
+                        hint="raise max.message.bytes of the topic",
+                    )
+        return values, [key or None for key in keys], headers
 
-    async def _produce(self, records: Sequence[Prepared], deadline: float) -> None:
+    def _left_beside(self, headers: Headers) -> int:
+        """Returns the maximal number of bytes of a value and its key."""
+        named = sum(len(name.encode()) + len(value or b"") + 4 for name, value in headers)
+        return self._limit - _OVERHEAD - named
+
+    async def _produce(self, records: Prepared, deadline: float) -> None:
         """Sends records, and waits until all are acknowledged."""
         producer = self._producer
         assert producer is not None
@@ -179,12 +185,10 @@ class TopicWriter:
         if self._failed is not None:
             raise KafkaException(self._failed)
 
-    async def _queue(
-        self, producer: Producer, records: Sequence[Prepared], deadline: float
-    ) -> None:
+    async def _queue(self, producer: Producer, records: Prepared, deadline: float) -> None:
         """Hands records over to the library, without a thread: nothing blocks, unless its queue is full."""
         topic, partition, produce = self._client.topic, self._partition, producer.produce
-        for value, key, headers in records:
+        for value, key, headers in zip(*records, strict=True):
             while True:
                 try:
                     produce(topic, value, key, partition, headers=headers)
@@ -216,7 +220,7 @@ class TopicWriter:
         return self._batches
 
     async def _transact(
-        self, records: Sequence[Prepared], begin: Callable[[], Awaitable[None]], deadline: float
+        self, records: Prepared, begin: Callable[[], Awaitable[None]], deadline: float
     ) -> None:
         """Sends records in a transaction.
 
