@@ -1,7 +1,8 @@
 """Short runs of the command line, beside scripts that someone would write: `python -m benchmarks micro start`.
 
 Whole processes, in turn, CPU seconds: `run` over a file of about 10,000 triples, beside a script over pyoxigraph, and
-`run` at an endpoint whose answer is small, beside a script over SPARQLWrapper. The scripts write the same log.
+`run` at an endpoint whose answer is small, beside a script over SPARQLWrapper, which reads JSON. The scripts write the
+same log.
 """
 
 from __future__ import annotations
@@ -102,10 +103,10 @@ def measure(folder: Path, rounds: int) -> list[Figure]:
     data.store(COMPANIES, folder / "store")
     with oxigraph_server(folder / "store") as url:
         script = [sys.executable, "-c", OVER_SPARQLWRAPPER, url, f"{SELECT} LIMIT 20"]
-        command = [*ours, str(asked), "--source", url, "--profile", "oxigraph"]
-        figures += compare(
-            "at an endpoint, 20 messages", "SPARQLWrapper", script, command, "≤ 1", rounds
-        )
+        command = [*ours, str(asked), "--source", url]
+        for results, profile in (("JSON", []), ("TSV", ["--profile", "oxigraph"])):
+            what = f"at an endpoint, 20 messages in {results}"
+            figures += compare(what, "SPARQLWrapper", script, [*command, *profile], "≤ 1", rounds)
     return figures
 
 

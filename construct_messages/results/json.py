@@ -1,72 +1,27 @@
 r"""SPARQL 1.1 and 1.2 Query Results JSON (https://www.w3.org/TR/sparql12-results-json/), as endpoints really send it.
 
-The document is cut at the solutions of `results.bindings`; each piece is decoded by msgspec into one struct per
-solution, with a field for each variable. A cut in the wrong place (in a string, or in a nested array) makes a piece
-that is not JSON; a scanner of strings and brackets then finds the right place. `json_frame.py` reads the rest of the
-document.
+The document is cut at the solutions of `results.bindings`, and each piece is decoded as a whole. A cut in the wrong
+place (in a string, or in a nested array) makes a piece that is not JSON; a scanner of strings and brackets then finds
+the right place. `json_frame.py` reads the rest of the document; `json_structs.py` decodes the solutions, or
+`json_plain.py` the first ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from operator import attrgetter
-from typing import Any, Final, TypeAlias
-
-import msgspec
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, Protocol
 
 from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.regex import regex
-from construct_messages.results import DEEPEST, excerpt
-from construct_messages.results.json_frame import MALFORMED, SPACE, Frame, Scanner
+from construct_messages.results import excerpt
+from construct_messages.results.json_frame import SPACE, Frame, Scanner
+from construct_messages.results.json_plain import Plain
 from construct_messages.solutions import Solutions
-from construct_messages.terms import (
-    NEEDS_ESCAPE,
-    UNBOUND,
-    USUAL_IRI,
-    Lenience,
-    Term,
-    blank,
-    iri,
-    literal,
-    triple,
-)
+from construct_messages.terms import Lenience, Term
 
-
-class _Iri(msgspec.Struct, tag_field="type", tag="uri", gc=False):
-    value: str
-
-
-class _Blank(msgspec.Struct, tag_field="type", tag="bnode", gc=False):
-    value: str
-
-
-class _Literal(msgspec.Struct, tag_field="type", tag="literal", gc=False):
-    value: str
-    datatype: str | None = None
-    language: str | None = msgspec.field(default=None, name="xml:lang")
-    direction: str | None = msgspec.field(default=None, name="its:dir")
-
-
-class _TypedLiteral(_Literal, tag_field="type", tag="typed-literal", gc=False):
-    """The type of literals with a datatype in drafts of the first edition; Virtuoso still uses it."""
-
-
-class _Parts(msgspec.Struct, gc=False):
-    subject: _Value
-    predicate: _Value
-    object: _Value
-
-
-class _Triple(msgspec.Struct, tag_field="type", tag="triple", gc=False):
-    value: _Parts
-
-
-_Value: TypeAlias = _Iri | _Blank | _Literal | _TypedLiteral | _Triple
-
-_CLOSE: Final = " )>>"
-_value = attrgetter("value")
-_literal_kind = attrgetter("datatype", "language", "direction")
-_IRIS: Final = regex(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
+PLAIN_BYTES: Final = 1 << 17
+"""The length of solutions that the standard library decodes, as long as msgspec is not imported: about 1,000 terms."""
 
 # --- detecting solutions --------------------------------------------------------------------------------------------
 
@@ -91,8 +46,29 @@ def _last_boundary(data: bytearray, start: int) -> int:
     return -1
 
 
+class SolutionReader(Protocol):
+    """Decodes solutions, in a form of its own."""
+
+    def read(self, text: bytes) -> list[Any] | None:
+        """Decodes a JSON array of solutions; None: `json_structs.py` must decode it.
+
+        Raises:
+            ValueError: the text is not JSON, or its values are not solutions for these variables.
+        """
+
+    def terms(self, solutions: list[Any], column: int) -> Iterable[Term]:
+        """Returns the terms of a column of decoded solutions; they are created when they are iterated over.
+
+        Raises:
+            TermError: one is not a term. Iteration raises it in the place of the term.
+        """
+
+
 class JsonDecoder:
-    """See `Decoder`. Columns have terms; IRIs are percent-encoded if the endpoint omitted that.
+    """See `NewDecoder`. Columns have terms; IRIs are percent-encoded if the endpoint omitted that.
+
+    Args:
+        plain: whether the standard library decodes the first solutions; None: if msgspec is not imported.
 
     >>> decoder = JsonDecoder(("x", "n"))
     >>> [list(b) for b in decoder.feed(b'{"results":{"bindings":[{"x":{"type":"uri","value":"urn:a"}}')]
@@ -109,14 +85,16 @@ class JsonDecoder:
         response: int = 0,
         scope: str = "d",
         lenience: Lenience | None = None,
+        plain: bool | None = None,
     ) -> None:
         self._response = response
         self._scope, self._lenience = scope, lenience
         self._variables = variables
-        self._columns = [attrgetter(f"v{index}") for index in range(len(variables))]
-        self._suffixes = _Suffixes(lenience)
         self._frame = Frame(variables)
-        self._solutions: msgspec.json.Decoder[list[Any]] | None = None  # after they began
+        self._reader: SolutionReader | None = None  # after the solutions began
+        self._declared: Sequence[str] = ()
+        is_plain = "msgspec" not in sys.modules if plain is None else plain
+        self._plain_bytes = PLAIN_BYTES if is_plain else 0  # that the standard library may decode
         self._is_behind = False  # whether they ended
         self._rest = bytearray()  # from the first undecoded solution on
         self._begin_solution()
@@ -125,11 +103,12 @@ class JsonDecoder:
 
     def feed(self, data: bytes) -> list[Solutions]:
         """See `Decoder.feed`."""
-        if self._solutions is None:
+        if self._reader is None:
             start = self._frame.feed(data)
             if start is None:
                 return []
-            self._solutions = _decoder(self._variables, self._frame.declared())
+            self._declared = self._frame.declared()
+            self._reader = self._plain() if self._plain_bytes else self._structs()
             data = data[start:]
         elif self._is_behind:
             self._frame.feed(data)
@@ -137,9 +116,17 @@ class JsonDecoder:
         self._rest += data
         return [self._batch(solutions) for solutions in self._take()]
 
+    def _plain(self) -> SolutionReader:
+        return Plain(self._variables, self._declared, self._scope, self._lenience)
+
+    def _structs(self) -> SolutionReader:
+        from construct_messages.results.json_structs import Structs  # imports msgspec
+
+        return Structs(self._variables, self._declared, self._scope, self._lenience)
+
     def close(self) -> list[Solutions]:
         """See `Decoder.close`; `feed` has returned all solutions."""
-        if self._solutions is None:
+        if self._reader is None:
             raise self._frame.no_solutions()
         if not self._is_behind:
             raise IncompleteResult(
@@ -158,7 +145,7 @@ class JsonDecoder:
         self._scanner = Scanner()
 
     def _take(self) -> Iterator[list[Any]]:
-        """The solutions that are complete, as structs of msgspec."""
+        """Yields the complete solutions, as `_reader` decodes them."""
         while self._is_inside or self._at_solution():
             end = _last_boundary(self._rest, self._guessed) if self._is_guessing else 0
             solutions = self._decode(end) if end > 0 else []
@@ -212,10 +199,17 @@ class JsonDecoder:
         return end
 
     def _decode(self, end: int, *, sure: bool = False) -> list[Any]:
-        assert self._solutions is not None
+        assert self._reader is not None
+        text = b"[" + self._rest[:end] + b"]"
+        if isinstance(self._reader, Plain):
+            self._plain_bytes -= end
+            solutions = self._reader.read(text) if self._plain_bytes >= 0 else None
+            if solutions is not None:
+                return solutions
+            self._reader = self._structs()
         try:
-            return self._solutions.decode(b"[" + self._rest[:end] + b"]")
-        except MALFORMED as error:
+            return self._reader.read(text) or []
+        except ValueError as error:
             if sure:
                 raise self._malformed(str(error)) from error
             return []  # either the cut or the JSON is wrong: `_last_end` decides
@@ -225,15 +219,13 @@ class JsonDecoder:
             f"the JSON result is damaged after solution {self._count}: {shown(reason)}"
         )
 
-    # --- terms ---
-
     def _batch(self, solutions: list[Any]) -> Solutions:
+        assert self._reader is not None
         columns = []
-        for column in self._columns:
-            values = list(map(column, solutions))
+        for column in range(len(self._variables)):
             terms: list[Term] = []
             try:
-                terms.extend(self._alike(values) or map(self._term, values))
+                terms.extend(self._reader.terms(solutions, column))
             except TermError as error:
                 number = self._count - len(solutions) + len(terms) + 1
                 raise IncompleteResult(
@@ -241,94 +233,3 @@ class JsonDecoder:
                 ) from error
             columns.append(terms)
         return Solutions(columns, response=self._response)
-
-    def _alike(self, values: list[Any]) -> list[Term] | None:
-        """The terms of a column of one kind without corrections; None for any other column."""
-        kinds = set(map(type, values))
-        if kinds == {_Iri}:
-            texts = list(map(_value, values))
-            text = "\n".join(texts)
-            if text.count("\n") == len(texts) - 1 and _IRIS.fullmatch(text):
-                return [Term(f"<{text}>") for text in texts]
-        elif kinds <= {_Literal, _TypedLiteral}:
-            texts = list(map(_value, values))
-            if not NEEDS_ESCAPE.search("".join(texts)):
-                try:
-                    suffixes = list(map(self._suffixes.__getitem__, map(_literal_kind, values)))
-                except TermError:
-                    return None  # term by term, to find the number of the error's solution
-                return [
-                    Term(f'"{text}"{suffix}') for text, suffix in zip(texts, suffixes, strict=True)
-                ]
-        return None
-
-    def _term(self, value: _Value | None) -> Term:
-        match value:
-            case None:
-                return UNBOUND
-            case _Iri():
-                return iri(value.value, encode=True, lenience=self._lenience)
-            case _Blank():
-                return blank(value.value, self._scope)
-            case _Literal():
-                return literal(
-                    value.value,
-                    datatype=value.datatype,
-                    language=value.language,
-                    direction=value.direction,
-                    lenience=self._lenience,
-                )
-            case _Triple():
-                return self._triple(value)
-
-    def _triple(self, value: _Value) -> Term:
-        """A triple term, without recursion and without copying it for each enclosing term.
-
-        Only its object can be a triple term, too (RDF 1.2 Concepts, section 3.1).
-        """
-        opened: list[str] = []
-        while isinstance(value, _Triple):
-            if len(opened) == DEEPEST:
-                raise TermError(f"more than {DEEPEST} triple terms are nested")
-            subject, predicate = (
-                Term("<<(") if isinstance(part, _Triple) else self._term(part)
-                for part in (value.value.subject, value.value.predicate)
-            )
-            opened.append(triple(subject, predicate, UNBOUND).removesuffix(_CLOSE))
-            value = value.value.object
-        return Term("".join((*opened, self._term(value), _CLOSE * len(opened))))
-
-
-def _decoder(
-    variables: tuple[str, ...], declared: tuple[str, ...]
-) -> msgspec.json.Decoder[list[Any]]:
-    """Returns a decoder of solutions; a value for an unknown variable is an error.
-
-    Its field for the first variable is `v0`, and so on.
-    """
-    others = [name for name in declared if name not in variables]
-    names = {f"v{index}": name for index, name in enumerate((*variables, *others))}
-    kinds = [*[_Value | None] * len(variables), *[msgspec.Raw] * len(others)]
-    fields = [(field, kind, None) for field, kind in zip(names, kinds, strict=True)]
-    solution = msgspec.defstruct(
-        "Solution", fields, rename=names, gc=False, forbid_unknown_fields=True
-    )
-    return msgspec.json.Decoder(list[solution])  # type: ignore[valid-type] # made above
-
-
-class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
-    """The text after a literal's closing quote, by its datatype, language and direction."""
-
-    def __init__(self, lenience: Lenience | None) -> None:
-        super().__init__()
-        self._lenience = lenience
-
-    def __missing__(self, kind: tuple[str | None, str | None, str | None]) -> str:
-        datatype, language, direction = kind
-        passed = self._lenience and self._lenience.passed
-        term = literal(
-            "", datatype=datatype, language=language, direction=direction, lenience=self._lenience
-        )
-        if self._lenience is None or self._lenience.passed == passed:  # each accepted term counts
-            self[kind] = term[2:]
-        return term[2:]

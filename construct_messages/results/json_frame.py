@@ -6,11 +6,10 @@ object, so missing or additional text is detected. `json.py` cuts and decodes th
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
-from typing import Final
-
-import msgspec
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NoReturn
 
 from construct_messages.errors import IncompleteResult, shown
 from construct_messages.regex import regex
@@ -19,14 +18,34 @@ from construct_messages.results.completeness import check_members
 
 AROUND_LIMIT: Final = 1 << 20  # bytes before and after the solutions
 SPACE: Final = b" \t\r\n"
-MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""The errors that msgspec raises for malformed JSON."""
+_MALFORMED: Final = (ValueError, RecursionError)
+"""The errors of `load`."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BINDINGS: Final = ["results", "bindings"]
 _STRING: Final = rb'(?:[^"\\]++|\\.)*+("?)'  # after the opening quote; without the closing quote while it is incomplete
 _REST: Final = regex(_STRING, re.DOTALL)
 _TOKEN: Final = regex(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
+
+
+def load(text: bytes, pairs: Callable[[list[tuple[str, Any]]], object] | None = None) -> Any:
+    """Decodes JSON in UTF-8 by the standard library, without the numbers that only Python accepts.
+
+    Args:
+        text: the JSON text.
+        pairs: returns an object for its members; None: as a dict.
+
+    Raises:
+        ValueError, RecursionError: the text is not JSON, or is nested too deeply.
+
+    >>> load(b'{"a": [1]}'), load(b"{}", list)
+    ({'a': [1]}, [])
+    """
+    return json.loads(text.decode(), object_pairs_hook=pairs, parse_constant=_refuse)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 class Scanner:
@@ -144,8 +163,8 @@ class Frame:
         """The error for a document with this end."""
         text = bytes(self._text)
         try:
-            whole = msgspec.json.decode(text.removeprefix(_BOM))
-        except MALFORMED:
+            whole = load(text.removeprefix(_BOM))
+        except _MALFORMED:
             return IncompleteResult(
                 f"the JSON result ends before its first solution: {excerpt(text)}"
             )
@@ -175,10 +194,8 @@ class Frame:
         if self._string is None or not 1 <= depth <= 2 or len(self._path) < depth - 1:
             return
         try:
-            name = msgspec.json.decode(
-                bytes(self._text[self._string : colon]).rstrip(SPACE), type=str
-            )
-        except MALFORMED as error:
+            name = load(bytes(self._text[self._string : colon]))
+        except _MALFORMED as error:
             raise IncompleteResult(f"the JSON result is damaged: {shown(str(error))}") from error
         self._string = None
         self._path[depth - 1 :] = [name]
@@ -191,8 +208,8 @@ class Frame:
 
     def _read(self, text: bytes, place: str) -> tuple[str, ...]:
         try:
-            document = msgspec.json.decode(text.removeprefix(_BOM))
-        except MALFORMED as error:
+            document = load(text.removeprefix(_BOM))
+        except _MALFORMED as error:
             raise IncompleteResult(f"the JSON result is damaged {place}") from error
         results, head = document.get("results"), document.get("head") or {}
         if (

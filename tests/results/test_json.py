@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from construct_messages.errors import IncompleteResult
-from construct_messages.results.json import JsonDecoder
+from construct_messages.results.json import PLAIN_BYTES, JsonDecoder
 from construct_messages.terms import XSD
 
 BINDING = {"x": {"type": "literal", "value": "1"}}
 
 
 def decode(
-    document: bytes, size: int | None = None, variables: tuple[str, ...] = ("x",)
+    document: bytes,
+    size: int | None = None,
+    variables: tuple[str, ...] = ("x",),
+    *,
+    plain: bool | None = None,
 ) -> list[tuple[str, ...]]:
-    decoder = JsonDecoder(variables)
+    """The solutions, as both readers decode them; each has to raise the same error."""
+    if plain is None:
+        found = [outcome(document, size, variables, plain=each) for each in (False, True)]
+        assert found[0] == found[1]
+        plain = False
+    decoder = JsonDecoder(variables, plain=plain)
     pieces = (
         [document]
         if size is None
@@ -27,6 +40,15 @@ def decode(
         solution for piece in pieces for batch in decoder.feed(piece) for solution in batch
     ]
     return solutions + [solution for batch in decoder.close() for solution in batch]
+
+
+def outcome(
+    document: bytes, size: int | None, variables: tuple[str, ...], *, plain: bool
+) -> list[tuple[str, ...]] | str:
+    try:
+        return decode(document, size, variables, plain=plain)
+    except IncompleteResult as error:
+        return str(error)
 
 
 @pytest.mark.parametrize("size", [None, 1, 7])
@@ -164,3 +186,76 @@ def test_variables_with_any_name() -> None:
     binding = {name: {"type": "literal", "value": name} for name in variables}
     document = json.dumps({"results": {"bindings": [binding]}}).encode()
     assert decode(document, variables=variables) == [tuple(f'"{name}"' for name in variables)]
+
+
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False),
+        st.text(max_size=4),
+        st.sampled_from(["urn:a", "en", "e n", XSD + "integer", "relative", "b1", ""]),
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2)
+    ),
+    max_leaves=3,
+)
+MEMBERS = dict.fromkeys(("datatype", "xml:lang", "its:dir", "other"), VALUES)
+BINDINGS = st.one_of(
+    VALUES,
+    st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(
+                ["uri", "bnode", "literal", "typed-literal", "triple", "thing"]
+            ),
+            "value": st.sampled_from(["urn:a", "a", "\U0001f600", '"\\', "http://b c/"]) | VALUES,
+        },
+        optional=MEMBERS,
+    ),
+)
+
+
+@given(
+    solutions=st.lists(
+        st.dictionaries(st.sampled_from("xyz"), BINDINGS, max_size=3), min_size=1, max_size=4
+    ),
+    damage=st.sampled_from(["", "", "", "\\ud800", "NaN", '"x":null,', "\x01", "01", ","]),
+    at=st.floats(0, 1),
+    declared=st.booleans(),
+    size=st.sampled_from([None, 5]),
+)
+def test_the_standard_library_decodes_the_same(
+    solutions: list[dict[str, Any]], damage: str, at: float, declared: bool, size: int | None
+) -> None:
+    head = {"vars": ["x", "y"]} if declared else {}
+    document = json.dumps({"head": head, "results": {"bindings": solutions}})
+    place = int(at * len(document))
+    damaged = (document[:place] + damage + document[place:]).encode()
+    plain, structs = (outcome(damaged, size, ("x",), plain=each) for each in (True, False))
+    assert plain == structs
+
+
+def test_long_results_are_decoded_by_structs() -> None:
+    solutions = [{"x": {"type": "literal", "value": str(number) * 100}} for number in range(999)]
+    document = json.dumps({"results": {"bindings": solutions}}).encode()
+    assert len(document) > 2 * PLAIN_BYTES
+    expected = [(f'"{solution["x"]["value"]}"',) for solution in solutions]
+    for size in (None, 999, PLAIN_BYTES):
+        assert decode(document, size) == expected
+
+
+@pytest.mark.parametrize(
+    ("solutions", "is_needed"),
+    [(10, False), (PLAIN_BYTES, True)],
+    ids=["short", "long"],
+)
+def test_what_is_imported(solutions: int, is_needed: bool) -> None:
+    code = (
+        "import sys; from construct_messages.results.json import JsonDecoder; decoder = JsonDecoder(('x',)); "
+        f"decoder.feed(b'{{\"results\":{{\"bindings\":[{{}}' + b',{{}}' * {solutions} + b']}}}}'); decoder.close(); "
+        "print('msgspec' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == str(is_needed)

@@ -6,6 +6,7 @@ Whatever comes, and in pieces of whatever size, twice as much of it costs twice 
 from __future__ import annotations
 
 import gzip
+import json
 import pkgutil
 import re
 import sys
@@ -133,7 +134,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         msgspec.json.Decoder,
         expat.ParserCreate,
         zlib.decompressobj,
-        msgspec.json.decode,
+        json.loads,
     )
 
     def counted(data: Any, **options: Any) -> Any:
@@ -141,7 +142,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         return decode(data, **options)
 
     monkeypatch.setattr(msgspec.json, "Decoder", Decoder)
-    monkeypatch.setattr(msgspec.json, "decode", counted)
+    monkeypatch.setattr(json, "loads", counted)
     monkeypatch.setattr(expat, "ParserCreate", Parser)
     monkeypatch.setattr(zlib, "decompressobj", Inflater)
     return work

@@ -1,0 +1,181 @@
+"""Decodes the solutions of a JSON result by msgspec: one struct per solution, with a field for each variable.
+
+For long results: importing msgspec takes longer than decoding a short one, see `json_plain.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from construct_messages.errors import TermError
+from construct_messages.regex import regex
+from construct_messages.results import DEEPEST
+from construct_messages.terms import (
+    NEEDS_ESCAPE,
+    UNBOUND,
+    USUAL_IRI,
+    Lenience,
+    Term,
+    blank,
+    iri,
+    literal,
+    triple,
+)
+
+
+class _Iri(msgspec.Struct, tag_field="type", tag="uri", gc=False):
+    value: str
+
+
+class _Blank(msgspec.Struct, tag_field="type", tag="bnode", gc=False):
+    value: str
+
+
+class _Literal(msgspec.Struct, tag_field="type", tag="literal", gc=False):
+    value: str
+    datatype: str | None = None
+    language: str | None = msgspec.field(default=None, name="xml:lang")
+    direction: str | None = msgspec.field(default=None, name="its:dir")
+
+
+class _TypedLiteral(_Literal, tag_field="type", tag="typed-literal", gc=False):
+    """The type of literals with a datatype in drafts of the first edition; Virtuoso still uses it."""
+
+
+class _Parts(msgspec.Struct, gc=False):
+    subject: _Value
+    predicate: _Value
+    object: _Value
+
+
+class _Triple(msgspec.Struct, tag_field="type", tag="triple", gc=False):
+    value: _Parts
+
+
+_Value: TypeAlias = _Iri | _Blank | _Literal | _TypedLiteral | _Triple
+
+_CLOSE: Final = " )>>"
+_value = attrgetter("value")
+_literal_kind = attrgetter("datatype", "language", "direction")
+_IRIS: Final = regex(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
+
+
+class Structs:
+    """See `SolutionReader`; reads every solution, and raises the errors."""
+
+    def __init__(
+        self,
+        variables: Sequence[str],
+        declared: Sequence[str],
+        scope: str,
+        lenience: Lenience | None,
+    ) -> None:
+        self._scope, self._lenience = scope, lenience
+        self._columns = [attrgetter(f"v{index}") for index in range(len(variables))]
+        self._suffixes = _Suffixes(lenience)
+        self._decoder = _decoder(variables, declared)
+
+    def read(self, text: bytes) -> list[Any]:
+        """See `SolutionReader.read`."""
+        try:
+            return self._decoder.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ValueError(str(error)) from error
+
+    def terms(self, solutions: list[Any], column: int) -> Iterable[Term]:
+        """See `SolutionReader.terms`."""
+        values = list(map(self._columns[column], solutions))
+        return self._alike(values) or map(self._term, values)
+
+    def _alike(self, values: list[Any]) -> list[Term] | None:
+        """The terms of a column of one kind without corrections; None for any other column."""
+        kinds = set(map(type, values))
+        if kinds == {_Iri}:
+            texts = list(map(_value, values))
+            text = "\n".join(texts)
+            if text.count("\n") == len(texts) - 1 and _IRIS.fullmatch(text):
+                return [Term(f"<{text}>") for text in texts]
+        elif kinds <= {_Literal, _TypedLiteral}:
+            texts = list(map(_value, values))
+            if not NEEDS_ESCAPE.search("".join(texts)):
+                try:
+                    suffixes = list(map(self._suffixes.__getitem__, map(_literal_kind, values)))
+                except TermError:
+                    return None  # term by term, to find the number of the error's solution
+                return [
+                    Term(f'"{text}"{suffix}') for text, suffix in zip(texts, suffixes, strict=True)
+                ]
+        return None
+
+    def _term(self, value: _Value | None) -> Term:
+        match value:
+            case None:
+                return UNBOUND
+            case _Iri():
+                return iri(value.value, encode=True, lenience=self._lenience)
+            case _Blank():
+                return blank(value.value, self._scope)
+            case _Literal():
+                return literal(
+                    value.value,
+                    datatype=value.datatype,
+                    language=value.language,
+                    direction=value.direction,
+                    lenience=self._lenience,
+                )
+            case _Triple():
+                return self._triple(value)
+
+    def _triple(self, value: _Value) -> Term:
+        """Returns a triple term, without recursion and without copying it for each enclosing term.
+
+        Only its object can be a triple term, too (RDF 1.2 Concepts, section 3.1).
+        """
+        opened: list[str] = []
+        while isinstance(value, _Triple):
+            if len(opened) == DEEPEST:
+                raise TermError(f"more than {DEEPEST} triple terms are nested")
+            subject, predicate = (
+                Term("<<(") if isinstance(part, _Triple) else self._term(part)
+                for part in (value.value.subject, value.value.predicate)
+            )
+            opened.append(triple(subject, predicate, UNBOUND).removesuffix(_CLOSE))
+            value = value.value.object
+        return Term("".join((*opened, self._term(value), _CLOSE * len(opened))))
+
+
+def _decoder(variables: Sequence[str], declared: Sequence[str]) -> msgspec.json.Decoder[list[Any]]:
+    """Returns a decoder of solutions; a value for an unknown variable is an error.
+
+    Its field for the first variable is `v0`, and so on.
+    """
+    others = [name for name in declared if name not in variables]
+    names = {f"v{index}": name for index, name in enumerate((*variables, *others))}
+    kinds = [*[_Value | None] * len(variables), *[msgspec.Raw] * len(others)]
+    fields = [(field, kind, None) for field, kind in zip(names, kinds, strict=True)]
+    solution = msgspec.defstruct(
+        "Solution", fields, rename=names, gc=False, forbid_unknown_fields=True
+    )
+    return msgspec.json.Decoder(list[solution])  # type: ignore[valid-type] # made above
+
+
+class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
+    """The text after a literal's closing quote, by its datatype, language and direction."""
+
+    def __init__(self, lenience: Lenience | None) -> None:
+        super().__init__()
+        self._lenience = lenience
+
+    def __missing__(self, kind: tuple[str | None, str | None, str | None]) -> str:
+        datatype, language, direction = kind
+        passed = self._lenience and self._lenience.passed
+        term = literal(
+            "", datatype=datatype, language=language, direction=direction, lenience=self._lenience
+        )
+        if self._lenience is None or self._lenience.passed == passed:  # each accepted term counts
+            self[kind] = term[2:]
+        return term[2:]
