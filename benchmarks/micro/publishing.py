@@ -174,25 +174,35 @@ def compared(server: Server, batch: int, count: int, rounds: int) -> Iterator[Fi
 
 
 async def measured(
-    server: Server, way: Publish, body: bytes, count: int, publishers: int, window: int
+    server: Server,
+    way: Publish,
+    body: bytes,
+    count: int,
+    publishers: int,
+    window: int,
+    rounds: int,
 ) -> tuple[float, float]:
-    """Seconds, and seconds of the server's CPU."""
+    """Seconds, and seconds of the server's CPU: medians."""
 
     async def all_of(total: int) -> None:
         each = total // publishers
         await asyncio.gather(*(way(server.url, body, each, window) for _ in range(publishers)))
 
     await all_of(max(count // 10, publishers))
-    used, started = cpu_seconds(server), time.perf_counter()
-    await all_of(count)
-    return time.perf_counter() - started, cpu_seconds(server) - used
+    seconds, used = [], []
+    for _ in range(rounds):
+        before, started = cpu_seconds(server), time.perf_counter()
+        await all_of(count)
+        seconds.append(time.perf_counter() - started)
+        used.append(cpu_seconds(server) - before)
+    return statistics.median(seconds), statistics.median(used)
 
 
 def main() -> None:
     """`python -m benchmarks micro publishing`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=5, help="of publish")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--folder", type=Path, help="on the disk that is to be measured; by default a temporary one"
     )
@@ -209,7 +219,7 @@ def main() -> None:
             for what, way, publishers, window, goal in ((BARE, by_post, 100, 1, ""), *_WAYS):
                 measures = measured(
                     floor if what == BARE else server,
-                    way, document(quads), count, publishers, window,
+                    way, document(quads), count, publishers, window, options.rounds,
                 )  # fmt: skip
                 seconds, used = asyncio.run(measures)
                 least = least or used
