@@ -8,20 +8,19 @@ the right place. `json_frame.py` reads the rest of the document; `json_structs.p
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.regex import regex
 from construct_messages.results import excerpt
 from construct_messages.results.json_frame import SPACE, Frame, Scanner
-from construct_messages.results.json_plain import Plain
+from construct_messages.results.json_plain import PlainReader
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Lenience, Term
 
 PLAIN_BYTES: Final = 1 << 17
-"""The length of solutions that the standard library decodes, as long as msgspec is not imported: about 1,000 terms."""
+"""The length of solutions, about 1,000 terms, that takes less time to decode plainly than importing msgspec takes."""
 
 # --- detecting solutions --------------------------------------------------------------------------------------------
 
@@ -64,11 +63,22 @@ class SolutionReader(Protocol):
         """
 
 
+class Allowance:
+    """A number of bytes that decoders share.
+
+    Args:
+        bytes: the initial number.
+    """
+
+    def __init__(self, bytes: int) -> None:
+        self.bytes = bytes
+
+
 class JsonDecoder:
     """See `NewDecoder`. Columns have terms; IRIs are percent-encoded if the endpoint omitted that.
 
-    Args:
-        plain: whether the standard library decodes the first solutions; None: if msgspec is not imported.
+    Attributes:
+        plainly: the number of bytes that the standard library may still decode in this process.
 
     >>> decoder = JsonDecoder(("x", "n"))
     >>> [list(b) for b in decoder.feed(b'{"results":{"bindings":[{"x":{"type":"uri","value":"urn:a"}}')]
@@ -78,6 +88,8 @@ class JsonDecoder:
     construct_messages.errors.IncompleteResult: the JSON result ends before its end, after 1 whole solutions
     """
 
+    plainly: ClassVar[Allowance] = Allowance(PLAIN_BYTES)
+
     def __init__(
         self,
         variables: tuple[str, ...],
@@ -85,7 +97,6 @@ class JsonDecoder:
         response: int = 0,
         scope: str = "d",
         lenience: Lenience | None = None,
-        plain: bool | None = None,
     ) -> None:
         self._response = response
         self._scope, self._lenience = scope, lenience
@@ -93,8 +104,6 @@ class JsonDecoder:
         self._frame = Frame(variables)
         self._reader: SolutionReader | None = None  # after the solutions began
         self._declared: Sequence[str] = ()
-        is_plain = "msgspec" not in sys.modules if plain is None else plain
-        self._plain_bytes = PLAIN_BYTES if is_plain else 0  # that the standard library may decode
         self._is_behind = False  # whether they ended
         self._rest = bytearray()  # from the first undecoded solution on
         self._begin_solution()
@@ -108,7 +117,7 @@ class JsonDecoder:
             if start is None:
                 return []
             self._declared = self._frame.declared()
-            self._reader = self._plain() if self._plain_bytes else self._structs()
+            self._reader = self._plain() if self.plainly.bytes > 0 else self._structs()
             data = data[start:]
         elif self._is_behind:
             self._frame.feed(data)
@@ -117,12 +126,13 @@ class JsonDecoder:
         return [self._batch(solutions) for solutions in self._take()]
 
     def _plain(self) -> SolutionReader:
-        return Plain(self._variables, self._declared, self._scope, self._lenience)
+        return PlainReader(self._variables, self._declared, self._scope, self._lenience)
 
     def _structs(self) -> SolutionReader:
-        from construct_messages.results.json_structs import Structs  # imports msgspec
+        from construct_messages.results.json_structs import StructReader  # imports msgspec
 
-        return Structs(self._variables, self._declared, self._scope, self._lenience)
+        self.plainly.bytes = 0  # it is imported now
+        return StructReader(self._variables, self._declared, self._scope, self._lenience)
 
     def close(self) -> list[Solutions]:
         """See `Decoder.close`; `feed` has returned all solutions."""
@@ -201,9 +211,9 @@ class JsonDecoder:
     def _decode(self, end: int, *, sure: bool = False) -> list[Any]:
         assert self._reader is not None
         text = b"[" + self._rest[:end] + b"]"
-        if isinstance(self._reader, Plain):
-            self._plain_bytes -= end
-            solutions = self._reader.read(text) if self._plain_bytes >= 0 else None
+        if isinstance(self._reader, PlainReader):
+            self.plainly.bytes -= end
+            solutions = self._reader.read(text) if self.plainly.bytes >= 0 else None
             if solutions is not None:
                 return solutions
             self._reader = self._structs()

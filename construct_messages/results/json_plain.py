@@ -20,7 +20,7 @@ _SURROGATE: Final = regex(rb"\\u[dD]")
 _LITERAL: Final = ("datatype", "xml:lang", "its:dir")
 
 
-class Plain:
+class PlainReader:
     """See `SolutionReader`."""
 
     def __init__(

@@ -64,7 +64,7 @@ _literal_kind = attrgetter("datatype", "language", "direction")
 _IRIS: Final = regex(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
 
 
-class Structs:
+class StructReader:
     """See `SolutionReader`; reads every solution, and raises the errors."""
 
     def __init__(

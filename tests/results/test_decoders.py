@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +22,7 @@ from construct_messages.results.xml import XmlDecoder
 from construct_messages.terms import UNBOUND, Term, iri, map_blanks, number, parse_term, unescape
 from tests.support.results import documents
 from tests.support.results.kinds import KINDS, Results
+from tests.support.results.reading import ByStandardLibrary
 from tests.support.strategies import TERMS
 
 FORMATS = {
@@ -31,7 +31,7 @@ FORMATS = {
         JsonDecoder,
         lambda v, s: documents.json_document(v, s, indent=2, ensure_ascii=False),
     ),
-    "json-plain": (partial(JsonDecoder, plain=True), documents.json_document),
+    "json-plain": (ByStandardLibrary, documents.json_document),
     "xml": (XmlDecoder, documents.xml_document),
     "tsv": (TsvDecoder, documents.tsv_document),
 }

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from construct_messages.errors import IncompleteResult
 from construct_messages.results.json import PLAIN_BYTES, JsonDecoder
 from construct_messages.terms import XSD
+from tests.support.results.reading import ByStandardLibrary, ByStructs
 
+_READERS = (ByStandardLibrary, ByStructs)
 BINDING = {"x": {"type": "literal", "value": "1"}}
 
 
@@ -23,14 +25,14 @@ def decode(
     size: int | None = None,
     variables: tuple[str, ...] = ("x",),
     *,
-    plain: bool | None = None,
+    new_decoder: type[JsonDecoder] | None = None,
 ) -> list[tuple[str, ...]]:
     """The solutions, as both readers decode them; each has to raise the same error."""
-    if plain is None:
-        found = [outcome(document, size, variables, plain=each) for each in (False, True)]
+    if new_decoder is None:
+        found = [outcome(document, size, variables, each) for each in _READERS]
         assert found[0] == found[1]
-        plain = False
-    decoder = JsonDecoder(variables, plain=plain)
+        new_decoder = ByStructs
+    decoder = new_decoder(variables)
     pieces = (
         [document]
         if size is None
@@ -43,10 +45,13 @@ def decode(
 
 
 def outcome(
-    document: bytes, size: int | None, variables: tuple[str, ...], *, plain: bool
+    document: bytes,
+    size: int | None,
+    variables: tuple[str, ...],
+    new_decoder: type[JsonDecoder],
 ) -> list[tuple[str, ...]] | str:
     try:
-        return decode(document, size, variables, plain=plain)
+        return decode(document, size, variables, new_decoder=new_decoder)
     except IncompleteResult as error:
         return str(error)
 
@@ -233,7 +238,7 @@ def test_the_standard_library_decodes_the_same(
     document = json.dumps({"head": head, "results": {"bindings": solutions}})
     place = int(at * len(document))
     damaged = (document[:place] + damage + document[place:]).encode()
-    plain, structs = (outcome(damaged, size, ("x",), plain=each) for each in (True, False))
+    plain, structs = (outcome(damaged, size, ("x",), each) for each in _READERS)
     assert plain == structs
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyoxigraph as ox
 import rdflib
 from rdflib.query import Result
 
 from construct_messages.results import ResultsDecoder
+from construct_messages.results.json import PLAIN_BYTES, Allowance, JsonDecoder
 from construct_messages.terms import from_pyoxigraph, from_rdflib
 
 Table: TypeAlias = list[tuple[str, ...]]
@@ -20,6 +21,20 @@ OXIGRAPH: Final = {
     "xml": ox.QueryResultsFormat.XML,
     "tsv": ox.QueryResultsFormat.TSV,
 }
+
+
+class ByStandardLibrary(JsonDecoder):
+    """Decodes the first solutions by the standard library, as a new process does."""
+
+    def __init__(self, variables: tuple[str, ...], **options: Any) -> None:
+        super().__init__(variables, **options)
+        self.plainly = Allowance(PLAIN_BYTES)  # type: ignore[misc] # of this document only
+
+
+class ByStructs(JsonDecoder):
+    """Decodes all solutions by msgspec."""
+
+    plainly = Allowance(0)
 
 
 def in_pieces(document: bytes, size: int | None) -> Iterator[bytes]:
