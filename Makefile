@@ -14,7 +14,7 @@ SLOW = $(PYTHON) -m pytest -q -o faulthandler_timeout=1800 -o faulthandler_exit_
 slow:
 	spark=$$(mktemp); \
 	$(SLOW) -n 1 -m "slow and spark" tests >"$$spark" 2>&1 & \
-	nice -n 5 $(SLOW) -n 3 -m "slow and not spark" tests; rest=$$?; \
+	nice -n 2 $(SLOW) -n 3 -m "slow and not spark" tests; rest=$$?; \
 	wait $$!; status=$$?; cat "$$spark"; rm "$$spark"; exit $$((status | rest))
 
 lint:
