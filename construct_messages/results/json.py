@@ -63,22 +63,11 @@ class SolutionReader(Protocol):
         """
 
 
-class Allowance:
-    """A number of bytes that decoders share.
-
-    Args:
-        bytes: the initial number.
-    """
-
-    def __init__(self, bytes: int) -> None:
-        self.bytes = bytes
-
-
 class JsonDecoder:
     """See `NewDecoder`. Columns have terms; IRIs are percent-encoded if the endpoint omitted that.
 
     Attributes:
-        plainly: the number of bytes that the standard library may still decode in this process.
+        plain_bytes: the number of bytes that the standard library may still decode in this process.
 
     >>> decoder = JsonDecoder(("x", "n"))
     >>> [list(b) for b in decoder.feed(b'{"results":{"bindings":[{"x":{"type":"uri","value":"urn:a"}}')]
@@ -88,7 +77,7 @@ class JsonDecoder:
     construct_messages.errors.IncompleteResult: the JSON result ends before its end, after 1 whole solutions
     """
 
-    plainly: ClassVar[Allowance] = Allowance(PLAIN_BYTES)
+    plain_bytes: ClassVar[int] = PLAIN_BYTES
 
     def __init__(
         self,
@@ -117,7 +106,7 @@ class JsonDecoder:
             if start is None:
                 return []
             self._declared = self._frame.declared()
-            self._reader = self._plain() if self.plainly.bytes > 0 else self._structs()
+            self._reader = self._plain() if self.plain_bytes > 0 else self._structs()
             data = data[start:]
         elif self._is_behind:
             self._frame.feed(data)
@@ -131,7 +120,7 @@ class JsonDecoder:
     def _structs(self) -> SolutionReader:
         from construct_messages.results.json_structs import StructReader  # imports msgspec
 
-        self.plainly.bytes = 0  # it is imported now
+        type(self).plain_bytes = 0  # it is imported now
         return StructReader(self._variables, self._declared, self._scope, self._lenience)
 
     def close(self) -> list[Solutions]:
@@ -212,8 +201,8 @@ class JsonDecoder:
         assert self._reader is not None
         text = b"[" + self._rest[:end] + b"]"
         if isinstance(self._reader, PlainReader):
-            self.plainly.bytes -= end
-            solutions = self._reader.read(text) if self.plainly.bytes >= 0 else None
+            type(self).plain_bytes -= end
+            solutions = self._reader.read(text) if self.plain_bytes >= 0 else None
             if solutions is not None:
                 return solutions
             self._reader = self._structs()

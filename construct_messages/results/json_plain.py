@@ -47,7 +47,7 @@ class PlainReader:
         return (
             isinstance(solution, dict)
             and solution.keys() <= self._names
-            and all(_is_plain(solution.get(name)) for name in self._variables)
+            and all(_is_plain_term(solution.get(name)) for name in self._variables)
         )
 
     def terms(self, solutions: list[Any], column: int) -> Iterable[Term]:
@@ -82,7 +82,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _is_plain(value: object) -> bool:
+def _is_plain_term(value: object) -> bool:
     """Whether a value is unbound, or a term other than a triple term."""
     if value is None:
         return True

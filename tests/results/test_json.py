@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from construct_messages.errors import IncompleteResult
 from construct_messages.results.json import PLAIN_BYTES, JsonDecoder
 from construct_messages.terms import XSD
-from tests.support.results.reading import ByStandardLibrary, ByStructs
+from tests.support.results import reading
+from tests.support.results.reading import ByStandardLibrary, ByStructs, in_pieces
 
 _READERS = (ByStandardLibrary, ByStructs)
 BINDING = {"x": {"type": "literal", "value": "1"}}
@@ -32,16 +33,7 @@ def decode(
         found = [outcome(document, size, variables, each) for each in _READERS]
         assert found[0] == found[1]
         new_decoder = ByStructs
-    decoder = new_decoder(variables)
-    pieces = (
-        [document]
-        if size is None
-        else [document[i : i + size] for i in range(0, len(document), size)]
-    )
-    solutions = [
-        solution for piece in pieces for batch in decoder.feed(piece) for solution in batch
-    ]
-    return solutions + [solution for batch in decoder.close() for solution in batch]
+    return reading.decode(new_decoder(variables), in_pieces(document, size))
 
 
 def outcome(

@@ -156,15 +156,14 @@ class TopicWriter:
         values = [record.value for record in records]
         keys = [record.key.encode() for record in records]
         headers = self._headers(records)
-        distinct = {id(each): each for each in headers}  # mostly one for the batch
-        left = {name: self._left_beside(each) for name, each in distinct.items()}
-        if max(map(len, values)) + max(map(len, keys)) > min(left.values()):
+        distinct = {id(each): each for each in headers}.values()  # mostly one for the batch
+        if max(map(len, values)) + max(map(len, keys)) > min(map(self._left_beside, distinct)):
             for number, (value, key, own) in enumerate(zip(values, keys, headers, strict=True), 1):
-                if len(value) + len(key) > left[id(own)]:
-                    size = len(value) + len(key) + self._limit - left[id(own)]
+                size, left = len(value) + len(key), self._left_beside(own)
+                if size > left:
                     raise LimitExceeded(
-                        f"{self._client.url}: message {number} of {len(records)} takes {size} bytes as a "
-                        f"record; the topic takes {self._limit}",
+                        f"{self._client.url}: message {number} of {len(records)} takes {size + self._limit - left} "
+                        f"bytes as a record; the topic takes {self._limit}",
                         hint="raise max.message.bytes of the topic",
                     )
         return values, [key or None for key in keys], headers

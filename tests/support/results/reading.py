@@ -11,7 +11,7 @@ import rdflib
 from rdflib.query import Result
 
 from construct_messages.results import ResultsDecoder
-from construct_messages.results.json import PLAIN_BYTES, Allowance, JsonDecoder
+from construct_messages.results.json import PLAIN_BYTES, JsonDecoder
 from construct_messages.terms import from_pyoxigraph, from_rdflib
 
 Table: TypeAlias = list[tuple[str, ...]]
@@ -28,13 +28,13 @@ class ByStandardLibrary(JsonDecoder):
 
     def __init__(self, variables: tuple[str, ...], **options: Any) -> None:
         super().__init__(variables, **options)
-        self.plainly = Allowance(PLAIN_BYTES)  # type: ignore[misc] # of this document only
+        type(self).plain_bytes = PLAIN_BYTES
 
 
 class ByStructs(JsonDecoder):
     """Decodes all solutions by msgspec."""
 
-    plainly = Allowance(0)
+    plain_bytes = 0
 
 
 def in_pieces(document: bytes, size: int | None) -> Iterator[bytes]:
