@@ -61,7 +61,10 @@ class Broadcast:
             for name in gone:
                 self._recent.pop(name, None)
             for element in elements:
-                self._recent.setdefault(element.stream, _Recent()).append(element)
+                recent = self._recent.get(element.stream)
+                if recent is None:
+                    recent = self._recent[element.stream] = _Recent()
+                recent.append(element)
 
     def close(self) -> None:
         """Notifies all waiting followers for the last time."""
