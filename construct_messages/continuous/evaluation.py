@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
-from construct_messages.continuous.dataset.contents import Contents, HeldElement
+from construct_messages.continuous.dataset.contents import Contents, ElementIri, HeldElement
 from construct_messages.continuous.incremental.aggregates import NotMaintained
 from construct_messages.continuous.incremental.contents import HeldQuads
 from construct_messages.continuous.incremental.maintained import MaintainedSolutions
@@ -32,7 +32,9 @@ class WindowEvaluation(Protocol, Generic[T]):
     def plan(self) -> str:
         """Describes how the solutions are computed."""
 
-    def hold(self, stream: int, stream_iri: str, name: str, time: int, element: Element) -> T:
+    def hold(
+        self, stream: int, stream_iri: str, element_iri: ElementIri, time: int, element: Element
+    ) -> T:
         """Returns an element in the form that enters windows; see `Contents.hold`."""
 
     def enter(self, window: int, held: T) -> None:
@@ -134,11 +136,11 @@ class IncrementalEvaluation:
         return f"maintained: {self._plan}" if self._whole is None else self._whole.plan
 
     def _hold(
-        self, stream: int, stream_iri: str, name: str, time: int, element: Element
+        self, stream: int, stream_iri: str, element_iri: ElementIri, time: int, element: Element
     ) -> HeldQuads:
         if self._maintained is None:
-            return HeldQuads({}, (stream, stream_iri, name, time, element))
-        return self._maintained.contents.hold(stream, stream_iri, name, time, element)
+            return HeldQuads({}, (stream, stream_iri, element_iri, time, element))
+        return self._maintained.contents.hold(stream, stream_iri, element_iri, time, element)
 
     def _entered(self, window: int, held: HeldQuads) -> None:
         self._change(window, held, entered=True)

@@ -124,7 +124,9 @@ class Timeline(Generic[T]):
         ]
         self._instants = self._grids(every, options)
         self._lateness = options.lateness
-        self._end_of_instant = 1 if options.bounds is Bounds.OPEN_CLOSED else 0
+        # an element leaves within a microsecond, a window closes at its end or beginning
+        within = self._fires_at_changes or options.bounds is Bounds.OPEN_CLOSED
+        self._end_of_close = 1 if within else 0
         self._pending: list[_Pending[T]] = []
         self._position: int | None = None  # the instants up to it are processed
         self._floor = EVERYTHING
@@ -186,7 +188,9 @@ class Timeline(Generic[T]):
         """
         pending = self._pending
         while True:
-            limit = self.watermark_of()
+            limit = self._watermark
+            if limit is None:
+                limit = self.watermark_of()
             released = pending[0] if pending and pending[0][0] <= limit else None
             if limit == _LAST and released is None and self._is_partial():
                 assert self._position is not None  # an element has entered
@@ -204,7 +208,7 @@ class Timeline(Generic[T]):
                     instant = self._next_instant(until)
                     if instant is not None:
                         self._position = instant
-                        return self._fire(instant, instant - self._end_of_close())
+                        return self._fire(instant, instant - self._end_of_close)
                     self._position = until
             if released is None:
                 return None
@@ -220,10 +224,6 @@ class Timeline(Generic[T]):
         return self._fires_at_closes and any(
             window.by_count and window.entered for window in self._windows
         )
-
-    def _end_of_close(self) -> int:
-        # an element leaves within a microsecond, a window closes at its end or beginning
-        return 1 if self._fires_at_changes else self._end_of_instant
 
     def _release(self, released: _Pending[T]) -> bool:
         """Lets an element enter the windows on its stream; returns whether the query is to be evaluated after it."""
@@ -277,9 +277,7 @@ class Timeline(Generic[T]):
         since, found = self._close
         if since <= position < found:
             return found
-        found = _LAST
-        for grid in self._instants:
-            found = min(found, grid.after(position))
+        found = min([grid.after(position) for grid in self._instants], default=_LAST)
         self._close = position, found
         return found
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, Self, TypeAlias
 
+from construct_messages.continuous.dataset.contents import ElementIri
 from construct_messages.continuous.evaluation import WindowEvaluation, evaluation_of
 from construct_messages.continuous.event_time import time_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution
@@ -28,9 +29,6 @@ from construct_messages.query.continuous.values import (
     absolute,
 )
 from construct_messages.streams.element import Element
-
-ElementIri: TypeAlias = Callable[[str, int], str]
-"""Builds an element's IRI from its stream's IRI and its sequence number; without brackets."""
 
 OnDrop: TypeAlias = Callable[[str, Element, str], None]
 """Called with each element that enters no window: the IRI of its stream, the element, and the reason.
@@ -181,10 +179,8 @@ class WindowedQuery:
         ):
             self._drop(number, element, "ahead")
         else:
-            sequence = self._positions[number]
-            name = self._element_iri(stream, sequence)
-            held = self._evaluation.hold(number, stream, name, time, element)
-            self._timeline.offer(number, time, sequence, held)
+            held = self._evaluation.hold(number, stream, self._element_iri, time, element)
+            self._timeline.offer(number, time, element.sequence, held)
             return self.proceed(most)
         return self.proceed(most) if self.due else []
 
@@ -427,8 +423,7 @@ class WindowedQuery:
                 sequence = element.sequence
                 time = None if sequence in saved["skipped"] else self._time_of(element)
                 if time is not None:
-                    name = self._element_iri(stream, sequence)
-                    kept = self._evaluation.hold(number, stream, name, time, element)
+                    kept = self._evaluation.hold(number, stream, self._element_iri, time, element)
                     held.append((time, sequence, kept))
             elements.append(held)
         self.due = state.get("due", False)

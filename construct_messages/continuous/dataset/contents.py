@@ -6,7 +6,7 @@ windows may hold the same one; `update` applies the differences to the store. No
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -31,6 +31,9 @@ from construct_messages.terms import XSD, Term
 from construct_messages.terms.date_times import date_time_of
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
+
+ElementIri: TypeAlias = Callable[[str, int], str]
+"""Builds an element's IRI from its stream's IRI and its sequence number; without brackets."""
 
 _DEFAULT: Final = ox.DefaultGraph()
 _WINDOWS: Final = ox.NamedNode(WINDOWS_GRAPH)
@@ -101,14 +104,14 @@ class Contents:
         )
 
     def hold(
-        self, stream: int, stream_iri: str, name: str, time: int, element: Element
+        self, stream: int, stream_iri: str, element_iri: ElementIri, time: int, element: Element
     ) -> HeldElement:
         """Returns an element in the form that enters windows.
 
         Args:
             stream: the number of its stream; different streams have different blank nodes.
             stream_iri: the IRI of its stream, without brackets.
-            name: its own IRI, without brackets.
+            element_iri: builds its own IRI.
             time: its time in windows.
             element: the element.
         """
@@ -123,7 +126,7 @@ class Contents:
                 quad for quad in parsed if quad.predicate in read or quad.graph_name != _DEFAULT
             ]
         quads = list(map(self._stored.quad, parsed))
-        node = ox.NamedNode(name)
+        node = ox.NamedNode(element_iri(stream_iri, element.sequence))
         named = [quad for quad in quads if quad.graph_name != _DEFAULT]
         context: list[ox.Quad] = []
         if self._has_context:

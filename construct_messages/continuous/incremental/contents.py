@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.continuous.dataset.contents import (
     CONTEXT_GRAPH,
+    ElementIri,
     HeldElement,
     context_triples,
 )
@@ -37,8 +38,8 @@ _MEMBER: Final = f"<{MEMBER}>"
 
 _ALL: Final = ~Needs.NOTHING
 
-Origin: TypeAlias = "tuple[int, str, str, int, Element]"
-"""The number and the IRI of a stream, the name and the time of one of its elements, and the element."""
+Origin: TypeAlias = "tuple[int, str, ElementIri, int, Element]"
+"""The arguments of `MatchedContents.hold`."""
 
 
 class HeldQuads:
@@ -46,7 +47,7 @@ class HeldQuads:
 
     Args:
         quads: the matching quads that it adds to windows on its stream, by the number of each window that has any.
-        origin: the arguments of `MatchedContents.hold`, to convert the element to a `HeldElement`; None: not kept.
+        origin: to convert the element to a `HeldElement`; None: not kept.
 
     Attributes:
         whole: the `HeldElement`; None: not created yet.
@@ -111,6 +112,7 @@ class MatchedContents:
             for window in windows
         }
         self._has_context = any(window.context for window in windows)
+        self._has_names = self._has_context or any(window.members for window in windows)
         predicates = matcher.reader.predicates
         self._has_graphs = any(window.graphs for window in windows) or (
             self._has_context and (predicates is None or CONTEXT_GRAPH in predicates)
@@ -124,12 +126,12 @@ class MatchedContents:
         self._enter(matcher.matched((*fixed, *(_member(_STATIC, graph) for graph in graphs))))
 
     def hold(
-        self, stream: int, stream_iri: str, name: str, time: int, element: Element
+        self, stream: int, stream_iri: str, element_iri: ElementIri, time: int, element: Element
     ) -> HeldQuads:
         """Returns an element in the form that enters windows.
 
         Args:
-            stream, stream_iri, name, time, element: see `Contents.hold`.
+            stream, stream_iri, element_iri, time, element: see `Contents.hold`.
         """
         nquads = element.nquads
         if may_have_labels(nquads):
@@ -138,7 +140,7 @@ class MatchedContents:
         text = nquads.decode()
         quads = self._read(text)
         windows = self._of_stream[stream_iri]
-        node = f"<{name}>"
+        node = f"<{element_iri(stream_iri, element.sequence)}>" if self._has_names else ""
         graphs: Sequence[str] = ()
         if self._has_graphs:  # also of quads that match no pattern
             graphs = list(dict.fromkeys(quad[3] for quad in self._read_all(text) if quad[3]))
@@ -151,7 +153,7 @@ class MatchedContents:
             if found := self._matcher.matched(_quads(window, node, quads, context, graphs)):
                 held[window.number] = found
         if self._keep:
-            return HeldQuads(held, (stream, stream_iri, name, time, element))
+            return HeldQuads(held, (stream, stream_iri, element_iri, time, element))
         return HeldQuads(held, None) if held else _NOTHING
 
     def enter(self, window: int, held: HeldQuads) -> None:

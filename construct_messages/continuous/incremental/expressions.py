@@ -274,17 +274,20 @@ def necessary(
         for condition in conditions
         if is_about(condition, columns) and (test := native(condition, columns)) is not None
     ]
-    if not tests:
-        return None
+    if len(tests) < 2:
+        return _passing(tests[0]) if tests else None
+    every = [_passing(test) for test in tests]
+    return lambda row: all(passes(row) for passes in every)
+
+
+def _passing(test: Native) -> Callable[[Row], bool]:
+    """Returns whether a row may fulfil a condition."""
 
     def passes(row: Row) -> bool:
-        for test in tests:
-            try:
-                value = test(row)
-            except Undecided:
-                continue
-            if value is None or value is False:
-                return False
-        return True
+        try:
+            value = test(row)
+        except Undecided:
+            return True
+        return value is not None and value is not False
 
     return passes
