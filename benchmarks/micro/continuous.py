@@ -201,7 +201,7 @@ def growth(sizes: Sequence[int], whole: int, sent: int) -> Iterator[Figure]:
                 cost = (time.process_time() - started) / count
                 first = first or cost
                 way = "maintained" if maintain else "as a whole"
-                label = f"{cost * 1e6:,.0f} µs: {what}, {way}, {size:,} messages of {quads} quads, step {step}"
+                label = f"{cost * 1e6:,.1f} µs: {what}, {way}, {size:,} messages of {quads} quads, step {step}"
                 yield Figure(label, cost, cost / first, "growth ≤ 1.3 ×")
 
 

@@ -123,6 +123,10 @@ class Timeline(Generic[T]):
             for stream in range(streams)
         ]
         self._instants = self._grids(every, options)
+        # the first instant after a position at which a window closes, or a period ends; `_LAST` if there is none
+        self._close_after: Callable[[int], int] = (
+            self._instants[0].after if len(self._instants) == 1 else self._first_close_after
+        )
         self._lateness = options.lateness
         # an element leaves within a microsecond, a window closes at its end or beginning
         within = self._fires_at_changes or options.bounds is Bounds.OPEN_CLOSED
@@ -131,7 +135,6 @@ class Timeline(Generic[T]):
         self._position: int | None = None  # the instants up to it are processed
         self._floor = EVERYTHING
         self._watermark: int | None = None  # of all streams, if it is known
-        self._close = (0, 0)  # a position, and what `_close_after` returned for it
         self._changed = True  # since the last evaluation
         self._evaluated = False
         self.quiet = False
@@ -218,6 +221,8 @@ class Timeline(Generic[T]):
                 self._position = time
             if self._release(released):
                 return self._fire(time + 1, time)
+            if not pending and self._position == limit:
+                return None  # nothing is left before the watermark
 
     def _is_partial(self) -> bool:
         """Whether a window by count that was not full has elements that were in no evaluation."""
@@ -272,14 +277,8 @@ class Timeline(Generic[T]):
             return None  # this does not change until an element arrives
         return instant
 
-    def _close_after(self, position: int) -> int:
-        """The first instant after a position at which a window closes, or a period ends; `_LAST` where none does."""
-        since, found = self._close
-        if since <= position < found:
-            return found
-        found = min([grid.after(position) for grid in self._instants], default=_LAST)
-        self._close = position, found
-        return found
+    def _first_close_after(self, position: int) -> int:
+        return min((grid.after(position) for grid in self._instants), default=_LAST)
 
     def _grids(self, every: int | None, options: WindowOptions) -> list[Grid]:
         """Returns the instants at which windows close, or periods end."""

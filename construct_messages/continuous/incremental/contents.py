@@ -121,7 +121,7 @@ class MatchedContents:
         self._counts: dict[TextQuad, int] = {}
         self._before: dict[TextQuad, int] = {}  # the earlier counts of changed quads
         data = Message(static).map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}"))
-        fixed = self._read(data.lines.decode())
+        fixed = self._read(data.lines)
         graphs = dict.fromkeys(f"{quad.graph}" for quad in data if quad.graph is not None)
         self._enter(matcher.matched((*fixed, *(_member(_STATIC, graph) for graph in graphs))))
 
@@ -137,13 +137,12 @@ class MatchedContents:
         if may_have_labels(nquads):
             scope = self._labels.of_response(stream)
             nquads = element.message.map_blanks(lambda node: Term(f"_:{scope}{node[2:]}")).lines
-        text = nquads.decode()
-        quads = self._read(text)
+        quads = self._read(nquads)
         windows = self._of_stream[stream_iri]
         node = f"<{element_iri(stream_iri, element.sequence)}>" if self._has_names else ""
         graphs: Sequence[str] = ()
         if self._has_graphs:  # also of quads that match no pattern
-            graphs = list(dict.fromkeys(quad[3] for quad in self._read_all(text) if quad[3]))
+            graphs = list(dict.fromkeys(quad[3] for quad in self._read_all(nquads) if quad[3]))
         context: list[TextQuad] = []
         if self._has_context:
             triples = context_triples(node, stream_iri, time, element.sequence, graphs)

@@ -49,46 +49,52 @@ class QuadReader:
         predicates: the same.
 
     >>> reader = QuadReader(frozenset(["<urn:p>"]))
-    >>> list(reader.read('<urn:s> <urn:p> "o" .\\n<urn:s> <urn:q> "o" <urn:g> .'))
+    >>> list(reader.read(b'<urn:s> <urn:p> "o" .\\n<urn:s> <urn:q> "o" <urn:g> .'))
     [('<urn:s>', '<urn:p>', '"o"', '')]
     """
 
     def __init__(self, predicates: frozenset[str] | None) -> None:
         self.predicates = predicates
         self._lines = [
-            (name, re.compile(rf"({_NODE}) {re.escape(name)} {_OBJECT}\r*").fullmatch)
+            (
+                name,
+                f" {name} ".encode(),
+                re.compile(rf"({_NODE}) {re.escape(name)} {_OBJECT}\r*").fullmatch,
+            )
             for name in sorted(predicates or ())
         ]
         self._stored = StoredTerms()
 
-    def read(self, text: str) -> list[TextQuad]:
+    def read(self, nquads: bytes) -> list[TextQuad]:
         """Returns the quads of a message.
 
         Args:
-            text: the message as canonical N-Quads.
+            nquads: the message as canonical N-Quads.
         """
         found: list[TextQuad]
         if self.predicates is None:
+            text = nquads.decode()
             found = _QUADS.findall(text)
             is_complete = len(found) == text.count("\n") + (text[-1:] not in ("", "\n"))
-            return found if is_complete else list(self._read_all(text))
+            return found if is_complete else list(self._read_all(nquads))
         found = []
-        for name, line in self._lines:
-            place = text.find(f" {name} ")
+        find = nquads.find
+        for name, between, line in self._lines:
+            place = find(between)
             while place >= 0:
-                end = text.find("\n", place)
+                end = find(b"\n", place)
                 if end < 0:
-                    end = len(text)
-                quad = line(text, text.rfind("\n", 0, place) + 1, end)
+                    end = len(nquads)
+                quad = line(nquads[nquads.rfind(b"\n", 0, place) + 1 : end].decode())
                 if quad is None:  # an uncommon form, or the text is in a literal or triple term
-                    return list(self._read_all(text))
+                    return list(self._read_all(nquads))
                 subject, object, graph = quad.groups("")
                 found.append((subject, name, object, graph))
-                place = text.find(f" {name} ", end)
+                place = find(between, end)
         return found
 
-    def _read_all(self, text: str) -> Iterator[TextQuad]:
-        for quad in ox.parse(text, format=ox.RdfFormat.N_QUADS, lenient=True):
+    def _read_all(self, nquads: bytes) -> Iterator[TextQuad]:
+        for quad in ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True):
             predicate = str(quad.predicate)
             if self.predicates is None or predicate in self.predicates:
                 graph = "" if quad.graph_name == _NONE else str(quad.graph_name)

@@ -37,6 +37,6 @@ def lines(draw: st.DrawFn) -> str:
 @given(st.lists(lines(), max_size=6), st.sets(st.sampled_from(PREDICATES), min_size=1))
 def test_quads_are_those_of_all_with_these_predicates(found: list[str], names: set[str]) -> None:
     text = "\n".join(found)
-    expected = [quad for quad in QuadReader(None).read(text) if quad[1] in names]
-    assert sorted(QuadReader(frozenset(names)).read(text)) == sorted(expected)
-    assert sorted(QuadReader(frozenset(names)).read(f"{text}\n")) == sorted(expected)
+    expected = [quad for quad in QuadReader(None).read(text.encode()) if quad[1] in names]
+    assert sorted(QuadReader(frozenset(names)).read(text.encode())) == sorted(expected)
+    assert sorted(QuadReader(frozenset(names)).read(f"{text}\n".encode())) == sorted(expected)
