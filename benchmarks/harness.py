@@ -118,7 +118,7 @@ def run(
                 process.returncode = -1  # waited for above, or killed: subprocess need not wait
         process.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(max(0, errors.tell() - _ERRORS))
-        said = errors.read().decode(errors="replace")
+        stderr = errors.read().decode(errors="replace")
     return Run(
         watch.ending or ("failed" if process.returncode else "ok"),
         seconds,
@@ -128,7 +128,7 @@ def run(
         _peak(watch.peak, usage.ru_maxrss * 1024),
         process.returncode,
         bytes(kept),
-        said,
+        stderr,
     )
 
 

@@ -242,7 +242,7 @@ class Cost:
     server: float
     client: float
 
-    def said(self, total: int) -> str:
+    def described(self, total: int) -> str:
         """The CPU of both sides for each frame."""
         return f"CPU {self.server / total * 1e6:.0f} + {self.client / total * 1e6:.0f} µs"
 
@@ -282,11 +282,11 @@ def measured(folder: Path, total: int, rounds: int) -> Iterator[Figure]:
         sides = max(alone.server, alone.client) / max(own.server, own.client)
         ratios = f"{others / seconds:.2f} × grpclib, by the CPU of the busier side {sides:.2f} ×"
         rate = f"{total / seconds:,.0f}/s: {what}, frames of {size:.0f} bytes"
-        yield Figure(f"{rate}, {own.said(total)}; {ratios}", seconds, goal="15,000/s, 0.7 ×")
-        yield Figure(f"{total / others:,.0f}/s: {what}, {_SAME}, {alone.said(total)}", others)
-        said = f"{halves / seconds:.2f} × is ours"
+        yield Figure(f"{rate}, {own.described(total)}; {ratios}", seconds, goal="15,000/s, 0.7 ×")
+        yield Figure(f"{total / others:,.0f}/s: {what}, {_SAME}, {alone.described(total)}", others)
+        share = f"{halves / seconds:.2f} × is ours"
         rate = f"{total / halves:,.0f}/s: {what}, the client of grpclib and our server"
-        yield Figure(f"{rate}, {half.said(total)}; {said}", halves, goal="0.7 ×")
+        yield Figure(f"{rate}, {half.described(total)}; {share}", halves, goal="0.7 ×")
 
 
 def main() -> None:

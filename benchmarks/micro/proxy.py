@@ -1,9 +1,9 @@
 """Through the server, against downloading the same SELECT from Oxigraph directly: `python -m benchmarks micro proxy`.
 
 Server, engine and client share the machine's cores; the client asks for no compression. Latency: from the engine's
-first byte to the first message behind the server, and from there to the first event of an answer as server-sent events,
-as differences of medians. Memory: the server's peak after 100,000
-and after 1,000,000 solutions, in processes of their own.
+first byte to the first message of the server, and from there to the first event of an answer as server-sent events,
+as differences of medians. Memory: the server's peak after 100,000 and after 1,000,000 solutions, in processes of their
+own.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _measure(results: str, url: str, rounds: int) -> list[Figure]:
         ),
         Figure(f"{results.upper()} → events through the server", pushed, pushed / up),
         Figure(
-            f"{results.upper()}: first message behind the engine's first byte",
+            f"{results.upper()}: first message after the engine's first byte",
             message - byte,
             goal="≤ 0.020 s",
         ),

@@ -71,12 +71,12 @@ def nquads(number: int, text: int) -> bytes:
     """A message of four quads: its time, and so many characters of text of its own, among them."""
     subject = f"<http://example.org/observation/{number}>"
     integer = "<http://www.w3.org/2001/XMLSchema#integer>"
-    said = (f"{number} " + TEXT * (text // len(TEXT)))[:text]
+    value = (f"{number} " + TEXT * (text // len(TEXT)))[:text]
     time = time_at(number * PERIOD).replace(tzinfo=None).isoformat()
     lines = (
         f'{subject} <http://example.org/value> "{number * 7919 % 1000}"^^{integer} .',
         f"{subject} <http://example.org/sensor> <http://example.org/sensor/{number % 50}> .",
-        f'{subject} <http://example.org/text> "{said}" .',
+        f'{subject} <http://example.org/text> "{value}" .',
         f'{subject} <{GENERATED_AT}> "{time}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .',
     )
     return "\n".join(lines).encode()
@@ -152,15 +152,15 @@ async def at_server(messages: int, every: int, text: int, folder: Path) -> None:
                 if sent % every and sent % (_MOST_BEHIND // 2):
                     continue
                 behind = 0 if sent % every == 0 else _MOST_BEHIND
-                while (said := await description(session, out))["lag"] > behind:
-                    if said["status"] != "running":
+                while (described := await description(session, out))["lag"] > behind:
+                    if described["status"] != "running":
                         sys.exit(
-                            f"after {said['taken']:,} messages, {said['status']}: {said['error']}"
+                            f"after {described['taken']:,} messages, {described['status']}: {described['error']}"
                         )
                     await asyncio.sleep(0.1)
                 if behind == 0:
                     now, now_cpu = time.perf_counter(), cpu_seconds(evaluator)
-                    new = int(said["given"]) - given
+                    new = int(described["given"]) - given
                     print(
                         Line(
                             sent,
@@ -173,14 +173,14 @@ async def at_server(messages: int, every: int, text: int, folder: Path) -> None:
                         ),
                         flush=True,
                     )
-                    given, begun, cpu = int(said["given"]), time.perf_counter(), now_cpu
+                    given, begun, cpu = int(described["given"]), time.perf_counter(), now_cpu
 
 
 async def description(session: aiohttp.ClientSession, stream: str) -> dict[str, Any]:
     """What the server says about a stream."""
     async with session.get(stream, headers={"Accept": "application/ld+json"}) as response:
-        said: dict[str, Any] = await response.json(content_type=None)
-        return said
+        described: dict[str, Any] = await response.json(content_type=None)
+        return described
 
 
 def children(process: int) -> list[int]:

@@ -108,17 +108,17 @@ def _told(session: Session, datasets: Sequence[Dataset]) -> None:
         total = sum(len(session.planned(dataset)) for dataset in datasets)
         rows = progress.add_task("", total=total, completed=len(session.results.rows))
 
-        def said(row: Row) -> None:
+        def show_row(row: Row) -> None:
             progress.update(rows, advance=1, description=f"{row.size:,} triples, {row.query}")
             if row.status in ("failed", "timeout") or row.counts_match is False:
                 progress.console.print(_line(row), highlight=False, soft_wrap=True)
 
-        session.said = said
+        session.on_row = show_row
         try:
             session.run(datasets)
         except KeyboardInterrupt:
             raise SystemExit(
-                f"interrupted: the same command goes on behind {len(session.results.rows)} rows"
+                f"interrupted: the same command continues after {len(session.results.rows)} rows"
             ) from None
 
 

@@ -100,7 +100,7 @@ class Session:
         profile: how much is run.
         competitors: in the order of the runs.
         queries: in the order of the runs.
-        said: what is told of each row.
+        on_row: called with each row.
     """
 
     results: Results
@@ -108,7 +108,7 @@ class Session:
     profile: Profile
     competitors: Sequence[Competitor]
     queries: Sequence[Query]
-    said: Callable[[Row], None] = lambda _row: None
+    on_row: Callable[[Row], None] = lambda _row: None
 
     def run(self, datasets: Iterable[Dataset]) -> None:
         """Runs what is not in the results yet, data set by data set, and writes the file also when interrupted."""
@@ -171,7 +171,7 @@ class Session:
                             rows[number] = each, measured
                 for _, row in rows:
                     self.results.rows.append(_medians(row))
-                    self.said(self.results.rows[-1])
+                    self.on_row(self.results.rows[-1])
                 self.results.write(self.output)
 
     def _empty(self, dataset: Dataset, query: Query, competitor: Competitor) -> Row:

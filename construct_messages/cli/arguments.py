@@ -38,9 +38,9 @@ class _Formatter(argparse.HelpFormatter):
 
 def _columns() -> int:
     """The width of the terminal: from COLUMNS, or else from the terminal."""
-    told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and int(told):
-        return int(told)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
     try:
         return os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else _COLUMNS
     except (OSError, ValueError):  # standard output is no terminal, or is closed

@@ -30,7 +30,7 @@ def progress(
     from rich.filesize import decimal
     from rich.progress import Progress, SpinnerColumn, TextColumn
 
-    started = told = time.monotonic()
+    started = updated = time.monotonic()
 
     def state() -> str:
         messages, size = counts()
@@ -38,9 +38,9 @@ def progress(
         return f"{messages:,} messages, {rate:,.0f} messages/s, {decimal(size)}"
 
     def step() -> None:
-        nonlocal told
-        if time.monotonic() - told >= _STEP_SECONDS:
-            told = time.monotonic()
+        nonlocal updated
+        if time.monotonic() - updated >= _STEP_SECONDS:
+            updated = time.monotonic()
             shown.update(task, description=state())
 
     console = Console(stderr=True, highlight=False)

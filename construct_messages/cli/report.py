@@ -17,12 +17,12 @@ def report(error: Exception, *, debug: bool) -> None:
 
 def report_lines(error: Exception) -> list[str]:
     """The lines that report an error."""
-    said = (
+    message = (
         f"cannot write: {error.strerror}"
         if isinstance(error, OSError) and error.strerror
         else str(error)
     )
-    text, _, hint = said.partition("\n  hint: ")
+    text, _, hint = message.partition("\n  hint: ")
     places = getattr(error, "__notes__", ())
     # the message of an engine may have several lines
     lines = [f"error: {' '.join(': '.join((*places, text)).split())}"]

@@ -16,7 +16,7 @@ from construct_messages.continuous.incremental.contents import HeldQuads
 from construct_messages.continuous.incremental.maintained import MaintainedSolutions
 from construct_messages.continuous.incremental.plan import MaintenancePlan
 from construct_messages.continuous.incremental.planner import plan_of
-from construct_messages.continuous.solutions import SelectedMessages, Solution, given_out
+from construct_messages.continuous.solutions import SelectedMessages, Solution, select_solutions
 from construct_messages.labels import Labels
 from construct_messages.message import Quad
 from construct_messages.query.continuous.values import ContinuousQuery, Operator
@@ -92,7 +92,7 @@ class WholeEvaluation:
         before = self._solutions
         if changed:
             self._solutions = self._selected.solutions(self.contents.update())
-        return given_out(self._operator, self._solutions, before, self._selected.key)
+        return select_solutions(self._operator, self._solutions, before, self._selected.key)
 
 
 class IncrementalEvaluation:
@@ -155,7 +155,7 @@ class IncrementalEvaluation:
             if not changed or (maintained.are_current and not self._changed):
                 return self._unchanged()
             try:
-                return self._given_out(maintained)
+                return self._select(maintained)
             except NotMaintained as reason:
                 self._whole = self._begin_whole(str(reason))
         assert self._whole is not None  # either
@@ -172,7 +172,7 @@ class IncrementalEvaluation:
         (contents.enter if entered else contents.leave)(window, held)
         self._changed.append((window, held, entered))
 
-    def _given_out(self, maintained: MaintainedSolutions) -> list[Solution]:
+    def _select(self, maintained: MaintainedSolutions) -> list[Solution]:
         appeared, vanished = maintained.difference()
         for window, held, entered in self._changed:
             if entered:

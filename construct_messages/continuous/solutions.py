@@ -128,7 +128,7 @@ def _functions(store: ox.Store) -> Mapping[ox.NamedNode, Callable[..., Any]]:
     return {FUNCTION: partial(timestamp, store)}
 
 
-def given_out(
+def select_solutions(
     operator: Operator,
     new: Sequence[Solution],
     old: Sequence[Solution],
@@ -142,9 +142,9 @@ def given_out(
         old: the solutions of the previous firing.
         key: returns the part of a solution that is compared.
 
-    >>> given_out(Operator.ISTREAM, [("1",), ("1",), ("2",)], [("1",), ("3",)], tuple)
+    >>> select_solutions(Operator.ISTREAM, [("1",), ("1",), ("2",)], [("1",), ("3",)], tuple)
     [('1',), ('2',)]
-    >>> given_out(Operator.DSTREAM, [("1",), ("1",), ("2",)], [("1",), ("3",)], tuple)
+    >>> select_solutions(Operator.DSTREAM, [("1",), ("1",), ("2",)], [("1",), ("3",)], tuple)
     [('3',)]
     """
     if operator is Operator.RSTREAM:

@@ -29,9 +29,9 @@ def timestamp(store: ox.Store, *triple: OxTerm) -> ox.Literal | None:
         triple: its subject, predicate and object.
 
     >>> store = ox.Store()
-    >>> said = '''<urn:s/1> { <urn:a> <urn:p> 1 . <urn:s/1> <http://www.w3.org/ns/prov#generatedAtTime>
+    >>> document = '''<urn:s/1> { <urn:a> <urn:p> 1 . <urn:s/1> <http://www.w3.org/ns/prov#generatedAtTime>
     ...     "1970-01-01T00:00:02Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> }'''
-    >>> store.load(said, format=ox.RdfFormat.TRIG)
+    >>> store.load(document, format=ox.RdfFormat.TRIG)
     >>> timestamp(store, ox.NamedNode("urn:a"), ox.NamedNode("urn:p"), ox.Literal(1)).value
     '2000'
     """
@@ -42,8 +42,8 @@ def timestamp(store: ox.Store, *triple: OxTerm) -> ox.Literal | None:
         return None
     times = [
         microseconds_of_date_time(context.object.value)
-        for said in store.quads_for_pattern(subject, predicate, object, None)
-        if isinstance(message := said.graph_name, ox.NamedNode)
+        for quad in store.quads_for_pattern(subject, predicate, object, None)
+        if isinstance(message := quad.graph_name, ox.NamedNode)
         for context in store.quads_for_pattern(message, _GENERATED_AT, None, message)
         if isinstance(context.object, ox.Literal)
     ]

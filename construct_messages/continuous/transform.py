@@ -37,7 +37,7 @@ from construct_messages.query.algebra.nodes import (
 )
 from construct_messages.query.algebra.plan import Dataset
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.query.prologue import given_base, given_prefixes, insert
+from construct_messages.query.prologue import check_base, check_prefixes, insert
 from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.select import Select, unused
@@ -130,7 +130,7 @@ class Transformation:
         self._template: Template | None = None
         self._together: StoreQuery | None = None
         if query_form(query) == "SELECT":
-            declared = insert([], given_base(base), given_prefixes(prefixes))[1]
+            declared = insert([], check_base(base), check_prefixes(prefixes))[1]
             self._alone = StoreQuery(declared + query)
         else:
             parsed = ConstructQuery.parse(query, prefixes=prefixes, base=base)

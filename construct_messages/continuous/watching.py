@@ -199,15 +199,15 @@ class Watch:
         files = await asyncio.to_thread(Files, self._source)
         change = None if self._change is None else await self._change.digest()
         now = Freshness(name_of(self._source), files.settled, change=change)
-        said = Validators()
+        validators = Validators()
         if before is not None and before.source == now.source:
             if change is not None and change == before.change:
                 return 0
             if self._operator is not Operator.RSTREAM:  # it returns all each time, changed or not
                 if now.files is not None and now.files == before.files:
                     return 0
-                said = Validators(before.etag, before.modified)
-        condition, comparison = Condition(said), Comparison(known)
+                validators = Validators(before.etag, before.modified)
+        condition, comparison = Condition(validators), Comparison(known)
         with Spool() as spool:
             messages = await asyncio.to_thread(self._ask)
             async with messages, aclosing(messages.abatches(condition)) as batches:
@@ -219,7 +219,7 @@ class Watch:
             await files.check()
             if condition.unchanged:
                 return 0
-            now = Freshness(now.source, now.files, *condition.said, change)
+            now = Freshness(now.source, now.files, *condition.received, change)
             kept = {"query": self._fingerprint, "source": now.encode()}
             changed = {key: value for key, value in kept.items() if state.get(key) != value}
             self._known = None  # until all of them are written
@@ -247,12 +247,12 @@ class Watch:
 
 def _fingerprint(query: str, operator: Operator, meant: Mapping[str, Any]) -> bytes:
     """Returns a digest of everything that determines the messages of a source, without querying the source."""
-    said = [operator.value, query]
+    parts = [operator.value, query]
     for value in meant.values():
-        said.append(
+        parts.append(
             repr(sorted(value.items(), key=str) if isinstance(value, Mapping) else value or None)
         )
-    return blake2b(repr(said).encode(), digest_size=16).digest()
+    return blake2b(repr(parts).encode(), digest_size=16).digest()
 
 
 def as_operator(name: Operator | str) -> Operator:

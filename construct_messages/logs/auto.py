@@ -163,7 +163,7 @@ class DetectingDecoder:
 
     def _open(self, head: bytes, whole: bool) -> Decoder | ArchiveDecoder | None:
         """Returns the decoder for a log that begins with `head`; None: more bytes are needed."""
-        if not self.archive and not self._tell(head, whole):
+        if not self.archive and not self._detect(head, whole):
             return None
         if self.archive:
             if self._known.label is not None:
@@ -175,7 +175,7 @@ class DetectingDecoder:
         assert self.format is not None  # otherwise it would not have been detected
         return decoder_for(self.format, self._syntax(self.format), self.decoding)
 
-    def _tell(self, head: bytes, whole: bool) -> bool:
+    def _detect(self, head: bytes, whole: bool) -> bool:
         """Returns whether `head` determines the kind of log."""
         archive = is_archive(head)
         if archive is None and not whole:

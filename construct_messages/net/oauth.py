@@ -235,10 +235,10 @@ def _fetch(credentials: ClientCredentials) -> tuple[str, float]:
         document = json.loads(body)
     except ValueError:
         document = None
-    said = document if isinstance(document, dict) else {}
-    token, lifetime = said.get("access_token"), said.get("expires_in", _LIFETIME)
+    members = document if isinstance(document, dict) else {}
+    token, lifetime = members.get("access_token"), members.get("expires_in", _LIFETIME)
     if status != 200:
-        error = said.get("error")
+        error = members.get("error")
         known = f" ({error:.80})" if isinstance(error, str) and error.isprintable() else ""
         raise broken(f"HTTP status {status}{known}")
     if (
@@ -246,7 +246,7 @@ def _fetch(credentials: ClientCredentials) -> tuple[str, float]:
         or not token.isascii()
         or not token.isprintable()
         or not token
-        or str(said.get("token_type", "")).lower() != "bearer"
+        or str(members.get("token_type", "")).lower() != "bearer"
     ):
         raise broken("the answer has no bearer token")
     if isinstance(lifetime, str) and lifetime.isdigit():  # as some servers send it

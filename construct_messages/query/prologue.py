@@ -174,13 +174,13 @@ def relative_iri(text: str) -> str | None:
     return next((name for name in names if not _SCHEME.match(name[1:])), None)
 
 
-def given_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
+def check_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
     """Checks prefixes that are declared outside of the query, and returns them.
 
     Raises:
         UsageError: a malformed prefix, or an IRI that is not absolute.
 
-    >>> given_prefixes({"ex": "http://example.org/"})
+    >>> check_prefixes({"ex": "http://example.org/"})
     {'ex': 'http://example.org/'}
     """
     for prefix, namespace in (prefixes or {}).items():
@@ -210,7 +210,7 @@ def _is_prefix(text: str) -> bool:
     )
 
 
-def given_base(base: str | None) -> str | None:
+def check_base(base: str | None) -> str | None:
     """Checks a base that is declared outside of the query, and returns it.
 
     Raises:

@@ -49,16 +49,16 @@ def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> Qu
     """
     place = re.search(_AT, str(error), re.IGNORECASE)
     found = re.search(_SENTENCE, str(error))
-    said = found[1] if found else _unexpected(str(error))
-    if said == "Prefix not found" and (prefix := undeclared(text)) is not None:
-        said, hint = (
+    message = found[1] if found else _unexpected(str(error))
+    if message == "Prefix not found" and (prefix := undeclared(text)) is not None:
+        message, hint = (
             f"prefix {prefix}: is not declared",
             f"add PREFIX {prefix}: <...> or give it as an option",
         )
-    if said == _NO_IRI and (relative := relative_iri(text)) is not None:
-        said, hint = f"IRI {relative} is relative", "give a base IRI, or write the IRI in full"
+    if message == _NO_IRI and (relative := relative_iri(text)) is not None:
+        message, hint = f"IRI {relative} is relative", "give a base IRI, or write the IRI in full"
     return QueryError(
-        f"{refused}: {said}",
+        f"{refused}: {message}",
         position=Position(int(place[1]), int(place[2])) if place else None,
         hint=hint,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from construct_messages.query.prologue import given_base, given_prefixes, insert
+from construct_messages.query.prologue import check_base, check_prefixes, insert
 from construct_messages.query.select import Select
 from construct_messages.query.syntax.nodes import AliasNode, AskForm, SelectForm, Unknown
 from construct_messages.query.syntax.parser import parse
@@ -42,11 +42,11 @@ def read_results(
     if not isinstance(form, SelectForm | AskForm):
         message = "expected a SELECT or ASK query"
         raise tree.error(form, message, "its result is compared")
-    own = given_prefixes(prefixes)
+    own = check_prefixes(prefixes)
     used = {decoded(text, token).partition(":")[0] for token in tokens if token.kind == "pname"}
     undeclared = {prefix: own[prefix] for prefix in own if prefix in used - tree.prologue.declared}
     head = [token for token in tokens if token.start < form.start]
-    place, inserted = insert(head, given_base(base), undeclared)
+    place, inserted = insert(head, check_base(base), undeclared)
     prologue = text[:place] + inserted + text[place : form.start]
     if isinstance(form, AskForm):
         rest = text[form.start + len("ASK") :].lstrip()

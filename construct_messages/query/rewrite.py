@@ -14,8 +14,8 @@ from typing import Final
 from construct_messages.arguments import checked
 from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
 from construct_messages.query.prologue import (
-    given_base,
-    given_prefixes,
+    check_base,
+    check_prefixes,
     insert,
     usable_prefixes,
 )
@@ -143,7 +143,7 @@ class ConstructQuery(Value):
         head, form = _form(source)
         if form != "CONSTRUCT":
             raise NotConstruct(form, position=Position.at(text, tokens[head].start))
-        own, server, base = given_prefixes(prefixes), usable_prefixes(predefined), given_base(base)
+        own, server, base = check_prefixes(prefixes), usable_prefixes(predefined), check_base(base)
         tree = parse(source, base=base, prefixes=server | own)
         construct, prologue = tree.form, tree.prologue
         assert isinstance(construct, ConstructForm)

@@ -433,15 +433,15 @@ class Productions:
             )
         return f"{quoted}@{context.language}{f'--{context.direction}' if context.direction else ''}"
 
-    def _changed(self, context: _Context, said: dict[str, str]) -> _Context:
+    def _changed(self, context: _Context, attributes: dict[str, str]) -> _Context:
         base, language, direction, version = context
-        version = said.get(VERSION, version)
-        language = said.get(LANGUAGE, language)
-        if BASE in said:
-            base = self._iri(said[BASE], context)[1:-1]
+        version = attributes.get(VERSION, version)
+        language = attributes.get(LANGUAGE, language)
+        if BASE in attributes:
+            base = self._iri(attributes[BASE], context)[1:-1]
             self._enter_base(base)
-        if DIRECTION in said and version >= "1.2":
-            direction = said[DIRECTION]
+        if DIRECTION in attributes and version >= "1.2":
+            direction = attributes[DIRECTION]
             if direction not in ("ltr", "rtl", ""):
                 self._fail(f"its:dir={shortened(direction)!r} is not ltr, rtl or empty")
         return _Context(base, language, direction, version)

@@ -33,12 +33,12 @@ class Condition:
         known: the validators of the known solutions.
 
     Attributes:
-        said: the validators of the answer.
+        received: the validators of the answer.
         unchanged: whether the data is unchanged, so that the answer has no solutions.
     """
 
     def __init__(self, known: Validators) -> None:
-        self.known, self.said, self.unchanged = known, Validators(), False
+        self.known, self.received, self.unchanged = known, Validators(), False
 
     @property
     def headers(self) -> dict[str, str]:

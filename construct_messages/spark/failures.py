@@ -56,7 +56,7 @@ _HINTS: Final = (
         "see the log of the executor",
     ),
 )
-_SAID_BEFORE: Final = re.compile(r"An error occurred while calling \S+\.?\s*:?\s*")
+_LOGGED_BEFORE: Final = re.compile(r"An error occurred while calling \S+\.?\s*:?\s*")
 _CLASS: Final = re.compile(r"(?:[a-z][\w$]*\.)+(?=[A-Z])")
 _STACK: Final = re.compile(
     r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ more|File \"|Driver stacktrace:|JVM stacktrace:|Suppressed:)"
@@ -120,15 +120,15 @@ def in_short(text: str) -> str:
     >>> in_short(text)
     'SparkException: Job aborted. (Error: broken)'
     """
-    text = _SAID_BEFORE.sub("", text, count=1)
+    text = _LOGGED_BEFORE.sub("", text, count=1)
     first = " ".join(_until_stack(text))
     causes = [
         line.removeprefix(_CAUSED_BY) for line in text.splitlines() if line.startswith(_CAUSED_BY)
     ]
     last = causes[-1] if causes else _last_of_traceback(text)
-    said = _CLASS.sub("", first)
+    message = _CLASS.sub("", first)
     cause = _CLASS.sub("", last)
-    return shown(said if not cause or cause in said else f"{said} ({cause})")
+    return shown(message if not cause or cause in message else f"{message} ({cause})")
 
 
 def _until_stack(text: str) -> Iterator[str]:

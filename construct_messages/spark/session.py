@@ -112,8 +112,8 @@ def java_version() -> str:
 @cache
 def _version_of(java: str) -> str:
     done = subprocess.run([java, "-version"], capture_output=True, text=True)
-    said = done.stderr + done.stdout
-    version = _feature_release(said)
+    output = done.stderr + done.stdout
+    version = _feature_release(output)
     if done.returncode or version is None:
         raise SparkUnavailable(
             f"{java} does not run: {(done.stderr or done.stdout).strip()}", hint=_INSTALL_JAVA
@@ -123,7 +123,7 @@ def _version_of(java: str) -> str:
             f"Spark needs Java {_OLDEST_JAVA} or later, and {java} is Java {version}",
             hint=_INSTALL_JAVA,
         )
-    return said
+    return output
 
 
 def _feature_release(text: str) -> int | None:
@@ -187,11 +187,11 @@ def _expect_end(server: BaseServer | None) -> None:
     """
     if server is None:
         return
-    told = server.handle_error
+    default = server.handle_error
 
     def handle_error(request: Any, address: Any) -> None:
         if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
-            told(request, address)
+            default(request, address)
 
     server.handle_error = handle_error  # type: ignore[assignment, method-assign]  # of this server alone
 

@@ -102,9 +102,9 @@ def check_store(path: Path) -> StoreCheck:
 
 def _pages(connection: sqlite3.Connection) -> Iterator[Finding]:
     try:
-        for (said,) in connection.execute(f"PRAGMA integrity_check({_FINDINGS})"):
-            if said != "ok":
-                yield Finding(" ".join(said.split()))
+        for (text,) in connection.execute(f"PRAGMA integrity_check({_FINDINGS})"):
+            if text != "ok":
+                yield Finding(" ".join(text.split()))
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise

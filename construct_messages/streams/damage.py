@@ -80,9 +80,9 @@ class OpeningCheck:
     def _run(self) -> None:
         try:
             found = [
-                said
-                for (said,) in self._connection.execute(f"PRAGMA quick_check({_FOUND})")
-                if said != "ok"
+                text
+                for (text,) in self._connection.execute(f"PRAGMA quick_check({_FOUND})")
+                if text != "ok"
             ]
         except sqlite3.DatabaseError as error:
             # other errors are not about the pages: the check was interrupted, or the disk cannot be read

@@ -71,7 +71,7 @@ class _Outcome(NamedTuple):
     result: Any
     error: ConstructMessagesError | None
 
-    def tell(self) -> None:
+    def resolve(self) -> None:
         """Ends the wait; for a coroutine in its event loop, unless it has ended meanwhile."""
         if self.future.done():
             return
@@ -81,22 +81,22 @@ class _Outcome(NamedTuple):
             self.future.set_exception(self.error)
 
 
-def _tell(outcomes: Iterable[_Outcome]) -> None:
+def _resolve(outcomes: Iterable[_Outcome]) -> None:
     """Ends the waits for changes, with one call for all coroutines of an event loop."""
     waiting: defaultdict[asyncio.AbstractEventLoop, list[_Outcome]] = defaultdict(list)
     for outcome in outcomes:
         if isinstance(outcome.future, Future):
-            outcome.tell()
+            outcome.resolve()
         else:
             waiting[outcome.future.get_loop()].append(outcome)
     for loop, those in waiting.items():
         with suppress(RuntimeError):  # the loop was closed while coroutines waited in it
-            loop.call_soon_threadsafe(_tell_all, those)
+            loop.call_soon_threadsafe(_resolve_all, those)
 
 
-def _tell_all(outcomes: Iterable[_Outcome]) -> None:
+def _resolve_all(outcomes: Iterable[_Outcome]) -> None:
     for outcome in outcomes:
-        outcome.tell()
+        outcome.resolve()
 
 
 class Writer:
@@ -204,7 +204,7 @@ class Writer:
             # if a defect ends the thread, no caller waits forever
             self._end()
             while more and (left := self._queue.get()) is not None:
-                _tell([_Outcome(left.future, None, self._stopped())])
+                _resolve([_Outcome(left.future, None, self._stopped())])
 
     def _waiting(self) -> tuple[list[_Waiting], bool]:
         """Returns the waiting changes, and whether there may be more."""
@@ -235,7 +235,7 @@ class Writer:
     def _commit(self, waiting: Sequence[_Waiting], *, every_stream: bool) -> None:
         """Commits changes. On a full disk, those that free space may use the reserve."""
         if self._damage.error is not None:
-            _tell([_Outcome(future, None, self._damage.error) for _, future in waiting])
+            _resolve([_Outcome(future, None, self._damage.error) for _, future in waiting])
             self._committed = False
             return
         relieving = [each for each in waiting if each.change.relieves]
@@ -248,7 +248,7 @@ class Writer:
             full = self._transact(waiting, kept, every_stream=every_stream)
         else:
             full = True
-            _tell(
+            _resolve(
                 [
                     _Outcome(each.future, None, full_disk(self._path))
                     for each in waiting
@@ -313,18 +313,18 @@ class Writer:
                 with suppress(sqlite3.Error):  # the next change fails again, with an error
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-                told = (
+                ended = (
                     waiting
                     if not isinstance(failed, StoreFull)
                     else [each for each in waiting if each not in kept]
                 )
-                _tell([_Outcome(future, None, failed) for _, future in told])
+                _resolve([_Outcome(future, None, failed) for _, future in ended])
         if failed is not None:
             return isinstance(failed, StoreFull)
         self._streams, self._garbage = transaction.streams, transaction.garbage
         self._broadcast.publish(transaction.elements, transaction.gone)
         # publishers first, so that they do not wait for the followers
-        _tell(outcomes)
+        _resolve(outcomes)
         if transaction.elements or transaction.gone:
             # a follower may commit a change because of the elements, so its wake-up comes last
             self._broadcast.wake()

@@ -243,6 +243,6 @@ def test_a_checkpoint_of_another_transport() -> None:
     with pytest.raises(UsageError, match="another transport"):
         Known.at(Start(checkpoint=checkpoint))
     members = Known(None)
-    members.give("urn:a", (), 1)
+    members.add("urn:a", (), 1)
     with pytest.raises(UsageError, match="another transport"):
         ConnectionState.at(Start(checkpoint=members.checkpoint))

@@ -31,7 +31,7 @@ from construct_messages.errors import (
     UsageError,
 )
 from construct_messages.streams import Description, Retention, StreamStore, open_store
-from construct_messages.streams.writer import Change, _tell_all
+from construct_messages.streams.writer import Change, _resolve_all
 from construct_messages.terms import XSD
 from tests.support.strategies import messages
 from tests.support.streams import Clock, numbered, sequences
@@ -166,13 +166,13 @@ def test_one_wake_up_tells_all_that_a_commit_made(
         monkeypatch.setattr(loop, "call_soon_threadsafe", noted)
         hold.set()
         ends = await asyncio.gather(*appends, return_exceptions=True)
-        told = [callback for callback in wakes if callback is _tell_all]
+        resolved = [callback for callback in wakes if callback is _resolve_all]
         monkeypatch.undo()
         await blocking
-        return ends, told
+        return ends, resolved
 
-    ends, told = asyncio.run(main())
-    assert len(told) == 1
+    ends, resolved = asyncio.run(main())
+    assert len(resolved) == 1
     assert max(batches) == 99
     assert [type(end) for end in ends] == [
         asyncio.CancelledError if n == 55 else NotFound if n % 10 == 0 else int for n in range(100)

@@ -1,4 +1,4 @@
-"""A flat CONSTRUCT, and the Concise Bounded Description of each root: what is said of it, and of its blank nodes.
+"""A flat CONSTRUCT, and the Concise Bounded Description of each root: its triples, and those of its blank nodes.
 
 Knows which nodes of the result are roots (those with the predicates that the template gives its root). Cannot know
 which triples came together: a root with two solutions is one group, what an IRI below the root says is not followed,
@@ -48,12 +48,12 @@ def describe(
     roots: Sequence[str], triples: Sequence[tuple[str, str, str]], *, symmetric: bool
 ) -> Iterator[dict[str, None]]:
     """The lines of the description of each root, each line once."""
-    said: dict[str, list[str]] = defaultdict(list)
+    lines_of: dict[str, list[str]] = defaultdict(list)
     pointing: dict[str, list[str]] = defaultdict(list)
     blank: dict[str, list[str]] = defaultdict(list)  # the blank nodes that are objects of a subject
     for s, p, o in triples:
         line = f"{s} {p} {o} .\n"
-        said[s].append(line)
+        lines_of[s].append(line)
         if symmetric:
             pointing[o].append(line)
         if o[0] == "_":
@@ -63,7 +63,7 @@ def describe(
         waiting, seen = [root], {root}
         while waiting:
             node = waiting.pop()
-            group |= dict.fromkeys(said.get(node, ()))
+            group |= dict.fromkeys(lines_of.get(node, ()))
             below = [each for each in blank.get(node, ()) if each not in seen]
             seen.update(below)
             waiting += below

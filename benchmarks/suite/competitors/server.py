@@ -38,9 +38,9 @@ def serving(endpoint: str, *options: str) -> Iterator[Service]:
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
-            said = deque[str](maxlen=2)  # an error and its hint
+            last_lines = deque[str](maxlen=2)  # an error and its hint
             for line in server.stderr:
-                said.append(line.strip())
+                last_lines.append(line.strip())
                 if found := re.search(r'listening on (http://[^"\s]+)', line):
                     # what it logs is read on, lest it wait for a reader
                     reading = threading.Thread(target=deque, args=(server.stderr, 0), daemon=True)
@@ -51,6 +51,6 @@ def serving(endpoint: str, *options: str) -> Iterator[Service]:
                         server.terminate()
                         reading.join()  # before its file is closed
                     return
-            raise NotStarted(" ".join(said))
+            raise NotStarted(" ".join(last_lines))
         finally:
             server.terminate()

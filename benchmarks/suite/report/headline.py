@@ -158,7 +158,7 @@ def _faults(groups: Groups) -> str:
 
 
 def _silent(fields: Sequence[Field]) -> Iterator[str]:
-    """What is lost without notice behind an endpoint that limits its answers."""
+    """The groups that are lost without notice at an endpoint that limits its answers."""
     for field in fields:
         ours, others = (
             [

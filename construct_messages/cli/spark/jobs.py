@@ -316,16 +316,16 @@ def _java_heard(*, start: bool, later: bool) -> Iterator[None]:
         return
     ours, theirs = os.pipe()
     shown = os.dup(2)
-    said: list[bytes] = []
+    pieces: list[bytes] = []
     started = Event()
 
     def listen() -> None:
         with open(ours, "rb", buffering=0) as pipe:
-            while line := pipe.read(1 << 16):
+            while piece := pipe.read(1 << 16):
                 if not started.is_set():
-                    said.append(line)
+                    pieces.append(piece)
                 elif later:
-                    os.write(shown, line)
+                    os.write(shown, piece)
 
     sys.stderr.flush()
     os.dup2(theirs, 2)
@@ -338,7 +338,7 @@ def _java_heard(*, start: bool, later: bool) -> Iterator[None]:
     except Exception:
         os.dup2(shown, 2)  # so that the pipe ends when Java does
         listener.join(_PAUSE_SECONDS)
-        os.write(shown, b"".join(said))
+        os.write(shown, b"".join(pieces))
         raise
     finally:
         os.dup2(shown, 2)

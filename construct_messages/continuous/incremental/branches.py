@@ -59,7 +59,7 @@ class BranchOperators:
             first += len(numbers)
             others = JoinOperator([names[number] for number in numbers])
             for place, number in enumerate(numbers):
-                self.handlers[number] = _told(others, place)
+                self.handlers[number] = _side_of(others, place)
             operator = DependentOperator(
                 dependent.kind, last.variables, others.variables, _condition_of(dependent)
             )
@@ -95,7 +95,7 @@ class BranchOperators:
         for numbers in stars.values():
             join = JoinOperator([names[number] for number in numbers], test)
             for place, number in enumerate(numbers):
-                self.handlers[number] = _told(join, place)
+                self.handlers[number] = _side_of(join, place)
             joins.append(join)
         tables = branch.tables if joins or branch.tables else (_ONE_ROW,)
         if len(joins) == 1 and not tables:
@@ -103,14 +103,14 @@ class BranchOperators:
         of_tables = [tuple(variable.name for variable in table.variables) for table in tables]
         whole = JoinOperator([*(join.variables for join in joins), *of_tables])
         for place, join in enumerate(joins):
-            join.target = _told(whole, place)
+            join.target = _side_of(whole, place)
         for place, table in enumerate(tables, len(joins)):
             rows = [tuple(term or "" for term in row) for row in table.solutions]
-            self._tables.append((_told(whole, place), rows))
+            self._tables.append((_side_of(whole, place), rows))
         return whole
 
 
-def _told(join: JoinOperator, place: int) -> Target:
+def _side_of(join: JoinOperator, place: int) -> Target:
     change = join.change
     return lambda row, sign: change(place, row, sign)
 

@@ -25,7 +25,7 @@ class Known:
         sequence: the sequence of the last returned member, or the number of returned members.
 
     >>> known = Known(None)
-    >>> known.give("urn:a", (), 1)
+    >>> known.add("urn:a", (), 1)
     >>> known.has("urn:a", ()), known.has("urn:b", ()), Known(known.checkpoint).has("urn:a", ())
     (True, False, True)
     """
@@ -70,7 +70,7 @@ class Known:
         """Returns whether all members up to a bound were returned."""
         return bool(self._last) and bound[0] == self._last[0][0] and bound < self._last[0]
 
-    def give(self, name: str, terms: tuple[Term, ...], sequence: int) -> None:
+    def add(self, name: str, terms: tuple[Term, ...], sequence: int) -> None:
         """Records that a member was returned.
 
         Args:

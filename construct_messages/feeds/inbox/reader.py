@@ -126,7 +126,7 @@ class InboxTransport(Transport):
         if start.last is not None:
             listed = [each for each in await self._listed() if not self._known.has(each.iri, ())]
             for each in listed[: len(listed) - start.last]:
-                self._known.give(each.iri, (), each.sequence or self._known.sequence + 1)
+                self._known.add(each.iri, (), each.sequence or self._known.sequence + 1)
         yield None
         while True:
             for each in await self._listed():
@@ -134,7 +134,7 @@ class InboxTransport(Transport):
                     continue
                 self._check_gap(each.sequence)
                 if (element := await self._notification(each)) is not None:
-                    self._known.give(each.iri, (), element.sequence)
+                    self._known.add(each.iri, (), element.sequence)
                     yield element
             if not follow:
                 return

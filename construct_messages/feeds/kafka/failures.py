@@ -114,17 +114,17 @@ def failure_of(error: KafkaError, url: str, cause: KafkaError | None) -> SourceE
     if code in _UNREACHABLE_CODES:
         kind = SourceTimeout if code in _TIMES else SourceError
         return kind(
-            f"{url} cannot be reached: {_said(cause if cause is not None else error)}",
+            f"{url} cannot be reached: {_message(cause if cause is not None else error)}",
             hint=_UNREACHABLE,
             transient=True,
         )
     return SourceError(
-        f"{url}: {_said(error)} ({error.name()})",
+        f"{url}: {_message(error)} ({error.name()})",
         hint=_HINTS.get(code),
         transient=error.retriable(),
     )
 
 
-def _said(error: KafkaError) -> str:
+def _message(error: KafkaError) -> str:
     """Returns the text of a failure, without the times and states of connections."""
     return shown(_STATE.sub("", error.str()).removeprefix("Broker: "))

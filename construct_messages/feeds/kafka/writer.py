@@ -198,10 +198,10 @@ class TopicWriter:
 
     def _check(self, deadline: float) -> None:
         """Raises an error if records cannot be acknowledged, or have not been for too long."""
-        if self._gives_up(deadline):
+        if self._has_failed(deadline):
             raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))
 
-    def _gives_up(self, deadline: float) -> bool:
+    def _has_failed(self, deadline: float) -> bool:
         """Whether the brokers refuse the client, or were unreachable for too long."""
         return time.monotonic() > deadline or self._client.refused is not None
 
@@ -248,7 +248,7 @@ class TopicWriter:
             except KafkaException as error:
                 failed = error.args[0]
                 again = failed.retriable() and not failed.txn_requires_abort()
-                if not again or self._gives_up(deadline):
+                if not again or self._has_failed(deadline):
                     raise
 
     async def _leave(self) -> None:

@@ -132,14 +132,14 @@ class EventStreamTransport(Transport):
                 async for held in members:
                     newest.append(held)
                     if len(newest) > start.last:
-                        self._give(newest.popleft())
+                        self._emit(newest.popleft())
             yield None
             for held in newest:
-                yield self._give(held)
+                yield self._emit(held)
         while True:
             async with aclosing(self._pass()) as members:
                 async for held in members:
-                    yield self._give(held)
+                    yield self._emit(held)
             if not follow:
                 return
             await asyncio.sleep(pause)
@@ -204,10 +204,10 @@ class EventStreamTransport(Transport):
             async with aclosing(self._traverse()) as members:
                 async for held in members:
                     yield held
-        while self._held and self._may_give(self._held[0]):
+        while self._held and self._may_emit(self._held[0]):
             yield heapq.heappop(self._held)
 
-    def _may_give(self, held: _PendingMember) -> bool:
+    def _may_emit(self, held: _PendingMember) -> bool:
         return self._horizon is None or held.values[:1] <= self._horizon
 
     async def _traverse(self) -> AsyncGenerator[_PendingMember]:
@@ -240,15 +240,15 @@ class EventStreamTransport(Transport):
         """Returns whether no page can have an earlier member, neither unread pages nor those that were read."""
         if not held.values:
             return True
-        return bool(bound) and _precedes(held.values[0], bound[0]) and self._may_give(held)
+        return bool(bound) and _precedes(held.values[0], bound[0]) and self._may_emit(held)
 
-    def _give(self, held: _PendingMember) -> Element:
+    def _emit(self, held: _PendingMember) -> Element:
         self._waiting.remove(held.iri)
         self._held_bytes -= len(held.element.nquads)
         sequence = held.element.sequence or self._known.sequence + 1
         if held.element.sequence and self._known.sequence:
             check_next(self._stream.iri[1:-1], self._known.sequence, sequence)
-        self._known.give(held.iri, held.terms, sequence)
+        self._known.add(held.iri, held.terms, sequence)
         return held.element._replace(sequence=sequence)
 
     def _hold(self, member: Member, relation: Relation) -> None:

@@ -287,13 +287,13 @@ class MqttTransport(RecordTransport):
         acknowledged = 0
         for number, (record, properties) in enumerate(zip(records, packets, strict=True)):
             if number - acknowledged >= connection.in_flight:
-                self._heard((await connection.published()).value)
+                self._warn_without_subscribers((await connection.published()).value)
                 acknowledged += 1
             connection.publish(self._topic, record.value, properties)
         for _ in range(len(records) - acknowledged):
-            self._heard((await connection.published()).value)
+            self._warn_without_subscribers((await connection.published()).value)
 
-    def _heard(self, code: int) -> None:
+    def _warn_without_subscribers(self, code: int) -> None:
         if code == _NO_SUBSCRIBERS and not self._warned:
             self._warned = True
             _LOGGER.warning(

@@ -243,7 +243,7 @@ class _Query:
         below, aggregates = self._below, tuple(self._aggregates)
         keys = tuple(dict.fromkeys(self._keys))
         graph = (self._graph,) if isinstance(self._graph, Var) else ()
-        if any(what.argument is None and what.distinct for _, what in aggregates):
+        if any(one.argument is None and one.distinct for _, one in aggregates):
             # solutions are distinguished by the variables that the query names
             below = Project(below, tuple(dict.fromkeys((*self._inside, *keys, *graph))))
         grouped = Group(below, (*keys, *graph), aggregates)

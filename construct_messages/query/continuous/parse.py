@@ -37,7 +37,7 @@ from construct_messages.query.continuous.values import (
     is_relative,
     written,
 )
-from construct_messages.query.prologue import Prologue, given_base, insert
+from construct_messages.query.prologue import Prologue, check_base, insert
 from construct_messages.query.syntax.nodes import ConstructForm, SelectForm
 from construct_messages.query.syntax.reader import read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
@@ -65,7 +65,7 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
     >>> query.query.splitlines()[2]
     'WHERE { GRAPH  <urn:w> { ?s <urn:p> ?o } }'
     """
-    base, query = given_base(base), QueryText.of(text)
+    base, query = check_base(base), QueryText.of(text)
     return read(lambda: _parse(query, base), query.text)
 
 

@@ -73,9 +73,9 @@ class Estimates:
         """
         figures = self.figures(pattern.predicate)
         matches = float(figures.rows)
-        if _given(pattern.subject, bound):
+        if _is_bound(pattern.subject, bound):
             matches /= max(figures.subjects, 1)
-        if _given(pattern.object, bound):
+        if _is_bound(pattern.object, bound):
             matches /= max(figures.objects, 1)
         elif pattern.object == pattern.subject:
             matches /= max(figures.subjects, figures.objects, 1)
@@ -110,7 +110,7 @@ def _guessed(rows: int, subjects: int, objects: int) -> PredicateStatistics:
     return PredicateStatistics(rows, max(rows // subjects, 1), max(rows // objects, 1))
 
 
-def _given(position: VarOrTerm, bound: Vars) -> bool:
+def _is_bound(position: VarOrTerm, bound: Vars) -> bool:
     return not isinstance(position, Var) or position in bound
 
 

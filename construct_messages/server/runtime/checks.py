@@ -21,7 +21,7 @@ from construct_messages.net.headers import HEADER_NAME
 from construct_messages.net.oauth import read_secret
 from construct_messages.net.tls import server_tls_context
 from construct_messages.net.urls import check_secure, check_url, is_url
-from construct_messages.query.prologue import given_prefixes
+from construct_messages.query.prologue import check_prefixes
 from construct_messages.server.config import (
     OF_FILES,
     OF_URLS,
@@ -300,7 +300,7 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
     else:
         _check_files(endpoint.source, where("source"))
     _check_at(where("profile"), lambda: Profile.named(endpoint.profile))
-    _check_at(where("prefixes"), lambda: given_prefixes(endpoint.prefixes))
+    _check_at(where("prefixes"), lambda: check_prefixes(endpoint.prefixes))
     _check_at(where("frames"), lambda: KnownFrames(endpoint.frames))
     if isinstance(endpoint.service, tuple):
         for address in endpoint.service:

@@ -273,7 +273,7 @@ class Supervisor:
         with suppress(IncompleteResult):  # it has ended
             await process.receive()
             was_ready = True
-            self._says_ready(worker, url)
+            self._add_ready(worker, url)
         code = await process.exited()
         process.kill_and_wait()  # this closes the socket
         self._processes.discard(process)
@@ -296,7 +296,7 @@ class Supervisor:
             await process.send(job)
         return process
 
-    def _says_ready(self, worker: int, url: str) -> None:
+    def _add_ready(self, worker: int, url: str) -> None:
         all_were_ready = len(self._ready) == self._config.workers
         self._ready.add(worker)
         if not all_were_ready and len(self._ready) == self._config.workers:

@@ -86,13 +86,13 @@ def main() -> None:
     parent = Parent[None](None)
     parent.end_with()
     directory, mode, *paths = sys.argv[2:]
-    count, told = 0, time.monotonic()
+    count, reported = 0, time.monotonic()
 
     def read(bytes_read: int) -> None:
-        nonlocal count, told
+        nonlocal count, reported
         count += bytes_read
-        if time.monotonic() - told >= _STEP_SECONDS:
-            told = time.monotonic()
+        if time.monotonic() - reported >= _STEP_SECONDS:
+            reported = time.monotonic()
             parent.report(_Read(count))
 
     try:

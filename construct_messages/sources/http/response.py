@@ -115,7 +115,7 @@ class ResponseReader:
                 hint="ask for less, or give the endpoint more time",
             )
         if condition is not None:
-            condition.said, condition.unchanged = _validators(header), self._unchanged
+            condition.received, condition.unchanged = _validators(header), self._unchanged
         if status == 200:
             self._decoder = self._decoder_class(asked)(
                 variables, response=response, scope=scope, lenience=lenience
@@ -248,18 +248,18 @@ class ResponseReader:
             hint = None if known else _OTHER_PLACES
         detail = shown(text)
         # never an HTML page, which is for browsers
-        said = f": {detail}" if detail and not detail.startswith("<") else ""
+        reason = f": {detail}" if detail and not detail.startswith("<") else ""
         retry_after = seconds(self._header("Retry-After"))
         if self._status == 400 and self._undeclared is not None:
             hint = f"add PREFIX {self._undeclared}: <...> or give it as an option, if the endpoint does not know it"
         if retry_after is not None:
             hint = f"try again in {retry_after:.0f} seconds"
-        what = (
+        outcome = (
             "refused the query"
             if self._status == 400
             else f"answered with HTTP status {self._status}"
         )
-        message = f"{self._url} {what}{said}"
+        message = f"{self._url} {outcome}{reason}"
         # the error for the query itself may quote it, and so have any words
         if self._status != 400 and any(word in text for word in self._timeouts):
             return SourceTimeout(

@@ -107,10 +107,10 @@ def _look_up(number: int) -> _Process | None:
             "-p",
             str(number),
         ]
-        told = subprocess.run(columns, capture_output=True, text=True, check=False).stdout.split()
-        state, parent, *start = told[:7]
+        fields = subprocess.run(columns, capture_output=True, text=True, check=False).stdout.split()
+        state, parent, *start = fields[:7]
         return _Process(
-            Path(" ".join(told[7:])).name, int(parent), " ".join(start), state.startswith("Z")
+            Path(" ".join(fields[7:])).name, int(parent), " ".join(start), state.startswith("Z")
         )
     except (OSError, ValueError, IndexError):
         return None

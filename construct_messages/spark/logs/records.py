@@ -79,13 +79,13 @@ class RunRecord(msgspec.Struct, frozen=True):
         >>> RunRecord("20260101T000000000000Z-12ab", "application/n-quads", 2, 4, [LogFile("a.nq", 9)]).success()
         b'{"run":"20260101T000000000000Z-12ab","messages":2,"quads":4,"files":1}\\n'
         """
-        told = {
+        figures = {
             "run": self.run,
             "messages": self.messages,
             "quads": self.quads,
             "files": len(self.files),
         }
-        return msgspec.json.encode(told) + b"\n"
+        return msgspec.json.encode(figures) + b"\n"
 
 
 def write(folder: Place, name: str, contents: bytes) -> None:
@@ -137,10 +137,10 @@ def last_run(folder: Place) -> str | None:
     except FileNotFoundError:
         return None
     try:
-        told: Any = msgspec.json.decode(contents)
+        figures: Any = msgspec.json.decode(contents)
     except msgspec.DecodeError:
         return ""
-    return str(told.get("run", "")) if isinstance(told, dict) else ""
+    return str(figures.get("run", "")) if isinstance(figures, dict) else ""
 
 
 def sizes(folder: Place) -> dict[str, int]:
@@ -162,11 +162,11 @@ def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
     >>> damage(record, {"a.nq": 8})
     ['a.nq has 8 bytes, and 9 were written', 'b.nq is missing']
     """
-    said = list[str]()
+    problems = list[str]()
     for file in record.files:
         size = found.get(file.name)
         if size is None:
-            said.append(f"{file.name} is missing")
+            problems.append(f"{file.name} is missing")
         elif size != file.bytes:
-            said.append(f"{file.name} has {size:,} bytes, and {file.bytes:,} were written")
-    return said
+            problems.append(f"{file.name} has {size:,} bytes, and {file.bytes:,} were written")
+    return problems

@@ -82,10 +82,10 @@ def announced_in(
     line = LinesDecoder(format, None, DecoderOptions(message_bytes=message_bytes))
     for _, chunk in _placed(chunks, 0):
         for piece in chunk.splitlines(keepends=True):
-            told = [*line.feed(_plain(piece))]
+            messages = [*line.feed(_plain(piece))]
             if _LINE_END.search(piece):
-                told += line.close()
-                if told or line.syntax:
+                messages += line.close()
+                if messages or line.syntax:
                     return line.syntax
                 line = LinesDecoder(format, None, DecoderOptions(message_bytes=message_bytes))
     return None

@@ -47,13 +47,19 @@ class _Part(NamedTuple):
 
 
 def write_texts(
-    values: DataFrame, told: Observation, path: str, media_type: str, *, mode: str, compression: str
+    values: DataFrame,
+    observation: Observation,
+    path: str,
+    media_type: str,
+    *,
+    mode: str,
+    compression: str,
 ) -> None:
     """Writes values as lines of logs into a folder, one log for each partition.
 
     Args:
-        values: a column of strings, observed by `told`.
-        told: observes `messages`, `quads` and `FIGURES`.
+        values: a column of strings, observed by `observation`.
+        observation: observes `messages`, `quads` and `FIGURES`.
         path: the folder.
         media_type: of the logs.
         mode: `"error"`, `"overwrite"` or `"append"`.
@@ -65,9 +71,9 @@ def write_texts(
         IncompleteResult: another job wrote to the folder at the same time, or the executors write elsewhere.
     """
     if (place := _place_here(values.sparkSession, path)) is not None:
-        _write_run(values, told, place, media_type, mode, compression)
+        _write_run(values, observation, place, media_type, mode, compression)
     else:
-        _write_and_compare(values, told, path, media_type, mode, compression)
+        _write_and_compare(values, observation, path, media_type, mode, compression)
 
 
 def write_parts(
@@ -108,7 +114,7 @@ def _files(spark: SparkSession, hadoop: Any) -> Any:
 
 def _write_run(
     values: DataFrame,
-    told: Observation,
+    observation: Observation,
     folder: Place,
     media_type: str,
     mode: str,
@@ -130,7 +136,7 @@ def _write_run(
         raise _cannot_write(folder, error) from error
     try:
         write_parts(values, f"file:{run.hidden}/logs", compression=compression)
-        figures = told.get
+        figures = observation.get
         try:
             _commit(run, media_type, figures, mode, compression)
         except OSError as error:
@@ -200,7 +206,12 @@ def _cannot_write(folder: Place, error: OSError) -> CannotWrite:
 
 
 def _write_and_compare(
-    values: DataFrame, told: Observation, path: str, media_type: str, mode: str, compression: str
+    values: DataFrame,
+    observation: Observation,
+    path: str,
+    media_type: str,
+    mode: str,
+    compression: str,
 ) -> None:
     spark = values.sparkSession
     before = set(_listed(spark, path)) if mode == "append" else set[tuple[str, int]]()
@@ -208,7 +219,7 @@ def _write_and_compare(
     jobs = defaultdict[str, list[_Part]](list)
     for job, part in _parts(sorted(set(_listed(spark, path)) - before)):
         jobs[job].append(part)
-    whole = [parts for parts in jobs.values() if _are_whole(parts, told.get, compression)]
+    whole = [parts for parts in jobs.values() if _are_whole(parts, observation.get, compression)]
     if not whole or (mode != "append" and len(jobs) != 1):
         if mode != "append":  # the incomplete folder must not look complete
             nothing = spark.createDataFrame([], "value string").write.mode("overwrite")
@@ -216,7 +227,7 @@ def _write_and_compare(
         raise IncompleteResult(f"another job wrote to {path} at the same time", hint=_HINT)
     if not _is_remote(spark):
         files = [LogFile(part.name, part.bytes) for part in whole[0]]
-        record = _record(run_id(), media_type, told.get, files)
+        record = _record(run_id(), media_type, observation.get, files)
         _write_there(spark, f"{path}/{record.name}", record.encoded())
         _write_there(spark, f"{path}/{SUCCESS}", record.success())
 

@@ -99,13 +99,18 @@ def write_folder(
         return _write_rdfm(
             messages, os.fspath(path), format, syntax, graphs, prefixes, options, mode, how, lenient
         )
-    values, told = _observed(messages, _value(syntax, announced=True))
+    values, observation = _observed(messages, _value(syntax, announced=True))
     with translated():
         media_type = content_type(format, syntax)
         write_texts(
-            values, told, os.fspath(path), media_type, mode=mode, compression=_CODECS[compression]
+            values,
+            observation,
+            os.fspath(path),
+            media_type,
+            mode=mode,
+            compression=_CODECS[compression],
         )
-        return _written(told)
+        return _written(observation)
 
 
 def write_file(
@@ -177,8 +182,8 @@ def _write_rdfm(
             f"{path} exists already", hint="choose another path, or ask for it to be overwritten"
         )
     register(messages.sparkSession)
-    told = Observation()
-    writer = messages.observe(told, *map(expr, _FIGURES)).write.format("rdfm").options(**how)
+    observation = Observation()
+    writer = messages.observe(observation, *map(expr, _FIGURES)).write.format("rdfm").options(**how)
     writer = (
         writer.option("format", content_type(format, syntax))
         .option("graphs", graphs)
@@ -191,7 +196,7 @@ def _write_rdfm(
         # a data source in Python has no mode "error", which is checked above
         writer = writer.option("alone", "true") if mode == "error" else writer
         writer.mode("append" if mode == "error" else mode).save(path)
-        return _written(told)
+        return _written(observation)
 
 
 def _is_native(format: Format, syntax: Syntax, *, graphs: bool) -> bool:
@@ -216,14 +221,14 @@ def _value(syntax: Syntax, *, announced: bool) -> str:
 
 def _observed(messages: DataFrame, value: str) -> tuple[DataFrame, Observation]:
     """Returns the values of a text file, and the observation of their numbers."""
-    told = Observation()
+    observation = Observation()
     values = messages.selectExpr(MESSAGE, f"{value} AS {_VALUE}", PARTITION)
-    values = values.observe(told, *map(expr, (*_FIGURES, *FIGURES)))
-    return values.select(_VALUE), told
+    values = values.observe(observation, *map(expr, (*_FIGURES, *FIGURES)))
+    return values.select(_VALUE), observation
 
 
-def _written(told: Observation) -> Written:
-    return Written(told.get["messages"], told.get["quads"] or 0)
+def _written(observation: Observation) -> Written:
+    return Written(observation.get["messages"], observation.get["quads"] or 0)
 
 
 @contextmanager
@@ -231,7 +236,7 @@ def _parts(
     messages: DataFrame, syntax: Syntax, target: Path
 ) -> Iterator[tuple[Sequence[Path], Written]]:
     """Writes the messages of each partition to a file; yields the files in order, and removes them after the block."""
-    values, told = _observed(messages, _value(syntax, announced=False))
+    values, observation = _observed(messages, _value(syntax, announced=False))
     try:
         if not (above := target.absolute().parent).is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -244,7 +249,7 @@ def _parts(
         folder = f"{run.hidden}/logs"
         with translated():
             write_parts(values, f"file:{folder}")
-            written, size = _written(told), told.get["bytes"] or 0
+            written, size = _written(observation), observation.get["bytes"] or 0
         parts = sorted(parts_in(place_of(folder)))
         found = sum(part.bytes for part in parts)
         if found != size:

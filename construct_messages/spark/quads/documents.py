@@ -160,14 +160,14 @@ def lines(graphs: bool, strict: bool, lenient: bool = False) -> Callable[[Batche
 
 
 def reasons(
-    graphs: bool, lenient: bool = False, *, told: bool = True
+    graphs: bool, lenient: bool = False, *, malformed: bool = True
 ) -> Callable[[Batches], Batches]:
     """Returns a function for `mapInArrow` that adds the reason why a line is malformed to `file` and `text` (bytes).
 
     Args:
         graphs: whether a line may name a graph.
         lenient: see `quads`.
-        told: whether all lines are malformed; otherwise well-formed lines are left out.
+        malformed: whether all lines are malformed; otherwise well-formed lines are left out.
     """
 
     def reason(file: str, line: bytes) -> str | None:
@@ -175,7 +175,7 @@ def reasons(
             list(_line(file, line, graphs, lenient))
         except (SyntaxError, TermError) as error:
             return str(error)
-        return f"not a line of {'N-Quads' if graphs else 'N-Triples'}" if told else None
+        return f"not a line of {'N-Quads' if graphs else 'N-Triples'}" if malformed else None
 
     def explained(batches: Batches) -> Batches:
         for batch in batches:

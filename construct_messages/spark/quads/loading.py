@@ -199,7 +199,7 @@ class _Dump:
             text = self._text(kinds)
             if self._by_java:
                 text = text.filter(f"{_statement(graphs, self._lenient)} IS NULL")
-            reasons = documents.reasons(graphs, self._lenient, told=self._by_java)
+            reasons = documents.reasons(graphs, self._lenient, malformed=self._by_java)
             frames.append(_bytes(text).mapInArrow(reasons, documents.FAILURES))
         if self._whole:
             frames.append(
@@ -288,9 +288,9 @@ def write_quads(
         .dropDuplicates()
         .sortWithinPartitions("predicate", "subject", "object")
     )
-    told = Observation()
+    observation = Observation()
     with translated():
-        observed = clustered.observe(told, F.count(F.lit(1)).alias("rows"))
+        observed = clustered.observe(observation, F.count(F.lit(1)).alias("rows"))
         observed.write.mode("overwrite" if overwrite else "error").parquet(path)
         written = spark.read.schema(documents.QUADS).parquet(escaped_path(path))
         statistics = _statistics(written)
@@ -300,7 +300,7 @@ def write_quads(
         text.coalesce(1).write.text(f"{path}/{_STATISTICS}")
         # Spark's committer does not notice that another job writes there; the reader compares the names, too
         now = _names(spark.read.schema(documents.QUADS).parquet(escaped_path(path)))
-    if statistics.rows != told.get["rows"] or now != names:
+    if statistics.rows != observation.get["rows"] or now != names:
         raise IncompleteResult(
             f"another job wrote to {path} at the same time: the table is not whole",
             hint="write it again, alone",
