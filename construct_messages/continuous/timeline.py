@@ -123,7 +123,8 @@ class Timeline(Generic[T]):
             for stream in range(streams)
         ]
         self._instants = self._grids(every, options)
-        # the first instant after a position at which a window closes, or a period ends; `_LAST` if there is none
+        # the first instant after a position at which a window closes, or a period ends; `_LAST` if there is none. Most
+        # queries have one grid; to take the minimum of one would cost an element a tenth of its time
         self._close_after: Callable[[int], int] = (
             self._instants[0].after if len(self._instants) == 1 else self._first_close_after
         )
@@ -189,11 +190,8 @@ class Timeline(Generic[T]):
 
         Windows by count that are not full then close, too, before time passes.
         """
-        pending = self._pending
+        pending, limit = self._pending, self.watermark_of()
         while True:
-            limit = self._watermark
-            if limit is None:
-                limit = self.watermark_of()
             released = pending[0] if pending and pending[0][0] <= limit else None
             if limit == _LAST and released is None and self._is_partial():
                 assert self._position is not None  # an element has entered
@@ -221,8 +219,6 @@ class Timeline(Generic[T]):
                 self._position = time
             if self._release(released):
                 return self._fire(time + 1, time)
-            if not pending and self._position == limit:
-                return None  # nothing is left before the watermark
 
     def _is_partial(self) -> bool:
         """Whether a window by count that was not full has elements that were in no evaluation."""
