@@ -132,13 +132,13 @@ def run(
     )
 
 
-def _peak(sampled: int, told: int) -> int:
-    """The peak of memory: what was sampled, or what the system tells of the largest process, if that is its own.
+def _peak(sampled: int, reported: int) -> int:
+    """The peak of memory: what was sampled, or what the system reports of the largest process, if that is its own.
 
     A process is charged with what this one had resident when it started it.
     """
     inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return max(sampled, told) if told > inherited or not sampled else sampled
+    return max(sampled, reported) if reported > inherited or not sampled else sampled
 
 
 def completed(command: Sequence[str], *, env: Mapping[str, str] | None = None) -> Run:

@@ -1,4 +1,4 @@
-"""The subcommands `run` and `data` of the suite: from their arguments to a session, and what is told meanwhile."""
+"""The subcommands `run` and `data` of the suite: from their arguments to a session and its progress."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         place = place_of(arguments.real)
         generated_ones = [generated(size, arguments.seed) for size in sorted(profile.sizes)]
-        _told(session, [*generated_ones, *(real(place) if place else ())])
+        _run_with_progress(session, [*generated_ones, *(real(place) if place else ())])
     counts = {
         status: sum(row.status == status for row in results.rows)
         for status in {r.status for r in results.rows}
@@ -92,11 +92,11 @@ def _live(session: Session, arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as place, handed_on as url:
         queries = [query for query in session.queries if query.name in few]
         dataset, session.queries = live(url, queries, Path(place))
-        _told(session, [dataset])
+        _run_with_progress(session, [dataset])
 
 
-def _told(session: Session, datasets: Sequence[Dataset]) -> None:
-    """Runs, and tells meanwhile how far it is, and what was not as it should be."""
+def _run_with_progress(session: Session, datasets: Sequence[Dataset]) -> None:
+    """Runs a session, and shows its progress and the rows that failed."""
     session.results.limits |= {str(dataset.size): session.profile.limit for dataset in datasets}
     columns = (
         BarColumn(20),

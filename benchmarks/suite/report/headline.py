@@ -91,14 +91,14 @@ def _wins(fields: Sequence[Field]) -> Iterator[str]:
             time = standing.beside_ours(MEASURES["time"])
             compared[standing.title, field.engine] += time.cells if time else 0
     winners = sorted(cells, key=lambda key: -cells[key])
-    told = [
+    parts = [
         f"{_named(title)} ({_engine(engine)}) in {cells[title, engine]} of {compared[title, engine]} pairs"
         for title, engine in winners[:3]
     ]
     if len(winners) > 3:
-        told.append(f"{len(winners) - 3} more in fewer pairs")
-    if told:
-        yield f"**Where others win.** Faster with all groups right: {listed(told)}. [What we lose](#where-we-lose)."
+        parts.append(f"{len(winners) - 3} more in fewer pairs")
+    if parts:
+        yield f"**Where others win.** Faster with all groups right: {listed(parts)}. [What we lose](#where-we-lose)."
     else:
         yield "**Where others win.** No other program was faster with all groups right. [What we lose](#where-we-lose)."
 
@@ -198,17 +198,17 @@ def _failures(fields: Sequence[Field]) -> str:
             kinds.update(standing.failures)
     sentence = f"**Failures.** {sum(map(has_failed, own)):,} of {len(own):,} runs of this package failed, and"
     sentence += f" {sum(map(has_failed, others)):,} of {len(others):,} of the others"
-    told = [f"{kinds[kind]:,} {words}" for kind, words in _FAILED.items() if kinds[kind]]
-    return f"{sentence}: {listed(told)}." if told else f"{sentence}."
+    parts = [f"{kinds[kind]:,} {words}" for kind, words in _FAILED.items() if kinds[kind]]
+    return f"{sentence}: {listed(parts)}." if parts else f"{sentence}."
 
 
 def _growth(fields: Sequence[Field]) -> Iterator[str]:
-    told = []
+    parts = []
     for field in fields:
         if field.ours is not None:
             time, memory = (field.ours.fit(MEASURES[name]) for name in ("time", "memory"))
             if time is not None and memory is not None:
                 powers = (f"*n*<sup>{fit.exponent:.2f}</sup>" for fit in (time, memory))
-                told.append("{}, time as {} and memory as {}".format(way(field), *powers))
-    if told:
-        yield f"**Growth** of this package with the number *n* of solutions: {'; '.join(told)}."
+                parts.append("{}, time as {} and memory as {}".format(way(field), *powers))
+    if parts:
+        yield f"**Growth** of this package with the number *n* of solutions: {'; '.join(parts)}."

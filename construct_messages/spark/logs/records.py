@@ -137,10 +137,10 @@ def last_run(folder: Place) -> str | None:
     except FileNotFoundError:
         return None
     try:
-        figures: Any = msgspec.json.decode(contents)
+        success: Any = msgspec.json.decode(contents)
     except msgspec.DecodeError:
         return ""
-    return str(figures.get("run", "")) if isinstance(figures, dict) else ""
+    return str(success.get("run", "")) if isinstance(success, dict) else ""
 
 
 def sizes(folder: Place) -> dict[str, int]:
