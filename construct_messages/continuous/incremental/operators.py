@@ -120,9 +120,12 @@ class DependentOperator:
                 continue
             is_alone = next(self._matches(row), None) is None  # without this one
             if self._kind is Dependence.OPTIONAL:
-                if is_alone:
-                    self.target(row + self._nothing, -sign)
+                # the removal comes first: both rows are the same if the OPTIONAL binds no further variable
+                if is_alone and sign > 0:
+                    self.target(row + self._nothing, -1)
                 self.target(extended, sign)
+                if is_alone and sign < 0:
+                    self.target(row + self._nothing, 1)
             elif is_alone:
                 self.target(row, sign if self._kind is Dependence.EXISTS else -sign)
         if sign > 0:
