@@ -132,6 +132,7 @@ class _StateWriter:
         self._is_whole = True  # the last element was written
         self._saved: Checkpoint | None = None
         self._acknowledged: Checkpoint | None = None
+        self._acknowledging = asyncio.Lock()  # the end waits for what `keep_saving` has begun
 
     def write(self, element: Element) -> None:
         self._is_whole = False
@@ -155,9 +156,11 @@ class _StateWriter:
             self._saved = self._elements.checkpoint
 
     async def acknowledge(self) -> None:
-        if self._saved is not None and self._saved != self._acknowledged:
-            self._acknowledged = self._saved
-            await self._elements.acknowledge(self._saved)
+        async with self._acknowledging:
+            saved = self._saved
+            if saved is not None and saved != self._acknowledged:
+                await self._elements.acknowledge(saved)
+                self._acknowledged = saved
 
     @asynccontextmanager
     async def acknowledging(self) -> AsyncGenerator[None]:

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from construct_messages.arguments import checked
 from construct_messages.documents.contexts import KnownContexts
@@ -85,9 +85,9 @@ def subscribe(
             topic; None: such a record is an error.
 
     Returns:
-        An async iterator. Close it (`contextlib.aclosing`) if you leave it before its end. The time of an element is
-            the time of its receipt, or the one that orders the members of an event stream; its stream is the stream's
-            IRI.
+        An async iterator. Close it (`contextlib.aclosing`) if you leave it before its end, or if the other side stores
+            the positions of its readers, as Kafka does for a group. The time of an element is the time of its receipt,
+            or the one that orders the members of an event stream; its stream is the stream's IRI.
 
     Raises:
         UsageError: arguments that do not go together (immediately).
@@ -221,9 +221,8 @@ class Subscription(AsyncIterator[Element]):
     ) -> None:
         self._opening, self._start, self._follow = opening, start, follow
         self._transport: Transport | None = None
-        # None comes at the start only
-        self._elements = cast(AsyncGenerator[Element], self._run())
-        self._started = False
+        self._elements = self._run()
+        self._started = self._closed = False
 
     @property
     def checkpoint(self) -> Checkpoint | None:
@@ -255,10 +254,17 @@ class Subscription(AsyncIterator[Element]):
         Does nothing if the other side does not store the positions of its readers; then store the checkpoint.
 
         Raises:
+            UsageError: the subscription is closed.
             SourceError: the other side cannot be reached.
         """
-        if self._transport is not None:
-            await self._transport.acknowledge(checkpoint)
+        if self._transport is None or not self._transport.acknowledges:
+            return
+        if self._closed:
+            raise UsageError(
+                "elements were acknowledged after the subscription was closed",
+                hint="acknowledge them within `async with aclosing(subscription)`",
+            )
+        await self._transport.acknowledge(checkpoint)
 
     def __aiter__(self) -> Self:
         return self
@@ -266,17 +272,25 @@ class Subscription(AsyncIterator[Element]):
     async def __anext__(self) -> Element:
         if not self._started:
             await self.start()
-        return await anext(self._elements)
+        if (element := await anext(self._elements)) is None:
+            raise StopAsyncIteration
+        return element
 
     async def aclose(self) -> None:
         """Ends the subscription."""
         await self._elements.aclose()
 
     async def _run(self) -> AsyncGenerator[Element | None]:
-        async with (
-            self._opening as transport,
-            aclosing(transport.read(self._start, follow=self._follow)) as elements,
-        ):
-            async for element in elements:
-                self._transport = transport
-                yield element
+        """Yields None at the start, and at the end as long as the last elements can be acknowledged: until `aclose`."""
+        try:
+            async with (
+                self._opening as transport,
+                aclosing(transport.read(self._start, follow=self._follow)) as elements,
+            ):
+                async for element in elements:
+                    self._transport = transport
+                    yield element
+                while transport.acknowledges:
+                    yield None
+        finally:
+            self._closed = True

@@ -136,6 +136,11 @@ class Transport(ABC):
         return False
 
     @property
+    def acknowledges(self) -> bool:
+        """Whether the other side stores the positions that `acknowledge` is called with."""
+        return False
+
+    @property
     def behind(self) -> int | None:
         """The number of elements after `position`; None: unknown."""
         return None
@@ -165,7 +170,7 @@ class Transport(ABC):
     async def acknowledge(self, position: Checkpoint) -> None:  # noqa: B027 - complete for those that keep nothing
         """Acknowledges that all elements up to a position were processed durably, if the other side stores that.
 
-        May be called while `read` waits for the next element, and after it has ended.
+        May be called while `read` waits for the next element, and after it has ended, until `aclose`.
         """
 
     async def aclose(self) -> None:  # noqa: B027 - an HTTP client is closed by its owner

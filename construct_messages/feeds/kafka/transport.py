@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from construct_messages.feeds.kafka.client import TopicClient
+from construct_messages.feeds.kafka.client import GROUP, TopicClient
 from construct_messages.feeds.kafka.reader import TopicReader
 from construct_messages.feeds.kafka.writer import TopicWriter
 from construct_messages.feeds.record import Record
@@ -41,6 +41,11 @@ class KafkaTransport(RecordTransport):
     def pass_by(self, record: Record) -> None:
         """Advances the position; see `RecordTransport.pass_by`."""
         self._reader.pass_by(record)
+
+    @property
+    def acknowledges(self) -> bool:
+        """See `Transport.acknowledges`: for the group of `group.id`."""
+        return GROUP in self._client.own
 
     @property
     def behind(self) -> int | None:

@@ -109,6 +109,11 @@ class MqttTransport(RecordTransport):
         """See `Transport.position`: the number of messages; the broker stores the actual position."""
         return None if self._passed is None else Checkpoint(self._passed)
 
+    @property
+    def acknowledges(self) -> bool:
+        """See `Transport.acknowledges`."""
+        return True
+
     def pass_by(self, record: Record) -> None:
         """Advances the position; see `RecordTransport.pass_by`."""
         self._passed = record.sequence

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import NewPartitions
 
-from construct_messages import Message
+from construct_messages import Message, read_log
 from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds import Checkpoint, publish, subscribe
 from construct_messages.feeds.opening import opened
@@ -24,6 +24,7 @@ from construct_messages.feeds.subscription import Subscription
 from construct_messages.feeds.transport import Settings, Start
 from construct_messages.net.wire import Header
 from construct_messages.streams import Element
+from tests.support.commands import run
 from tests.support.engines.kafka import Kafka
 from tests.support.engines.kafka_records import Raw, consume, produce
 from tests.support.streams import numbered
@@ -44,7 +45,8 @@ def record(number: int, partition: int = 0, milliseconds: int = 0) -> Raw:
 
 
 async def read(url: str, **options: Any) -> list[Element]:
-    return [element async for element in subscribe(url, follow=False, **options)]
+    async with aclosing(subscribe(url, follow=False, **options)) as elements:
+        return [element async for element in elements]
 
 
 def messages(elements: Sequence[Element]) -> list[Message]:
@@ -270,6 +272,61 @@ async def test_the_offsets_of_a_group(kafka: Kafka) -> None:
         assert found == {numbered(3).lines, numbered(4).lines}
     assert len(await read(kafka.url(topic))) == 4  # no group, no position
     assert len(await read(kafka.url(topic), after=0, options=group)) == 4
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("with_state", [True, False])
+async def test_a_bounded_read_commits_at_its_end(
+    kafka: Kafka, tmp_path: Path, partitions: int, with_state: bool
+) -> None:
+    """The offsets are those that the topic ends at, as another client of the group sees them."""
+    topic = kafka.topic(partitions=partitions)
+    group, log = f"group-{topic}", tmp_path / "log.nq"
+    state = ["--state", str(tmp_path / "state")] if with_state else []
+    command = ["subscribe", kafka.url(topic), "--output", str(log), "--set", f"group.id={group}"]
+    sent = 0
+    for count in (5, 0, 2):
+        added = range(sent, sent + count)
+        await asyncio.to_thread(
+            produce, kafka, topic, [record(number, number % partitions) for number in added]
+        )
+        sent += count
+        if not with_state:
+            log.unlink(missing_ok=True)
+        done = await asyncio.to_thread(run, *command, *state)
+        assert (done.status, done.errors) == (0, "")
+        found = [message.lines for message in read_log(log)]
+        read_now = range(sent) if with_state else added
+        assert sorted(found) == [numbered(number).lines for number in read_now]
+        assert await asyncio.to_thread(committed, kafka, topic, group, partitions) == sent
+
+
+def committed(kafka: Kafka, topic: str, group: str, partitions: int) -> int:
+    """The sum of the offsets that a group has committed."""
+    asked = [Partition(topic, number) for number in range(partitions)]
+    consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": group})
+    try:
+        return sum(max(each.offset, 0) for each in consumer.committed(asked, 60))
+    finally:
+        consumer.close()
+
+
+async def test_the_last_element_is_acknowledged_until_the_subscription_is_closed(
+    kafka: Kafka,
+) -> None:
+    topic = kafka.topic()
+    produce(kafka, topic, [record(1), record(2)])
+    group = {"group.id": f"group-{topic}"}
+    async with aclosing(subscribe(kafka.url(topic), follow=False, options=group)) as elements:
+        assert len([each async for each in elements]) == 2
+        checkpoint = elements.checkpoint
+        assert checkpoint is not None
+        with pytest.raises(StopAsyncIteration):
+            await anext(elements)
+        await elements.acknowledge(checkpoint)
+    assert await read(kafka.url(topic), options=group) == []
+    with pytest.raises(UsageError, match="after the subscription was closed"):
+        await elements.acknowledge(checkpoint)
 
 
 async def test_transactions_that_were_aborted_are_not_read(kafka: Kafka) -> None:
