@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from construct_messages.errors import LogError, UsageError, shown
-from construct_messages.formats import FORMATS, RDFM, Format
+from construct_messages.formats import FORMATS, LABELLED, RDFM, Format, Syntax
+from construct_messages.formats.lookup import asks_for_messages, syntax_of
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.logs import (
     DecoderOptions,
@@ -41,6 +42,36 @@ def document_format(content_type: str) -> Format:
     )
 
 
+def document_syntax(content_type: str, format: Format) -> Syntax | None:
+    """Returns the syntax of messages that the media type of a document declares; other parameters are ignored.
+
+    Args:
+        content_type: the media type.
+        format: its format.
+
+    Returns:
+        None: the media type declares none, or the format delimits messages by itself.
+
+    Raises:
+        UsageError: an unknown syntax.
+
+    >>> from construct_messages.formats import TRIG
+    >>> document_syntax("application/trig; messages=rdfm", TRIG) is RDFM, document_syntax("application/trig", TRIG)
+    (True, None)
+    """
+    media_type, parameters = read_media_type(content_type) or ("", {})
+    if format.own is not None:
+        return None
+    syntax = syntax_of(parameters)
+    if syntax is None and asks_for_messages(media_type, parameters):
+        raise UsageError(
+            f"the messages of a document are declared by {shown(content_type)!a}, which is not read",
+            hint="choose messages=rdfm (with version=1.2, 1.2-basic or 1.1), or one of "
+            + ", ".join(f"version={syntax.label}" for syntax in LABELLED),
+        )
+    return syntax
+
+
 def document_writer(format: Format) -> Callable[[Message], bytes]:
     r"""Returns the function that writes documents of a format; see `Encoder.encode_document`.
 
@@ -58,7 +89,8 @@ class DocumentReader:
 
     Args:
         format: the format of the documents.
-        options: see `DecoderOptions`; comments never delimit messages.
+        options: see `DecoderOptions`; comments delimit messages only if the syntax says so.
+        syntax: the syntax of messages that their media type declares; None: none, see `document_syntax`.
 
     >>> from construct_messages.formats import NDJSON_LD
     >>> options = DecoderOptions(contexts={"urn:c": {"p": "urn:p"}}, context="urn:c", comments=False)
@@ -68,6 +100,7 @@ class DocumentReader:
 
     format: Format
     options: DecoderOptions
+    syntax: Syntax | None = None
 
     def read(self, document: bytes, number: int = 1) -> Message:
         """Returns the message of a document. In every format, an empty document is a message without statements.
@@ -77,7 +110,7 @@ class DocumentReader:
             number: the number of the message, from 1, for errors.
 
         Raises:
-            LogError: the document is malformed, or has more than one message.
+            LogError: the document is malformed, or does not hold exactly one message.
             LimitExceeded: the message is too large.
         """
         if not document:
@@ -89,8 +122,11 @@ class DocumentReader:
         except LogError as error:
             error.number = number
             raise
-        if another is not None:
-            raise LogError("the document holds 2 messages or more", number=number)
+        if another is not None or (message is None and self.syntax is not None):
+            count = "no message" if message is None else "2 messages or more"
+            raise LogError(
+                f"the document holds {count}", number=number, hint="send one message in each"
+            )
         return Message() if message is None else message
 
     def lines(self, documents: Sequence[bytes]) -> Sequence[bytes] | None:
@@ -99,12 +135,15 @@ class DocumentReader:
         Args:
             documents: at least one.
         """
+        if self.syntax is not None:
+            return None
         return document_lines(self.format, documents, self.options)
 
     def messages(self, document: bytes) -> Iterator[Message]:
-        """Yields the messages of a document that may be a log, such as one that begins with a version label.
+        """Yields the messages of a document that may be a log, by its media type or because it begins with a version
+        label.
 
         Raises:
             LogError, LimitExceeded: see `read`.
         """
-        return read_document(self.format, document, self.options)
+        return read_document(self.format, document, self.options, self.syntax)

@@ -5,7 +5,7 @@ No I/O.
 
 from __future__ import annotations
 
-from construct_messages.documents import DocumentReader, document_format
+from construct_messages.documents import DocumentReader, document_format, document_syntax
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.transport import Settings
 from construct_messages.logs import DecoderOptions
@@ -23,10 +23,11 @@ def reader_of(
         context: the IRI of the context for all of them, from a Link header; None: there is none.
 
     Raises:
-        SourceError: the media type is unknown.
+        SourceError: the media type is unknown, or declares an unknown syntax of messages.
     """
     try:
         format = document_format(content_type)
+        syntax = document_syntax(content_type, format)
     except UsageError as error:
         raise SourceError(error.message, hint=error.hint) from error
     options = DecoderOptions(
@@ -36,4 +37,4 @@ def reader_of(
         message_bytes=settings.message_bytes,
         comments=False,
     )
-    return DocumentReader(format, options)
+    return DocumentReader(format, options, syntax)

@@ -284,24 +284,27 @@ def decoder_for(
     return decoder(format, syntax or format.own, options)
 
 
-def read_document(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    """Returns the messages of a document: one, unless the document itself delimits several.
+def read_document(
+    format: Format, document: bytes, options: DecoderOptions, syntax: Syntax | None = None
+) -> Iterator[Message]:
+    """Returns the messages of a document: one, unless the document or its media type delimits several.
 
     Args:
         format: the format of the document.
         document: the bytes.
         options: see `DecoderOptions`.
+        syntax: the syntax of the media type; None: the document itself declares one, or none.
 
     Raises:
         LogError: it is malformed.
         LimitExceeded: it is too large.
     """
-    if format.document_reader is not None:
+    if syntax is None and format.document_reader is not None:
         read: Callable[[bytes, DecoderOptions], Iterator[Message]] = _resolve(
             format.document_reader
         )
         return read(document, options)
-    return _decoded(decoder_for(format, options=options), document)
+    return _decoded(decoder_for(format, syntax, options), document)
 
 
 def document_lines(

@@ -103,6 +103,18 @@ async def test_events_of_every_format(format: Format, said: str) -> None:
     )
 
 
+@pytest.mark.parametrize("media_type", ["application/n-quads", "application/trig"])
+async def test_two_messages_in_one_event(media_type: str) -> None:
+    headers = {"Content-Type": "text/event-stream"}
+    headers["RDF-Message-Content-Type"] = f"{media_type}; messages=rdfm"
+    document = b"<urn:s> <urn:p> <urn:o> .\n"
+    body = event(document, 1) + event(document + b"# @message\n" + document, 2)
+    async with answering(headers, body) as (url, _), aclosing(subscribe(url, after=0)) as elements:
+        assert len((await anext(elements)).message) == 1
+        with pytest.raises(LogError, match="message 2: the document holds 2 messages"):
+            await anext(elements)
+
+
 CONTEXTS = {
     "urn:c": {"@context": {"p": "urn:p", "ex": "urn:ex:"}},
     "urn:d": {"p": {"@id": "urn:d", "@type": "@id"}},

@@ -118,6 +118,12 @@ async def test_json_whose_context_is_in_a_header() -> None:
         ),
         ({"Content-Type": "application/ld+json"}, "{", LogError, "/inbox/1"),
         ({"Content-Type": "text/html"}, "<html>", SourceError, "not read"),
+        (
+            {"Content-Type": "text/turtle; messages=rdfm"},
+            "<urn:s> a 1 .\n# @message\n<urn:s> a 2 .",
+            LogError,
+            "2 messages",
+        ),
     ],
     ids=str,
 )

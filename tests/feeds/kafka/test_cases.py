@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.structs import TopicPartition
 
+from construct_messages.errors import LogError
 from construct_messages.feeds import publish, subscribe
 from construct_messages.formats import N_QUADS
 from tests.support.engines.kafka import Kafka
@@ -37,6 +39,20 @@ async def test_records_are_read(kafka: Kafka) -> None:
     assert [element.message for element in elements] == [
         read("\n".join(lines), N_QUADS) for lines in given["messages"]
     ]
+
+
+@pytest.mark.parametrize("media_type", ["application/n-quads", "application/trig"])
+async def test_two_messages_in_one_record(kafka: Kafka, media_type: str) -> None:
+    """They were merged into one. Without the parameter, the delimiter is a comment."""
+    topic, value = kafka.topic(), b"<urn:s> <urn:p> 'x' .\n# @message\n<urn:s> <urn:p> 'y' .\n"
+    value = value.replace(b"'", b'"')
+    async with AIOKafkaProducer(bootstrap_servers=kafka.address) as producer:
+        for each in (media_type, f"{media_type}; messages=rdfm"):
+            await producer.send_and_wait(topic, value, headers=[("content-type", each.encode())])
+    async with aclosing(subscribe(kafka.url(topic), follow=False)) as elements:
+        assert len((await anext(elements)).message) == 2
+        with pytest.raises(LogError, match="message 2: the document holds 2 messages"):
+            await anext(elements)
 
 
 @pytest.mark.parametrize("key", [None, "in-a-transaction"])

@@ -97,6 +97,20 @@ async def read_while(url: str, sending: Sequence[Any], count: int, **options: An
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize("media_type", ["application/n-quads", "application/trig"])
+async def test_two_messages_in_one_record(broker: Mosquitto, media_type: str) -> None:
+    """They were merged into one. Without the parameter, the delimiter is a comment."""
+    payload = b'<urn:s> <urn:p> "x" .\n# @message\n<urn:s> <urn:p> "y" .\n'
+    async with aclosing(subscribe(broker.url("rooms/a"), retries=0)) as elements:
+        await elements.start()
+        for each in (media_type, f"{media_type}; messages=rdfm"):
+            await send(broker, payload, each)
+        assert len((await anext(elements)).message) == 2
+        with pytest.raises(LogError, match="message 2: the document holds 2 messages"):
+            await anext(elements)
+
+
+@pytest.mark.engine
 async def test_as_given(broker: Mosquitto) -> None:
     given, expected = case()
     content_type = given["properties"]["Content Type"]

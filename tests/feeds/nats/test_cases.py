@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,21 @@ async def test_every_format(
         await streams.publish("a", document, headers={header: format.document_type})
     await streams.publish("a", b"", headers={})  # no bytes need no type
     assert same(await messages(server.url("a")), [*sent, Message()])
+
+
+@pytest.mark.parametrize("media_type", ["application/n-quads", "application/trig"])
+async def test_two_messages_in_one_record(
+    server: NatsServer, streams: JetStreamContext, media_type: str
+) -> None:
+    """They were merged into one. Without the parameter, the delimiter is a comment."""
+    await streams.add_stream(name="a", subjects=["a"])
+    value = b'<urn:s> <urn:p> "x" .\n# @message\n<urn:s> <urn:p> "y" .\n'
+    for each in (media_type, f"{media_type}; messages=rdfm"):
+        await streams.publish("a", value, headers={"Content-Type": each})
+    async with aclosing(subscribe(server.url("a"), follow=False)) as elements:
+        assert len((await anext(elements)).message) == 2
+        with pytest.raises(LogError, match="message 2: the document holds 2 messages"):
+            await anext(elements)
 
 
 async def test_records_that_name_no_type(

@@ -142,6 +142,12 @@ BAD = {
         LogError,
         "2 messages",
     ),
+    "two messages by the type": (
+        Record(LINE + b"\n# @message\n" + LINE, "application/n-quads; messages=rdfm"),
+        LogError,
+        "2 messages",
+    ),
+    "an unknown syntax": (Record(LINE, "text/turtle; messages=x"), SourceError, "messages=x"),
 }
 
 

@@ -7,7 +7,7 @@ document); Activity Streams 2.0, section 2.1, and ActivityPub, section 3.2 (the 
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ from construct_messages.errors import LimitExceeded, LogError, ProtocolError, Us
 from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, Format, Syntax
 from construct_messages.formats.lookup import find_format
 from construct_messages.formats.media_types import read_media_type
-from construct_messages.logs import Decoder, DecoderOptions, decoder_for
+from construct_messages.logs import DecoderOptions
 from construct_messages.message import Message, of_lines
 
 ACCEPTED: Final = tuple(
@@ -59,10 +59,7 @@ def read_messages(
     """
     body_type = body_type_of(content_type)
     options = options_of(body_type, base, message_bytes)
-    if body_type.is_document:
-        messages = DocumentReader(body_type.format, options).messages(body)
-    else:
-        messages = _decoded(decoder_for(body_type.format, body_type.syntax, options), body)
+    messages = DocumentReader(body_type.format, options, body_type.syntax).messages(body)
     read: list[Message] = []
     try:
         for message in messages:
@@ -96,7 +93,7 @@ def read_documents(
     """
     body_type = body_type_of(content_type)
     options = options_of(body_type, base, message_bytes)
-    lines = DocumentReader(body_type.format, options).lines(documents)
+    lines = DocumentReader(body_type.format, options, body_type.syntax).lines(documents)
     return None if lines is None else list(map(of_lines, lines))
 
 
@@ -183,11 +180,6 @@ def _options_of(base: str | None, context: str | None, message_bytes: int) -> De
 
 
 _known_options_of = lru_cache(_options_of)  # creating them takes as long as reading a small message
-
-
-def _decoded(decoder: Decoder, body: bytes) -> Iterator[Message]:
-    yield from decoder.feed(body)
-    yield from decoder.close()
 
 
 def _refused(message: str) -> ProtocolError:
