@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -42,6 +42,10 @@ fuzz-syntax:
 # 100,000 broken logs for every decoder, in a bounded memory
 fuzz-logs:
 	ulimit -v 6291456; $(PYTHON) -m pytest -q -n 0 --inputs 100000 tests/logs/test_fuzz.py -k whatever
+
+# 1,000 tables of 50,000 solutions, of all kinds of terms, for every decoder of results: an hour and a half
+fuzz-results:
+	$(PYTHON) -m pytest -q -n 0 --tables 1000 tests/results/test_decoders.py -k long_tables
 
 # 10,000 random queries over windows and their streams, maintained and asked as a whole: some twenty minutes
 fuzz-windows:

@@ -71,6 +71,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
+        "--tables",
+        type=int,
+        default=1,
+        help="how many tables of 50,000 solutions every decoder of results is given",
+    )
+
+    parser.addoption(
         "--clients", type=int, default=60, help="how many clients ask a server at once"
     )
 

@@ -232,10 +232,13 @@ class _Terms(dict[bytes, bytes]):
     _LIMIT = 10_000
 
     def __init__(self, scope: str, lenience: Lenience | None) -> None:
-        super().__init__({b"": b""})
+        super().__init__()
         self._scope, self._lenience = scope, lenience
 
     def __missing__(self, field: bytes) -> bytes:
+        if not field:  # unbound
+            self[field] = field
+            return field
         if field.count(b"<<(") > DEEPEST and nesting(field.decode(errors="replace")) > DEEPEST:
             raise TermError(f"more than {DEEPEST} triple terms are nested")
         passed = self._lenience and self._lenience.passed

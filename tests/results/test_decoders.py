@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pyoxigraph as ox
@@ -22,7 +23,9 @@ from construct_messages.results.xml import XmlDecoder
 from construct_messages.terms import UNBOUND, Term, iri, map_blanks, number, parse_term, unescape
 from tests.support.results import documents
 from tests.support.results.kinds import KINDS, Results
-from tests.support.results.reading import ByStandardLibrary
+from tests.support.results.reading import OXIGRAPH, ByStandardLibrary, ByStructs
+from tests.support.results.tables import QUERY, ROWS, in_random_pieces, table
+from tests.support.results.tables import VARIABLES as OF_TABLES
 from tests.support.strategies import TERMS
 
 FORMATS = {
@@ -339,3 +342,30 @@ def test_rdflib_wrote_it(decoder: Any) -> None:
     expected = [tuple(terms.from_rdflib(term, "d") for term in solution) for solution in result]
     assert sorted(decode(decoder(("s", "o")), bytewise(out.getvalue()))) == sorted(expected)
     assert len(expected) == len(known)
+
+
+AT_LENGTH = {
+    "json": ("json", ByStructs),
+    "json-plain": ("json", ByStandardLibrary),
+    "xml": ("xml", XmlDecoder),
+    "tsv": ("tsv", TsvDecoder),
+}
+
+
+@pytest.mark.slow
+def test_long_tables_are_what_pyoxigraph_selects(pytestconfig: pytest.Config) -> None:
+    for seed in range(1, 1 + pytestconfig.getoption("--tables")):
+        store = table(seed)
+        expected = [
+            tuple(
+                UNBOUND if each is None else terms.from_pyoxigraph(each, "d") for each in solution
+            )
+            for solution in store.query(QUERY)
+        ]
+        assert len(expected) == ROWS
+        for name, (format, decoder) in AT_LENGTH.items():
+            document = store.query(QUERY).serialize(format=OXIGRAPH[format])
+            pieces = in_random_pieces(document, Random(seed))
+            for place, solution in enumerate(decode(decoder(OF_TABLES), pieces)):
+                assert solution == expected[place], (name, seed, place)
+            assert place == ROWS - 1, (name, seed)
