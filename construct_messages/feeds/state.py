@@ -97,7 +97,8 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         position: the position of the source, after the messages that were acknowledged or are in flight; None: unknown
             yet.
         in_flight: the messages of the batch that was sent last, as N-Quads, if it may not have been acknowledged.
-        size: the size of the target before this batch, in bytes; None: it is not a file.
+        size: the size of the target in bytes: before the batch in flight, or after the acknowledged messages if there
+            is none in flight; None: it is not a file, or nothing was sent.
     """
 
     url: str
@@ -174,7 +175,3 @@ def write_state(path: str | os.PathLike[str], state: Sent | Received) -> None:
     """
     with atomic_file(path) as file:
         file.write(msgspec.json.encode(state) + b"\n")
-        file.flush()
-        os.fsync(
-            file.fileno()
-        )  # otherwise the name may be stored before the bytes at a power failure

@@ -17,6 +17,7 @@ from typing import IO, Final
 from zlib import crc32
 
 from construct_messages.errors import CannotWrite, UsageError
+from construct_messages.files.output import sync_folder
 
 _PIECE_BYTES: Final = 1 << 20
 _JOURNAL: Final = re.compile(rb"(\d+) (\d+) (\d+)\n")
@@ -86,6 +87,8 @@ def growing(path: Path, at: int) -> Iterator[IO[bytes]]:
     """
     with _errors(path):
         file = open(path, "r+b" if at else "wb", buffering=0)  # noqa: SIM115 - closed below
+        if not at and path.is_file():
+            sync_folder(path.resolve().parent)  # what is synced later has a name then
     with file:
         if at:
             if file.seek(0, os.SEEK_END) < at:
@@ -113,7 +116,9 @@ def _append(path: Path, file: IO[bytes], data: bytes, at: int) -> None:
     with open(journal, "wb", buffering=0) as kept:
         write_whole(kept, b"%d %d %d\n" % (at, len(data), crc32(data)))
         os.fsync(kept.fileno())
-    _sync_folder(path)  # the names of journal and file are on disk before the part is
+    sync_folder(
+        path.resolve().parent
+    )  # the names of journal and file are on disk before the part is
     write_whole(file, data)
     os.fsync(file.fileno())
     journal.unlink()
@@ -181,14 +186,6 @@ def write_whole(file: IO[bytes], data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]
-
-
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path.resolve().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The file of a log: complete or absent, and compressed according to its extension.
+"""The file of a log: complete or absent, also after a power failure, and compressed according to its extension.
 
 The contents are not interpreted here.
 """
@@ -19,7 +19,9 @@ from construct_messages.files.compression import COMPRESSIONS, opener
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file that appears under its name only when the block ends without an exception.
 
-    It is written in the same folder, under a hidden name, and renamed; `.gz`, `.bz2`, `.xz` and `.zst` are compressed.
+    It is written in the same folder, under a hidden name, synced to disk and renamed; `.gz`, `.bz2`, `.xz` and `.zst`
+    are compressed. When the block has ended, the file is on disk under its name.
+
     A target that is not a regular file (`/dev/stdout`, a FIFO) is written directly.
 
     Raises:
@@ -47,12 +49,26 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                     yield packed
             else:
                 yield raw
-        os.chmod(beside, _mode(real))
+            raw.flush()
+            os.chmod(beside, _mode(real))
+            # a file system may store the new name before the bytes; after a power failure the file would be empty
+            os.fsync(raw.fileno())
         os.replace(beside, real)
+        sync_folder(real.parent)
     except BaseException:
         with suppress(OSError):  # the folder may be missing
             os.unlink(beside)
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Syncs the names of files in a folder to disk: syncing a new or renamed file does not store its name."""
+    with suppress(PermissionError):  # a folder that may be written and not read cannot be synced
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def _create(beside: Path, target: Path) -> IO[bytes]:

@@ -243,6 +243,29 @@ async def test_a_batch_is_finished_when_the_relay_is_cancelled(
     assert (kept.acknowledged, kept.in_flight) == (3, ())
 
 
+async def test_a_log_without_what_was_written_is_not_continued(source: str, tmp_path: Path) -> None:
+    """An older copy was restored, or the log was removed: continuing would leave a hole."""
+    target, state = tmp_path / "to.nq", tmp_path / "state"
+    await put(source, SENT[:1])
+    await relay(source, target, state=state)
+    older = target.read_bytes()
+    await put(source, SENT[1:3])
+    await relay(source, target, state=state)
+    whole = target.read_bytes()
+    await put(source, SENT[3:])
+    for restored in (older, b"", None):
+        target.unlink()
+        if restored is not None:
+            target.write_bytes(restored)
+        with pytest.raises(UsageError, match="is shorter than it was"):
+            await relay(source, target, state=state)
+        assert (target.read_bytes() if target.exists() else None) == restored
+        target.touch()
+    target.write_bytes(whole)
+    assert await relay(source, target, state=state) == len(SENT)
+    assert isomorphic(await there(str(target)), SENT)
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from construct_messages.errors import UsageError
 from construct_messages.feeds.delivery.batches import Position, SourceBatch, uncut
 from construct_messages.feeds.delivery.targets import Target
 from construct_messages.feeds.state import Checkpoint, Sent, write_state
@@ -49,7 +50,17 @@ class Delivery:
         self._saved: Sent | None = None
 
     async def finish(self) -> None:
-        """Sends the batch that was in flight at the end of an earlier run."""
+        """Sends the batch that was in flight at the end of an earlier run.
+
+        Raises:
+            UsageError: the target is a log that has become shorter since then.
+        """
+        before = self.sent.size
+        if before is not None and (size := self._target.size or 0) < before:
+            raise UsageError(
+                f"{self._target.name} is shorter than it was: it had {before} bytes, and has {size}",
+                hint="restore it, or remove the state, too, and begin again",
+            )
         if self.sent.in_flight:
             await self._send(to_messages(self.sent.in_flight))
 
@@ -107,7 +118,10 @@ class Delivery:
         sent = self.sent
         await self._target.send(messages, f"{sent.key}-{sent.acknowledged + 1}", sent.size)
         self.sent = msgspec.structs.replace(
-            sent, acknowledged=sent.acknowledged + len(messages), in_flight=(), size=None
+            sent,
+            acknowledged=sent.acknowledged + len(messages),
+            in_flight=(),
+            size=self._target.size,
         )
         if self._on_batch is not None:
             self._on_batch(self.sent.acknowledged)

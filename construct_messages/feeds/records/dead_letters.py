@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
@@ -16,6 +17,7 @@ from construct_messages.feeds.record import Record
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.transport import Transport
 from construct_messages.files.growing import write_whole
+from construct_messages.files.output import sync_folder
 from construct_messages.net.wire import Header
 
 
@@ -53,6 +55,8 @@ class DeadLetterFile:
                     line = b"\n" + line  # a line that was not finished when its process was killed
                 write_whole(file, line)
                 os.fsync(file.fileno())
+                if not size:  # the file is new
+                    sync_folder(Path(self._path).resolve().parent)
         except OSError as error:
             raise CannotWrite(f"cannot write {os.fspath(self._path)}: {error.strerror}") from error
 
