@@ -8,7 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, closing
 from functools import partial
 from inspect import isfunction
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.support.combinations import chosen
 from tests.support.commands import Done
 from tests.support.engines.kafka import Kafka
 from tests.support.engines.kafka import kafka as running_kafka
-from tests.support.engines.servers import ALL, Missing, Serve
+from tests.support.engines.servers import ALL, Arq, Missing, Serve
 from tests.support.places import absent
 from tests.support.spark.sessions import OTHER, PLANNED, QUICK, activate, new_session
 
@@ -166,9 +166,11 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests by the fixtures that they use."""
     for item in items:
-        for fixture, mark in (("spark", "spark"), ("serve_with", "engine"), ("kafka", "engine")):
-            if fixture in getattr(item, "fixturenames", ()):
-                item.add_marker(mark)
+        fixtures = getattr(item, "fixturenames", ())
+        if "spark" in fixtures:
+            item.add_marker("spark")
+        if not {"serve_with", "kafka", "jena"}.isdisjoint(fixtures):
+            item.add_marker("engine")
 
 
 def pytest_terminal_summary(
@@ -234,6 +236,17 @@ def serve_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
             return urls[name, data]
 
         yield serve
+
+
+@pytest.fixture(scope="session")
+def jena() -> Iterator[Arq]:
+    """Jena's reference evaluator; skips the test where it is missing."""
+    try:
+        arq = Arq()
+    except Missing as missing:
+        absent(str(missing))
+    with closing(arq):
+        yield arq
 
 
 @pytest.fixture(scope="session")

@@ -73,8 +73,10 @@ FLOORS = {
     "query": floors(
         "tokens",
         "prologue / depth",
-        "syntax / full_names",
-        "written / scope",
+        "syntax",
+        "scope",
+        "embedded",
+        "written",
         "select / template_patterns / service / refusals / checks",
         "volatile",
         "pages / rewrite / results / algebra",

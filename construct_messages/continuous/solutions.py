@@ -23,7 +23,7 @@ from construct_messages.message import Message, of_distinct
 from construct_messages.query.algebra.nodes import Bgp, Node, Unit, Values, Var
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.continuous.values import TIMESTAMP, ContinuousQuery, Operator
-from construct_messages.query.full_names import names_in_full
+from construct_messages.query.embedded import names_in_full
 from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.rows import row_message

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 from construct_messages.errors import ConstructMessagesError, QueryError, SourceError, UsageError
 from construct_messages.options import UNION
 from construct_messages.query.depth import check_depth
-from construct_messages.query.full_names import names_in_full
+from construct_messages.query.embedded import for_embedded
 from construct_messages.query.refusals import refusal
 from construct_messages.query.written import WrittenQuery
 from construct_messages.results.tsv import TsvDecoder
@@ -59,7 +59,7 @@ class StoreQuery:
         functions: see `Functions`.
 
     Raises:
-        QueryError: the query is too deep for the engine.
+        QueryError: the query is too deep for the engine, or it would evaluate it wrongly: see `for_embedded`.
 
     >>> store = ox.Store()
     >>> store.add(ox.Quad(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), ox.Literal(1), ox.NamedNode("urn:g")))
@@ -77,7 +77,7 @@ class StoreQuery:
         check_depth(text)
         self.text = text
         self._hint, self._written, self._functions = hint, written, functions
-        self._full = names_in_full(text)
+        self._embedded = for_embedded(text)
 
     def begin(
         self, store: ox.Store, default_graphs: Sequence[str] = (), named_graphs: Sequence[str] = ()
@@ -107,7 +107,7 @@ class StoreQuery:
         except ValueError as error:
             raise UsageError(f"graph names must be absolute IRIs: {error}") from error
         return store.query(
-            self._full,
+            self._embedded,
             use_default_graph_as_union=union,
             # with only named graphs, the default graph is empty
             default_graph=default if default or named else None,

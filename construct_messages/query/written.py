@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import pyoxigraph as ox
 
-from construct_messages.query.full_names import names_in_full
+from construct_messages.query.embedded import names_in_full
 from construct_messages.regex import regex
 
 _NO_LINE_BREAK: Final = regex(r"[^\r\n]")

@@ -202,7 +202,9 @@ def test_case(
             proxy(url, profile=profile, page_size=case.options.get("page_size")), case
         )
 
-    own = case.differs.get(way) or case.differs.get(engine)
+    own = case.differs.get(way)
+    if own is None and (way != "embedded" or case.name.startswith("term ")):
+        own = case.differs.get(engine)
     expected = own.instead if own else case.fails
     if isinstance(expected, Fails):
         with pytest.raises(ConstructMessagesError, match=expected.words) as caught:

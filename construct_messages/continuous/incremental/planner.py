@@ -209,9 +209,9 @@ class _Planner:
     def _filtered(self, part: _Part, condition: Expression) -> _Part:
         match condition:
             case Exists(pattern):
-                return self._depending(part, Dependence.EXISTS, pattern, None)
+                return self._depending(part, Dependence.EXISTS, pattern, is_exists=True)
             case Call("!", (Exists(pattern),)):
-                return self._depending(part, Dependence.MINUS, pattern, None)
+                return self._depending(part, Dependence.MINUS, pattern, is_exists=True)
         _check(condition)
         return part.with_step(FilterStep(condition))
 
@@ -219,12 +219,22 @@ class _Planner:
         found = self._parts(right)
         if all(not (one.possible & part.possible) - within for one in found):
             return part  # without a shared variable, it excludes nothing
-        return self._depending(part, Dependence.MINUS, right, None)
+        return self._depending(part, Dependence.MINUS, right)
 
     def _depending(
-        self, part: _Part, kind: Dependence, right: Node, condition: Expression | None
+        self,
+        part: _Part,
+        kind: Dependence,
+        right: Node,
+        condition: Expression | None = None,
+        *,
+        is_exists: bool = False,
     ) -> _Part:
-        """A branch whose solutions depend on those of another pattern."""
+        """A branch whose solutions depend on those of another pattern.
+
+        A FILTER in OPTIONAL and MINUS only sees that pattern (section 8.3.3), except for the condition of OPTIONAL. One
+        in EXISTS also sees the solution.
+        """
         found = self._parts(right)
         if len(found) != 1 or not found[0].only_patterns:
             raise _Refused(f"{kind.value} of more than triple patterns with FILTER")
@@ -234,9 +244,9 @@ class _Planner:
             other.possible & part.possible <= part.core,
             f"{kind.value} with a variable that may be unbound",
         )
-        for one in conditions:  # on the other alone, except for EXISTS
+        for one in conditions:
             outside = frozenset(mentioned(one)) - other.possible
-            visible = frozenset() if kind is Dependence.OPTIONAL else part.core
+            visible = part.core if is_exists else frozenset()
             _require(
                 outside & part.possible <= visible,
                 f"{kind.value} whose FILTER reads more than it binds",

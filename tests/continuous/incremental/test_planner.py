@@ -13,6 +13,14 @@ MAINTAINED = {
     "optional": ("?s :p ?o OPTIONAL { ?s :q ?x }", "join of 1 triple pattern, OPTIONAL"),
     "minus": ("?s :p ?o MINUS { ?s :q 1 }", "join of 1 triple pattern, MINUS"),
     "minus of other variables": ("?s :p ?o MINUS { ?x :q 1 }", "join of 1 triple pattern"),
+    "a filter in minus": (
+        "?s :p ?o MINUS { ?s :q ?x FILTER(?x > 1) }",
+        "join of 1 triple pattern, MINUS",
+    ),
+    "a filter in exists": (
+        "?s :p ?o FILTER NOT EXISTS { ?s :q ?x FILTER(?x = ?o) }",
+        "join of 1 triple pattern, MINUS",
+    ),
     "exists": ("?s :p ?o FILTER EXISTS { ?s :q 1 }", "join of 1 triple pattern, EXISTS"),
     "values": ("VALUES ?s { :a } ?s :p ?o", "join of 1 triple pattern, VALUES"),
     "a sub-select": ("{ SELECT ?s { ?s :p ?o } }", "join of 1 triple pattern"),
@@ -25,6 +33,8 @@ ASKED = {
     "?s :p ?o BIND(BNODE() AS ?x)": "BNODE",
     "?s :p ?o OPTIONAL { ?s :q ?x } OPTIONAL { ?x :p ?y }": "OPTIONAL with a variable that may be unbound",
     "?s :p ?o OPTIONAL { { ?s :q ?x } UNION { ?s :p ?x } }": "OPTIONAL of more than triple patterns with FILTER",
+    # a FILTER does not see what is outside of its group: the example of SPARQL 1.1, section 8.3.3
+    "?x :p ?n MINUS { ?x :q ?m FILTER(?n = ?m) }": "MINUS whose FILTER reads more than it binds",
     "{ SELECT DISTINCT ?s { ?s :p ?o } } ?s :q ?x": "DISTINCT in a sub-select",
     "{ SELECT ?s { ?s :p ?o } LIMIT 1 } ?s :q ?x": "LIMIT or OFFSET in a sub-select",
     "{ SELECT ?s (COUNT(*) AS ?n) { ?s :p ?o } GROUP BY ?s } ?s :q ?x": "GROUP BY in a part of the pattern",

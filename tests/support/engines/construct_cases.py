@@ -797,7 +797,6 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
     },
     "duplicates of an alternative path": {
         "oxigraph": Differs(_ALTERNATIVES, Gives(_LOCATIONS)),
-        "embedded": Differs(_ALTERNATIVES, Gives(_LOCATIONS)),
         "virtuoso": Differs(_ALTERNATIVES, Gives(_LOCATIONS)),
     },
     "NaN is less than no number": {

@@ -57,6 +57,10 @@ REST = """\
 
 - **Reported.** [Reports for other projects](upstream-reports.md) has the bugs among these in words for their issue
   trackers.
+- **The embedded engine** gets alternatives of paths as UNION, as it returns a solution of several of them once. An
+  alternative whose blank node is used on both sides of a FILTER stays as it is. In `GRAPH ?g`, a `MINUS` that shares
+  no variable with what is before it is left out. One whose shared variables may be unbound is refused: write it behind
+  the group of `GRAPH ?g`, or use `FILTER NOT EXISTS`.
 - **Truth values.** SPARQL 1.1 takes `"x"@en` for true and ill-typed numbers for false; drafts of SPARQL 1.2 take both
   for errors. On Spark they are those of SPARQL 1.1, with the other engines mostly errors: a `FILTER(?x)` over such
   values keeps other solutions. Write `FILTER(STR(?x) != "")` to test for text.

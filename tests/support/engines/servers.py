@@ -150,7 +150,20 @@ def rdflib(data: Path, place: Path) -> Iterator[str]:
 @contextmanager
 def fuseki(data: Path, place: Path) -> Iterator[str]:
     """Apache Jena Fuseki, over the file in memory."""
-    java, port = program("java", "apt-get install openjdk-17-jre-headless"), free_port()
+    command, port = [*_jena(), "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"], free_port()
+    with running(
+        [*command, "--localhost", "--port", str(port), "--file", data, "/data"], [port], place
+    ):
+        yield f"http://127.0.0.1:{port}/data"
+
+
+def _jena() -> list[str]:
+    """The beginning of a command that runs a class with the libraries of Fuseki.
+
+    Raises:
+        Missing: Java or Fuseki.
+    """
+    java = program("java", "apt-get install openjdk-17-jdk-headless")
     folder = Path(os.environ.get(FUSEKI, "nowhere"))
     if not folder.is_dir():
         pom = "tests/support/engines/fuseki.xml"
@@ -158,19 +171,48 @@ def fuseki(data: Path, place: Path) -> Iterator[str]:
             f"Fuseki is not installed: mvn -f {pom} dependency:copy-dependencies -DoutputDirectory=FOLDER, and "
             f"{FUSEKI}=FOLDER in the environment"
         )
-    command = [
-        java,
-        "-Xmx1g",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
-        "-cp",
-        f"{folder}/*",
-        "org.apache.jena.fuseki.main.cmds.FusekiMainCmd",
-    ]
-    with running(
-        [*command, "--localhost", "--port", str(port), "--file", data, "/data"], [port], place
-    ):
-        yield f"http://127.0.0.1:{port}/data"
+    options = ["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    return [java, *options, "-cp", f"{folder}/*"]
+
+
+class Arq:
+    """Jena's reference evaluator of SPARQL 1.1, as a process: see `Arq.java`.
+
+    Attributes:
+        count: the number of solutions so far.
+
+    Raises:
+        Missing: Java or Fuseki, whose libraries have it.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._process = subprocess.Popen(
+            [*_jena(), Path(__file__).parent / "Arq.java"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def solutions(self, nquads: bytes, select: str) -> list[dict[str, str]]:
+        """The solutions of a SELECT over a dataset: the terms of the bound variables."""
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests
+        assert answers
+        for data in (nquads, select.encode()):
+            requests.write(len(data).to_bytes(4) + data)
+        requests.flush()
+        answer = answers.read(int.from_bytes(answers.read(4))).decode()
+        assert answer[:1] != "!", f"Jena: {answer}"
+        names, *rows = (line.split("\t") for line in answer.split("\n")[:-1])
+        self.count += len(rows)
+        return [{name: term for name, term in zip(names, row, strict=True) if term} for row in rows]
+
+    def close(self) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
 
 
 # The limits are DBpedia's; the buffers are for little data.
