@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams full-disks kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -78,6 +78,10 @@ soak-pages:
 # a server of streams, killed at 100 random points under 20 publishers and 20 followers
 kill-streams:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 100 tests/server/streams/test_kills.py
+
+# full disks under publishers that never stop, 20 of them: four minutes
+full-disks:
+	$(PYTHON) -m pytest -q -s -n 0 --rounds 10 tests/server/streams/disk/test_full_disk.py -k go_on
 
 # a server with registered queries, killed at 50 random points
 kill-queries:

@@ -63,7 +63,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
-        "--rounds", type=int, default=1, help="how often results are read in pages from Virtuoso"
+        "--rounds",
+        type=int,
+        default=1,
+        help="how often results are read in pages from Virtuoso, and two disks are filled",
     )
 
     parser.addoption(

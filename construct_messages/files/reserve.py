@@ -1,4 +1,4 @@
-"""A reserve on the disk of a store: a file that is removed when the disk is full, for changes that free space.
+"""A reserve on the disk of a store: a file that is emptied when the disk is full, for changes that free space.
 
 A change that removes elements is written before it frees space, which fails on a full disk. No database here.
 """
@@ -21,25 +21,31 @@ class Reserve:
         path: the path of the store; the reserve is in the same folder.
         size: in bytes; 0: there is none.
 
+    Attributes:
+        is_there: whether it can be released.
+        released: whether it was released, by an earlier process, too, and the disk has no space to create it again.
+
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     reserve = Reserve(Path(folder, "streams.db"), 4096)
     ...     reserve.keep()
-    ...     reserve.is_there, os.listdir(folder), reserve.release(), os.listdir(folder), reserve.release()
-    (True, ['streams.db-reserve'], True, [], False)
+    ...     reserve.is_there, os.listdir(folder), reserve.release(), reserve.released, reserve.release()
+    (True, ['streams.db-reserve'], True, True, False)
     """
 
     def __init__(self, path: Path, size: int) -> None:
         self._path, self._size = Path(f"{path}-reserve"), size
-        self.is_there = False
+        self.is_there = self.released = False
 
     def keep(self) -> None:
         """Creates the reserve if it is missing and the disk has enough space."""
         if self.is_there or not self._size:
             return
         with suppress(OSError):  # a full disk, or a folder that cannot hold it
-            if self._path.exists() and self._path.stat().st_blocks * 512 >= self._size:
-                self.is_there = True
+            if self._path.exists():
+                self.is_there = self._path.stat().st_blocks * 512 >= self._size
+                self.released = not self.is_there
+            if self.is_there:
                 return
             disk = os.statvfs(self._path.parent)
             if disk.f_bavail * disk.f_frsize < self._size + min(self._size, _LEFT_BYTES):
@@ -47,14 +53,18 @@ class Reserve:
             with open(self._path, "wb") as file:
                 try:
                     os.posix_fallocate(file.fileno(), 0, self._size)
-                    self.is_there = True
+                    self.is_there, self.released = True, False
                 finally:
-                    if not self.is_there:
+                    if self.released:
+                        file.truncate(0)
+                    elif not self.is_there:
                         self._path.unlink()
 
     def release(self) -> bool:
-        """Removes the reserve; returns whether there was one."""
-        was_there, self.is_there = self.is_there, False
+        """Empties the reserve; returns whether there was one. The file stays, so that a restarted process knows."""
+        if not self.is_there:
+            return False
+        self.is_there, self.released = False, True
         with suppress(OSError):
-            self._path.unlink(missing_ok=True)
-        return was_there
+            os.truncate(self._path, 0)
+        return True

@@ -276,6 +276,12 @@ class Transaction:
                 (state.first, state.next, stream.time, state.bytes, stream.id),
             )
 
+    def is_due(self) -> bool:
+        """Whether retention removes elements of any stream now."""
+        return any(
+            self._first_kept(stream) > stream.state.first for stream in self.streams.values()
+        )
+
     def purge(self) -> None:
         """Deletes rows of removed elements, a limited number at a time.
 

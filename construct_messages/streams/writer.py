@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 _COMMIT_BYTES: Final = 1 << 24  # the maximal bytes of changes in a transaction
 _CHECK_SECONDS: Final = 5.0  # that opening waits for the check of the file, which then continues
+_MOST_PAGES: Final = (1 << 30) - 1  # SQLite's own bound before version 3.45
 _PRUNE_SECONDS: Final = 1.0  # the interval at which elements are removed by age
 
 Clock = Callable[[], int]
@@ -94,6 +95,10 @@ def _resolve(outcomes: Iterable[_Outcome]) -> None:
             loop.call_soon_threadsafe(_resolve_all, those)
 
 
+def _refuse(waiting: Iterable[_Waiting], error: ConstructMessagesError) -> None:
+    _resolve([_Outcome(each.future, None, error) for each in waiting])
+
+
 def _resolve_all(outcomes: Iterable[_Outcome]) -> None:
     for outcome in outcomes:
         outcome.resolve()
@@ -137,6 +142,7 @@ class Writer:
         self._closing = Lock()
         self._closed = False
         self._committed = True  # the last transaction
+        self._bounded = False  # the database does not grow
         self._thread = Thread(target=self._run, name="streams-writer", daemon=True)
         self._thread.start()
 
@@ -233,32 +239,61 @@ class Writer:
         return bool(self._garbage) and self._committed
 
     def _commit(self, waiting: Sequence[_Waiting], *, every_stream: bool) -> None:
-        """Commits changes. On a full disk, those that free space may use the reserve."""
+        """Commits changes. On a full disk, those that free space are committed alone, with the reserve if need be.
+
+        Once the reserve is released, other changes use only free pages of the database: what they wrote to the disk
+        would be missing for the next change that frees space.
+        """
         if self._damage.error is not None:
-            _resolve([_Outcome(future, None, self._damage.error) for _, future in waiting])
+            _refuse(waiting, self._damage.error)
             self._committed = False
             return
         relieving = [each for each in waiting if each.change.relieves]
-        last_resort = self._reserve.is_there and bool(relieving or every_stream)
-        kept = relieving if last_resort else []
-        if not self._transact(waiting, waiting, every_stream=every_stream):
+        others = [each for each in waiting if not each.change.relieves]
+        if self._reserve.released and not self._has_its_pages():
+            self._fold_log()  # which may have to extend the file
+            if not self._has_its_pages():
+                _refuse(others, full_disk(self._path))
+                waiting, others = relieving, []
+        if not self._transact(waiting, every_stream=every_stream, retried=True):
             return
         # the database may have free pages, and only needs space for its log
-        if self._fold_log():
-            full = self._transact(waiting, kept, every_stream=every_stream)
-        else:
-            full = True
-            _resolve(
-                [
-                    _Outcome(each.future, None, full_disk(self._path))
-                    for each in waiting
-                    if each not in kept
-                ]
-            )
-        if full and last_resort:
-            self._reserve.release()
-            self._transact(kept, [], every_stream=every_stream)
+        if self._fold_log() and not self._transact(
+            waiting, every_stream=every_stream, retried=True
+        ):
+            return
+        _refuse(others, full_disk(self._path))
+        if relieving or self._garbage or (every_stream and self._is_due()):
+            retried = self._reserve.is_there
+            if self._transact(relieving, every_stream=every_stream, retried=retried) and retried:
+                self._reserve.release()
+                self._transact(relieving, every_stream=every_stream)
             self._fold_log(truncate=True)
+
+    def _is_due(self) -> bool:
+        """Whether elements are to be removed by age; yes if that cannot be read, as a transaction reports why."""
+        try:
+            return Transaction(self._connection, self._streams, self._clock(), []).is_due()
+        except sqlite3.Error:
+            return True
+
+    def _has_its_pages(self) -> bool:
+        """Whether the file has the size of the database, so that writing its log to it needs none; see `_is_due`."""
+        try:
+            pages, size = (
+                int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
+                for name in ("page_count", "page_size")
+            )
+            return self._path.stat().st_size >= pages * size
+        except (sqlite3.Error, OSError):
+            return True
+
+    def _bound(self, *, bounded: bool) -> None:
+        """Keeps the database from growing, or lets it grow again."""
+        if bounded != self._bounded:
+            # SQLite takes its present size for a smaller number
+            self._connection.execute(f"PRAGMA max_page_count = {1 if bounded else _MOST_PAGES}")
+            self._bounded = bounded
 
     def _fold_log(self, *, truncate: bool = False) -> bool:
         """Writes the log of the database into it, so that the log restarts; returns whether that freed space."""
@@ -272,14 +307,14 @@ class Writer:
         return bool(pages) and pages == folded
 
     def _transact(
-        self, waiting: Sequence[_Waiting], kept: Sequence[_Waiting], *, every_stream: bool
+        self, waiting: Sequence[_Waiting], *, every_stream: bool, retried: bool = False
     ) -> bool:
         """Commits several changes in one transaction; a failing change does not affect the others.
 
         Args:
             waiting: the changes.
-            kept: changes that get no result if the disk is full, because they are retried.
             every_stream: whether to prune all streams.
+            retried: whether they get no result if the disk is full, because they are retried.
 
         Returns:
             Whether the disk is full.
@@ -288,6 +323,8 @@ class Writer:
         failed: ConstructMessagesError | None = self._stopped()
         try:
             with translated(self._path):
+                relieves = all(each.change.relieves for each in waiting)
+                self._bound(bounded=self._reserve.released and not relieves)
                 self._connection.execute("BEGIN IMMEDIATE")
                 transaction = Transaction(
                     self._connection, dict(self._streams), self._clock(), list(self._garbage)
@@ -313,12 +350,8 @@ class Writer:
                 with suppress(sqlite3.Error):  # the next change fails again, with an error
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-                ended = (
-                    waiting
-                    if not isinstance(failed, StoreFull)
-                    else [each for each in waiting if each not in kept]
-                )
-                _resolve([_Outcome(future, None, failed) for _, future in ended])
+                if not (retried and isinstance(failed, StoreFull)):
+                    _refuse(waiting, failed)
         if failed is not None:
             return isinstance(failed, StoreFull)
         self._streams, self._garbage = transaction.streams, transaction.garbage

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import Random
 
 import aiohttp
 import pytest
 
-from construct_messages import read_log
+from construct_messages import Message, read_log
 from tests.support.http.command import Running
 from tests.support.streams import numbered
+from tests.support.waiting import eventually
 
 LOG = "application/n-quads; messages=rdfm"
 pytestmark = [pytest.mark.slow, pytest.mark.process]
@@ -191,5 +194,84 @@ async def test_a_full_disk_is_relieved_through_the_server(
                 async with session.get(f"{server.url}/streams/b/output", headers=log) as response:
                     read = list(read_log(await response.read(), LOG))
                 assert read == [numbered(each, 300_000) for each in range(1, number, 2)][-3:]
+    finally:
+        server.kill()
+
+
+async def test_publishers_that_go_on_do_not_spend_the_reserve(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """Half of the rounds kill the server on its full disk, too."""
+    for number in range(pytestconfig.getoption("rounds") * 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with _mounted(folder, 32) as disk:
+            await _recover(disk, folder, Random(number), killed=number % 2 == 1)
+
+
+async def _recover(disk: Disk, folder: Path, random: Random, *, killed: bool) -> None:
+    """Fills a disk by nine publishers that never stop, and makes room twice."""
+    settings = {"CONSTRUCT_MESSAGES_SERVER_STREAMS__RESERVE_BYTES": str(8 << 20)}
+
+    def start() -> Running:
+        arguments = ("--streams", str(folder / "streams.db"))
+        return Running(Path("/tmp"), *arguments, through=disk.through, **settings)
+
+    server = start()
+    sent: dict[int, Message] = {}
+    acknowledged: set[int] = set()
+    refused = 0
+
+    async def publish(session: aiohttp.ClientSession, name: str) -> None:
+        nonlocal refused
+        while True:
+            number = len(sent)
+            sent[number] = numbered(number, random.choice([1, 3000, 60_000, 300_000]))
+            url = f"{server.url}/streams/{name}/input"
+            headers = {"Content-Type": "application/n-quads"}
+            try:
+                async with session.post(url, data=sent[number].lines, headers=headers) as response:
+                    assert response.status in (201, 404, 507), await response.text()
+                    refused += response.status == 507
+                    if response.status == 201 and name == "a":
+                        acknowledged.add(number)
+            except aiohttp.ClientError:
+                await asyncio.sleep(0.01)  # until the server runs again
+
+    try:
+        async with aiohttp.ClientSession() as session, asyncio.TaskGroup() as publishers:
+            for name in "abc":
+                async with session.put(f"{server.url}/streams/{name}") as response:
+                    assert response.status == 201
+            tasks = [publishers.create_task(publish(session, name)) for name in "abcabcabc"]
+            for name in "bc":
+                before = refused
+                await eventually(lambda before=before: refused > before + 100)
+                await asyncio.sleep(random.uniform(0, 3))  # periodic work comes each second
+                if killed:
+                    server.kill()
+                    server = start()
+                    before = refused
+                    await eventually(lambda before=before: refused > before + 10)
+                url = f"{server.url}/streams/{name}"
+                relief = (
+                    session.delete(url)
+                    if random.random() < 0.5
+                    else session.put(url, json={"retainedElements": 3})
+                )
+                async with relief as response:
+                    assert response.status == 204, await response.text()
+                kept = len(acknowledged)
+                await eventually(lambda kept=kept: len(acknowledged) > kept + 5, 60)
+            for task in tasks:
+                task.cancel()
+        log = {"Accept": LOG}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"{server.url}/streams/a/output", headers=log) as response,
+        ):
+            read = set(read_log(await response.read(), LOG))
+        assert {sent[number] for number in acknowledged} <= read
+        assert len(read) <= len(sent)
     finally:
         server.kill()
