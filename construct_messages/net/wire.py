@@ -43,6 +43,9 @@ class Header(StrEnum):
     DEAD_LETTER_REASON = "RDF-Message-Reason"
     """In a dead letter: the reason why the record is not a message."""
 
+    DEAD_LETTER_PLACE = "RDF-Message-Place"
+    """In a dead letter: where the original record is, as `partition:offset`, or as its sequence."""
+
     KEY = "Idempotency-Key"
     """The publisher's key of a batch of messages (draft-ietf-httpapi-idempotency-key-header)."""
 

@@ -62,7 +62,7 @@ class DeadLetterFile:
 
 
 class DeadLetterTopic:
-    """Another topic of a broker, which gets each record unchanged, with its source and the reason as headers.
+    """Another topic of a broker, which gets each record unchanged, with its source, its place and the reason as headers.
 
     Args:
         opening: opens the transport of the topic; called for each record.
@@ -87,6 +87,7 @@ class DeadLetterTopic:
             headers = {
                 **record.headers,
                 Header.DEAD_LETTER_SOURCE.value: source,
+                Header.DEAD_LETTER_PLACE.value: record.place or str(record.sequence),
                 Header.DEAD_LETTER_REASON.value: reason.replace("\n", "; "),
             }
             await transport.send([record._replace(key=key, headers=headers)], key)

@@ -351,23 +351,24 @@ async def test_transactions_that_were_aborted_are_not_read(kafka: Kafka) -> None
 
 async def test_dead_letters(kafka: Kafka, tmp_path: Path) -> None:
     """With where they were; in a file, and in another topic as they came."""
-    topic, dead = kafka.topic(), kafka.topic()
-    bad = Raw(b"<urn:s", [*TURTLE, ("trace", b"7")], b"key")
-    produce(kafka, topic, [record(1), bad, record(2)])
+    topic, dead = kafka.topic(partitions=2), kafka.topic()
+    bad = Raw(b"<urn:s", [*TURTLE, ("trace", b"7")], b"key", 1)
+    produce(kafka, topic, [record(1), record(2, 1), bad, record(3, 1)])
     with pytest.raises(LogError):
         await read(kafka.url(topic))
     file = tmp_path / "dead.jsonl"
     for place in (file, kafka.url(dead)):
         found = await read(kafka.url(topic), dead_letters=place)
-        assert messages(found) == [numbered(1), numbered(2)]
+        assert {each.message.lines for each in found} == {numbered(n).lines for n in (1, 2, 3)}
     letter = json.loads(file.read_text())
-    assert (letter["place"], letter["key"]) == ("0:1", "key")
+    assert (letter["place"], letter["key"]) == ("1:1", "key")
     assert letter["headers"] == {"trace": "7"}
     (other,) = consume(kafka, dead)
     assert other.value == bad.value
     assert {
         "trace": b"7",
         Header.DEAD_LETTER_SOURCE.value: kafka.url(topic).encode(),
+        Header.DEAD_LETTER_PLACE.value: b"1:1",
     }.items() <= dict(other.headers).items()
 
 

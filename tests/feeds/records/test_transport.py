@@ -179,6 +179,7 @@ async def test_what_is_no_message(case: str, tmp_path: Path) -> None:
     assert len(await read(Topic(settings(dead_letters=DeadLetterTopic(opening)), kept))) == 2
     assert [each.value for each in dead.kept] == [record.value] * 2
     assert {each.headers[Header.DEAD_LETTER_SOURCE] for each in dead.kept} == {URL}
+    assert [each.headers[Header.DEAD_LETTER_PLACE] for each in dead.kept] == ["2", "3"]
     assert all("\n" not in each.headers[Header.DEAD_LETTER_REASON] for each in dead.kept)
     assert len({each.key for each in dead.kept}) == 2
 
