@@ -183,7 +183,7 @@ class MqttTransport(RecordTransport):
                 f"the broker of {self.url} has lost the session of {self._session.identifier}, and what it kept for it",
                 status=_GONE,
                 hint="begin again without the state; let the broker store sessions (Mosquitto: persistence, "
-                "autosave_on_changes), and longer than the reader is away",
+                "autosave_interval), and longer than the reader is away",
             )
 
     async def _received(self) -> AsyncGenerator[Sequence[Record]]:

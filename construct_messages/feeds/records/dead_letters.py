@@ -62,7 +62,7 @@ class DeadLetterFile:
 
 
 class DeadLetterTopic:
-    """Another topic of a broker, which gets each record unchanged, with its source, its place and the reason as headers.
+    """Another topic of a broker. It gets each record unchanged, with its source, its place and the reason as headers.
 
     Args:
         opening: opens the transport of the topic; called for each record.

@@ -38,6 +38,12 @@ class Broker(ABC):
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        assert self._process is not None
+        return self._process.pid
+
     @abstractmethod
     def command(self) -> list[str | Path]:
         """The command that runs it.
@@ -117,8 +123,12 @@ class Mosquitto(Broker):
             f"{self.settings if 'listener' in self.settings else listens + self.settings}\n"
             + ("" if "allow_anonymous" in self.settings else "allow_anonymous true\n")
             + f"persistence {str(self.saves).lower()}\npersistence_location {self.place}/\n"
-            "autosave_interval 1\nautosave_on_changes true\n"
-            "user root\nlog_type warning\nlog_type error\nlog_type subscribe\n"
+            + (
+                ""
+                if "autosave" in self.settings
+                else "autosave_interval 1\nautosave_on_changes true\n"
+            )
+            + "user root\nlog_type warning\nlog_type error\nlog_type subscribe\n"
         )
         return [_mosquitto("mosquitto"), "-c", configuration]
 
