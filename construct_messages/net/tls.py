@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
-from construct_messages.errors import UsageError
+from construct_messages.errors import SourceError, UsageError
 
 TLS_OPTIONS: Final = ("ca_certs", "certfile", "keyfile", "keyfile_password")
 """The options of `tls_context`, by the names of `ssl.SSLContext`."""
+
+_PROBE_SECONDS: Final = 2.0
 
 
 def tls_context(options: Mapping[str, str]) -> ssl.SSLContext:
@@ -32,6 +36,38 @@ def tls_context(options: Mapping[str, str]) -> ssl.SSLContext:
             hint=f"name files in PEM: {', '.join(TLS_OPTIONS)}",
         ) from error
     return context
+
+
+async def check_plain(url: str, host: str, port: int, hint: str) -> None:
+    """Checks that a server does not expect TLS, after a connection without TLS to it has failed.
+
+    Such a server closes the connection, or waits for more, as one does that is about to restart: without this check,
+    clients connect again and again, and report a failure of the network in the end.
+
+    Args:
+        url: the URL of the server, for the error.
+        host, port: its address.
+        hint: how TLS is requested.
+
+    Raises:
+        SourceError: the server speaks TLS.
+    """
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is sent to it
+    try:
+        async with asyncio.timeout(_PROBE_SECONDS):
+            _, writer = await asyncio.open_connection(host, port, ssl=context)
+            writer.close()
+    except ssl.SSLError as error:
+        if "ALERT" not in (error.reason or ""):  # only a server of TLS sends alerts
+            return
+    except OSError:  # a timeout is one
+        return
+    else:
+        with suppress(OSError):
+            async with asyncio.timeout(_PROBE_SECONDS):
+                await writer.wait_closed()
+    raise SourceError(f"{url} expects TLS at this port", hint=hint)
 
 
 def server_tls_context(certificate: str, key: str) -> ssl.SSLContext:

@@ -36,6 +36,7 @@ from construct_messages.net.grpc.framing import (
 )
 from construct_messages.net.grpc.status import PASSING, GrpcStatus, http_status_of
 from construct_messages.net.timeouts import CONNECT_SECONDS
+from construct_messages.net.tls import check_plain
 from construct_messages.net.wire import CallMetadata
 
 _PING_SECONDS: Final = 20.0  # the maximal time for the answer to a ping
@@ -126,6 +127,9 @@ class GrpcConnection:
         if self._protocol is not None and not self._protocol.calls.lost:
             return self._protocol
         host, port, tls, shown = self._address
+        lost = self._protocol
+        if tls is None and lost is not None and lost.connection.last_data_received is None:
+            await check_plain(shown, host, port, "write grpcs: instead of grpc:")
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(CONNECT_SECONDS):

@@ -30,6 +30,7 @@ from construct_messages.net.oauth import BearerToken, ClientCredentials, tokens_
 from construct_messages.net.responses import seconds
 from construct_messages.net.retries import Attempts
 from construct_messages.net.timeouts import Timeouts
+from construct_messages.net.tls import check_plain
 from construct_messages.net.urls import check_url, without_query
 
 _GONE: Final = 410
@@ -168,8 +169,13 @@ class Client:
             SourceError: no response, or a rejection with its status as `response_status`.
         """
         request = Request(url, data=body, headers=dict(headers), method=method)  # type: ignore[arg-type] # aiohttp sends it
-        with _timed():
-            response = await asend(self._session, request, without_query(url), self._timeouts)
+        try:
+            with _timed():
+                response = await asend(self._session, request, without_query(url), self._timeouts)
+        except SourceError as error:
+            if error.transient:
+                await _check_plain(url)
+            raise
         if response.status < 300 or response.status in accepted:
             return response
         content = await self.body(response, url)
@@ -261,7 +267,17 @@ class Client:
             retry_after = error.headers.get("Retry-After") if error.headers else None
             raise refusal(url, error.status, b"", retry_after) from error
         except (OSError, aiohttp.ClientError) as error:
-            raise unreachable(without_query(url), error) from error
+            failure = unreachable(without_query(url), error)
+            if failure.transient:
+                await _check_plain(url)
+            raise failure from error
+
+
+async def _check_plain(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme.lower() in ("http", "ws"):
+        hint = f"write {parts.scheme}s: instead of {parts.scheme}:"
+        await check_plain(without_query(url), parts.hostname or "", parts.port or 80, hint)
 
 
 def link(response: aiohttp.ClientResponse, relation: str) -> str | None:

@@ -32,6 +32,7 @@ from confluent_kafka.admin import (
 from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
 from construct_messages.feeds.kafka.failures import failure_of, is_refusal, passes
 from construct_messages.feeds.transport import Settings, option_values
+from construct_messages.net.tls import check_plain
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -172,6 +173,7 @@ class TopicClient:
         # as long as other transports retry a request
         self.patience = 1.0 + sum(min(8.0, 0.5 * 2**attempt) for attempt in range(settings.retries))
         self._cause: KafkaError | None = None
+        self._checked = False
         self._threads = ThreadPoolExecutor(1, "kafka")
         self._admin = self.created(AdminClient)
         self._consumers: dict[bool, Consumer] = {}
@@ -233,10 +235,21 @@ class TopicClient:
         answer = asyncio.wrap_future(future)
         while not (await asyncio.wait([answer], timeout=_PAUSE_SECONDS))[0]:
             self._admin.poll(0)  # calls `_note`
+            await self._check_plain()
             if self.refused or (self._cause and time.monotonic() > deadline):
                 answer.cancel()
                 raise self.failure(self._cause or KafkaError(KafkaError._TIMED_OUT))
         return answer.result()
+
+    async def _check_plain(self) -> None:
+        """Checks once that the first broker does not expect TLS, if it cannot be reached without."""
+        if self._cause is None or self._checked:
+            return
+        self._checked = True
+        if "ssl" not in str(self._config.get("security.protocol", "")).lower():
+            host, _, port = self._config["bootstrap.servers"].partition(",")[0].rpartition(":")
+            hint = "set security.protocol to ssl, or to sasl_ssl with a password"
+            await check_plain(self.url, host.strip("[]"), int(port), hint)
 
     async def survive(self, error: KafkaError, deadline: float) -> None:
         """Waits for a moment if a failure may pass; otherwise raises it.

@@ -8,6 +8,7 @@ aiomqtt runs the client of paho in the event loop. Features that it does not exp
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
@@ -28,7 +29,10 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 from construct_messages.errors import SourceError, shown
 from construct_messages.feeds.transport import Settings
 from construct_messages.net.timeouts import CONNECT_SECONDS
-from construct_messages.net.tls import TLS_OPTIONS, tls_context
+from construct_messages.net.tls import TLS_OPTIONS, check_plain, tls_context
+
+_LOGGER: Final = logging.getLogger(__name__)
+_LOGGER.addHandler(logging.NullHandler())
 
 IN_FLIGHT: Final = 100
 """The maximal number of messages in flight, unless the broker accepts fewer."""
@@ -83,6 +87,8 @@ class MqttConnection:
         self._paho.on_message = self._arrive
         self._paho.on_publish = self._publish_reply
         self._connected, self._paho.on_connect = self._paho.on_connect, self._connect_reply
+        self._disconnected, self._paho.on_disconnect = self._paho.on_disconnect, self._disconnect
+        self._loop = asyncio.get_running_loop()
         self._paho.manual_ack_set(True)
         self._paho.max_inflight_messages_set(0)  # they are counted here
         self._arrived: asyncio.Queue[MQTTMessage | None] = asyncio.Queue()
@@ -231,6 +237,18 @@ class MqttConnection:
         self.packet_bytes = getattr(properties, "MaximumPacketSize", None)
         self._connected(client, data, flags, code, properties)  # type: ignore[misc, call-arg, arg-type] # aiomqtt's
 
+    def _disconnect(self, *details: Any) -> None:
+        """Ends an attempt to connect; aiomqtt would wait until its time is over. May be called in another thread."""
+        if self._client._connected.done():
+            self._disconnected(*details)  # type: ignore[misc] # aiomqtt's
+        else:
+            self._loop.call_soon_threadsafe(self._fail_attempt)
+
+    def _fail_attempt(self) -> None:
+        if not self._client._connected.done():
+            closed = MqttError("the connection was closed before an answer")
+            self._client._connected.set_exception(closed)
+
 
 @asynccontextmanager
 async def connected(
@@ -254,9 +272,10 @@ async def connected(
     properties.SessionExpiryInterval = session.expiry_seconds
     properties.ReceiveMaximum = session.receive_maximum
     is_secure = parts.scheme == "mqtts" or any(name in TLS_OPTIONS for name in options)
+    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     client = Client(
-        parts.hostname or "",
-        parts.port or _PORTS[parts.scheme],
+        host,
+        port,
         identifier=session.identifier,
         protocol=ProtocolVersion.V5,
         username=options.get("username"),
@@ -267,6 +286,7 @@ async def connected(
         timeout=min(CONNECT_SECONDS, settings.idle_seconds),
         # without an answer in half of this time again, the connection is lost
         keepalive=max(1, int(settings.idle_seconds * 2 / 3)),
+        logger=_LOGGER,  # its failures are raised, too
         socket_options=((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),),
     )
     connection = MqttConnection(client, server, session.identifier)
@@ -275,6 +295,8 @@ async def connected(
     except MqttError as error:
         with suppress(MqttError, OSError):
             client._client.disconnect()
+        if not (is_secure or isinstance(error, MqttCodeError)):
+            await check_plain(server, host, port, "write mqtts: instead of mqtt:")
         raise failed(server, error) from error
     watching = asyncio.create_task(connection.watch())
     try:
@@ -308,7 +330,8 @@ def failed(server: str, error: MqttError) -> SourceError:
         )
     return SourceError(
         f"{server} could not be reached: {shown(str(error))}",
-        hint="check the URL, and that the broker runs",
+        hint="check the URL, and that the broker runs"
+        + (", with TLS at this port" if server.startswith("mqtts:") else ""),
         transient=True,
     )
 

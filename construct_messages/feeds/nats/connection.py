@@ -20,10 +20,11 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager, suppress
 from math import ceil
 from typing import Final, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import ParseResult, urlsplit
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.transport import TcpTransport
 from nats.errors import ConnectionClosedError, Error, NoRespondersError
 from nats.js.client import JetStreamContext
 from nats.js.errors import APIError, ServiceUnavailableError
@@ -58,6 +59,53 @@ _CLOSE_SECONDS: Final = 1.0
 _NO_JETSTREAM: Final = (10039, 10076)  # not enabled for the account, not enabled for the server
 
 T = TypeVar("T")
+
+
+class _Transport(TcpTransport):
+    """The library's connection, with two corrections: of a warning, and of credentials that were sent unencrypted.
+
+    Args:
+        server: the URL of the server, for errors.
+        is_secure: whether nothing may be sent without TLS. The library only uses TLS if the server offers it.
+    """
+
+    def __init__(self, server: str, *, is_secure: bool) -> None:
+        super().__init__()  # type: ignore[no-untyped-call] # the library's
+        self._server, self._is_secure = server, is_secure
+
+    def __bool__(self) -> bool:
+        """Always true, as the library replaces transports that are not."""
+        return True
+
+    @property
+    def _writer(self) -> asyncio.StreamWriter:
+        assert self._io_writer is not None  # it is connected
+        return self._io_writer
+
+    async def connect_tls(
+        self,
+        uri: str | ParseResult,
+        ssl_context: ssl.SSLContext,
+        buffer_size: int,  # noqa: ARG002 the library's
+        connect_timeout: int,
+    ) -> None:
+        """Begins TLS over the open connection, by asyncio's own method: the library's makes asyncio warn at its end."""
+        host = uri if isinstance(uri, str) else uri.hostname
+        async with asyncio.timeout(connect_timeout):
+            await self._writer.start_tls(ssl_context, server_hostname=host)
+
+    def write(self, payload: bytes) -> None:
+        """Sends bytes.
+
+        Raises:
+            SourceError: the server offers no TLS.
+        """
+        if self._is_secure and self._writer.get_extra_info("sslcontext") is None:
+            raise SourceError(
+                f"{self._server} offers no TLS",
+                hint="let the server require TLS; or write nats:, without options of TLS",
+            )
+        self._writer.write(payload)
 
 
 class NatsConnection:
@@ -335,6 +383,7 @@ async def connected(
     }
     if server.startswith("tls:") or any(name in TLS_OPTIONS for name in options):
         given["tls"] = tls_context(options)
+    client._transport = _Transport(server, is_secure="tls" in given)
     try:
         async with asyncio.timeout(seconds):
             await client.connect(
@@ -354,6 +403,9 @@ async def connected(
     except (Error, OSError) as error:  # a timeout is one
         await _close(client)
         raise _unconnected(server, [*causes, error]) from error
+    except SourceError:
+        await _close(client)
+        raise
     except Exception as error:
         if not options.keys() & _FILES:
             raise

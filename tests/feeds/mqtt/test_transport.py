@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator
@@ -300,14 +301,9 @@ async def test_refusals_of_other_brokers(answers: list[bytes], expected: str, hi
 
 
 async def test_a_broker_that_is_silent() -> None:
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            await reader.read()
-        writer.close()
-
-    port = free_port()
-    async with await asyncio.start_server(silent, "127.0.0.1", port):
-        error = await refused(f"mqtt://127.0.0.1:{port}/a", idle_seconds=1)
+    with socket.create_server(("127.0.0.1", 0)) as server:  # connections wait there
+        url = f"mqtt://127.0.0.1:{server.getsockname()[1]}/a"
+        error = await refused(url, idle_seconds=1)
     assert error.transient
 
 
@@ -501,3 +497,10 @@ async def test_tls(broker: Mosquitto, tmp_path: Path) -> None:
     assert "ca_certs" in errors
     with pytest.raises(UsageError, match="certificates cannot be read"):
         await first(subscribe(url, options={"ca_certs": str(tmp_path / "nothing")}), 1)
+    # without TLS, at once and with nothing else: Mosquitto closes the connection, and aiomqtt waited for an answer
+    plain = ("subscribe", broker.url("a"), "--follow")
+    status, _, errors = await asyncio.wait_for(run_command(*plain), 50)
+    assert status != 0
+    assert [line for line in errors.splitlines() if "retry" in line or "socket" in line] == []
+    assert "expects TLS at this port" in errors
+    assert "write mqtts: instead of mqtt:" in errors

@@ -370,6 +370,44 @@ async def test_tls(server: NatsServer, tmp_path: Path, scheme: str) -> None:
         await taken(url, options={"ca_certs": str(tmp_path / "nothing")})
 
 
+async def test_tls_ends_without_a_warning(
+    server: NatsServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """asyncio wrote one at each end: "returning true from eof_received() has no effect when using ssl"."""
+    made = certificate_in(tmp_path)
+    server.settings = f'tls {{ cert_file: "{made.certificate}", key_file: "{made.key}" }}'
+    server.restart()
+    options = {"ca_certs": str(made.certificate)}
+    await publish(SENT, server.url("a"), create=True, options=options)
+    async with aclosing(subscribe(server.url("a"), after=0, options=options, retries=0)) as read:
+        for _ in SENT:
+            await anext(read)
+        await asyncio.to_thread(server.kill)
+        with pytest.raises(SourceError):
+            await anext(read)
+    assert [each.getMessage() for each in caplog.records] == []
+
+
+@pytest.mark.parametrize("scheme", ["tls", "nats"])
+async def test_credentials_are_not_sent_without_tls(tmp_path: Path, scheme: str) -> None:
+    """A server, or somebody between, that offers no TLS got them, although TLS was asked for."""
+    sent = bytearray()
+
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'INFO {"server_id": "a", "version": "2.9.10", "max_payload": 1000}\r\n')
+        sent.extend(await reader.read())
+        writer.close()
+
+    options = {"user": "ann", "password": "secret"}
+    if scheme == "nats":
+        options["ca_certs"] = str(certificate_in(tmp_path).certificate)
+    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        error = await refused(f"{scheme}://127.0.0.1:{port}/a", options=options)
+    assert "offers no TLS" in str(error)
+    assert bytes(sent) == b""
+
+
 async def test_a_server_that_is_silent() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
