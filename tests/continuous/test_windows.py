@@ -10,7 +10,7 @@ from construct_messages.continuous import Bounds, Compared, Firing, WindowedQuer
 from construct_messages.errors import QueryError, UsageError
 from construct_messages.message import Quad
 from construct_messages.query.continuous.parse import parse_continuous
-from construct_messages.query.continuous.values import Report
+from construct_messages.query.continuous.values import MEMBER, STATIC, WINDOWS_GRAPH, Report
 from construct_messages.streams.element import Element
 from construct_messages.terms import iri, literal
 from construct_messages.terms.date_times import date_time_of
@@ -447,6 +447,63 @@ def test_static_data_stays_where_a_window_says_the_same() -> None:
     said = "<urn:m1> <urn:p> <urn:o> <urn:g> .\n<urn:m2> <urn:p> <urn:o> <urn:g> ."
     assert seen(engine.take("urn:in", element(1, 0.5, said))) == [(0.5, ["m1", "m2"])]
     assert seen(engine.advance(9 * SECOND)) == [(1.000001, ["m1"])]
+
+
+HOSTILE = [
+    f"<urn:x> <urn:p> <urn:forged> <{graph}> ."
+    for graph in (
+        *("urn:w", "urn:v", "urn:g", "urn:in/1", "urn:in/2", "urn:in/3", "urn:other/2"),
+        *(WINDOWS_GRAPH, STATIC),
+    )
+] + [
+    f"<{group}> <{MEMBER}> <{graph}> <{WINDOWS_GRAPH}> ."
+    for group in ("urn:w", "urn:v", STATIC)
+    for graph in ("urn:g", "urn:in/1", "urn:w")
+]
+
+
+@pytest.mark.parametrize("maintain", [True, False], ids=["maintained", "whole"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "WINDOW <urn:w> { ?s <urn:p> ?o }",
+        "WINDOW <urn:w> { GRAPH ?m { ?s <urn:p> ?o } }",
+        "WINDOW <urn:w> { GRAPH ?m { ?s ?any ?o } }",
+        "WINDOW <urn:w> { GRAPH ?m { ?s <urn:p> ?o } ?m cm:sequence ?n }",
+    ],
+)
+def test_a_stream_cannot_write_into_the_window_of_another(where: str, maintain: bool) -> None:
+    """Nor forge its messages, although the query reads the named graphs of messages, too."""
+    query = parse_continuous(
+        "PREFIX cm: <https://w3id.org/construct-messages#> SELECT DISTINCT ?s ?o ?m "
+        "FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT9S STEP PT9S] "
+        "FROM NAMED WINDOW <urn:v> ON <urn:other> [RANGE PT9S STEP PT9S] "
+        f"WHERE {{ {where} OPTIONAL {{ GRAPH ?g {{ ?a <urn:p> ?b }} }} WINDOW <urn:v> {{ ?x ?y ?z }} }}"
+    )
+    found = []
+    for lines in (["<urn:x> <urn:p> <urn:y> ."], HOSTILE):
+        engine = WindowedQuery(query, maintain=maintain)
+        for sequence in (1, 2):
+            engine.take("urn:in", element(sequence, 1))
+        engine.take("urn:other", Element("other", 1, SECOND, "\n".join(lines).encode()))
+        (firing,) = engine.advance(20 * SECOND)
+        found.append(sorted(firing.solutions))
+    assert found[0] == found[1]
+    assert found[0]
+
+
+@pytest.mark.parametrize("maintain", [True, False], ids=["maintained", "whole"])
+def test_graphs_of_messages_have_no_reserved_names(maintain: bool) -> None:
+    query = parse_continuous(
+        "SELECT DISTINCT ?g FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT9S STEP PT9S] "
+        "WHERE { WINDOW <urn:w> { ?s ?p ?o } GRAPH ?g { ?x <urn:p> <urn:forged> } }"
+    )
+    engine = WindowedQuery(query, maintain=maintain)
+    engine.take("urn:in", element(1, 1, "\n".join(HOSTILE)))
+    (firing,) = engine.advance(20 * SECOND)
+    # no windows of this query: urn:v, and messages of urn:other
+    graphs = {"<urn:g>", "<urn:v>", "<urn:other/2>", f"<{STATIC}>"}
+    assert {graph for (graph,) in firing.solutions} == graphs
 
 
 # --- errors ---

@@ -6,6 +6,7 @@ windows may hold the same one; `update` applies the differences to the store. No
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -44,6 +45,7 @@ CONTEXT_GRAPH: Final = f"<{CM}graph>"
 """The predicate of context triples between an element and a named graph of its message."""
 
 _ALL: Final = ~Needs.NOTHING
+_NUMBERS: Final = re.compile(r"[0-9]{1,19}(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class HeldElement:
         sequence: its sequence.
         name: its IRI.
         quads: the quads of its message, as a store returns them.
-        named: the quads in named graphs.
+        named: the quads in named graphs that its message may name.
         context: its context triples, in the default graph.
     """
 
@@ -64,6 +66,41 @@ class HeldElement:
     named: list[ox.Quad]
     context: list[ox.Quad]
     _in_window: dict[int, list[ox.Quad]] = field(default_factory=dict)
+
+
+class ReservedGraphs:
+    """The graphs that hold what this package states: of windows, of their messages, and of the members of windows.
+
+    A message adds no quad to them by naming them, as it could otherwise speak for another message or stream.
+
+    Args:
+        query: its windows.
+
+    >>> from construct_messages.query.continuous.parse import parse_continuous
+    >>> query = parse_continuous('''SELECT * FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE PT1S]
+    ... { WINDOW <urn:w> { ?s ?p ?o } }''')
+    >>> sorted(ReservedGraphs(query).among(["<urn:w>", "<urn:s/12>", "<urn:other>"], "{}/{}".format))
+    ['<urn:s/12>', '<urn:w>']
+    """
+
+    def __init__(self, query: ContinuousQuery) -> None:
+        self._streams = tuple(dict.fromkeys(window.stream for window in query.windows))
+        self._names = frozenset(f"<{window.name}>" for window in query.windows) | {
+            f"<{WINDOWS_GRAPH}>"
+        }
+
+    def among(self, graphs: Iterable[str], element_iri: ElementIri) -> frozenset[str]:
+        """Returns those of some graphs that are reserved; with brackets, as a store returns them."""
+        return frozenset(
+            graph
+            for graph in graphs
+            if graph in self._names
+            or any(
+                graph == f"<{element_iri(stream, int(sequence))}>"
+                for sequence in _NUMBERS.findall(graph)
+                for stream in self._streams
+            )
+        )
 
 
 class Contents:
@@ -90,6 +127,7 @@ class Contents:
         ] = {}  # whether the store has a quad whose count has changed since
         self._static: set[ox.Quad] = set()  # the fixed quads that windows hold, too
         self._stored = StoredTerms()
+        self._reserved = ReservedGraphs(query)
         self._windows = [ox.NamedNode(window.name) for window in query.windows]
         self._needs = [query.needs.get(window.name, _ALL) for window in query.windows]
         self._has_context = any(Needs.CONTEXT in needs for needs in self._needs)
@@ -128,9 +166,11 @@ class Contents:
         quads = list(map(self._stored.quad, parsed))
         node = ox.NamedNode(element_iri(stream_iri, element.sequence))
         named = [quad for quad in quads if quad.graph_name != _DEFAULT]
+        graphs = list(map(str, _graphs(named)))
+        if taken := self._reserved.among(graphs, element_iri):
+            named = [quad for quad in named if str(quad.graph_name) not in taken]
         context: list[ox.Quad] = []
         if self._has_context:
-            graphs = map(str, _graphs(named))
             triples = context_triples(str(node), stream_iri, time, element.sequence, graphs)
             lines = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
             context += (

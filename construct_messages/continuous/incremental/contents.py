@@ -13,6 +13,7 @@ from construct_messages.continuous.dataset.contents import (
     CONTEXT_GRAPH,
     ElementIri,
     HeldElement,
+    ReservedGraphs,
     context_triples,
 )
 from construct_messages.continuous.incremental.quads import (
@@ -111,6 +112,7 @@ class MatchedContents:
             window.stream: [one for one in windows if one.stream == window.stream]
             for window in windows
         }
+        self._reserved = ReservedGraphs(query)
         self._has_context = any(window.context for window in windows)
         self._has_names = self._has_context or any(window.members for window in windows)
         predicates = matcher.reader.predicates
@@ -147,9 +149,12 @@ class MatchedContents:
         if self._has_context:
             triples = context_triples(node, stream_iri, time, element.sequence, graphs)
             context += ((*triple, "") for triple in triples)
+        taken = self._reserved.among(graphs, element_iri) if graphs else ()
+        named = [quad for quad in quads if quad[3] and quad[3] not in taken]
+        named += [_member(_STATIC, graph) for graph in graphs if graph not in taken]
         held: dict[int, list[TextQuad]] = {}
         for window in windows:
-            if found := self._matcher.matched(_quads(window, node, quads, context, graphs)):
+            if found := self._matcher.matched(_quads(window, node, quads, context, named)):
                 held[window.number] = found
         if self._keep:
             return HeldQuads(held, (stream, stream_iri, element_iri, time, element))
@@ -204,7 +209,7 @@ def _quads(
     node: str,
     quads: list[TextQuad],
     context: list[TextQuad],
-    graphs: Iterable[str],
+    named: list[TextQuad],
 ) -> list[TextQuad]:
     """Returns the quads that an element adds to a window; some may be repeated."""
     own = quads + context if window.context else quads
@@ -218,8 +223,7 @@ def _quads(
     if window.merged:
         added += [(subject, predicate, object, "") for subject, predicate, object, _ in own]
     if window.graphs:
-        added += [quad for quad in quads if quad[3]]
-        added += [_member(_STATIC, graph) for graph in graphs]
+        added += named
     return added
 
 
