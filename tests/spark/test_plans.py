@@ -89,7 +89,7 @@ def table(session: SparkSession) -> QuadTable:
         (P, P, literal("1"), None)
     ]
     schema = "subject STRING, predicate STRING, object STRING, graph STRING"
-    return QuadTable.of(session.createDataFrame(quads, schema).coalesce(1))
+    return QuadTable.of(session.createDataFrame(quads, schema).coalesce(1), assume_terms=True)
 
 
 # --- what a query asks for ------------------------------------------------------------------------------------------

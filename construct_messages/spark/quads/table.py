@@ -16,16 +16,34 @@ from pyspark.sql.types import StringType
 
 from construct_messages.errors import QuadsError
 from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.spark.sql.values import all_of, case, fail, literal
 
 COLUMNS: Final = ("subject", "predicate", "object", "graph")
+
+# Characters are looked for natively: a regular expression takes twice as long. No IRI holds one of these
+_NOT_IN_IRIS: Final = (" ", "\n", '"')
+_LITERAL: Final = literal(
+    r'^"[^"\\\n\r]*+(?:\\(?:[tbnrf"' + r"'\\]|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
+    r'[^"\\\n\r]*+)*+"(?:@[A-Za-z][A-Za-z0-9-]*+|\^\^<[^\s<>"]++>)?+\z'
+)
+_BLANK: Final = "a blank node (_:b)"
+_KINDS: Final = {
+    "subject": ("an IRI (<urn:a>)", _BLANK),
+    "predicate": ("an IRI (<urn:a>)",),
+    "object": ("an IRI (<urn:a>)", _BLANK, 'a literal ("Berlin", "1"^^<datatype>)'),
+    "graph": ("an IRI (<urn:a>)", _BLANK, "NULL"),
+}
+_BREAK: Final = literal("\n")
+_ESCAPED_BREAK: Final = literal("\\n")
+_SHOWN: Final = 200  # characters of a cell in an error
 
 
 @dataclass(frozen=True)
 class QuadTable:
     """Quads as a DataFrame of the string columns `subject`, `predicate`, `object` and `graph`.
 
-    A cell is a canonical N-Triples term (see `construct_messages.terms`); NULL as the graph is the default graph. The
-    terms are not checked. `load_quads` creates such tables from RDF.
+    A cell is a canonical N-Triples term (see `construct_messages.terms`); NULL as the graph is the default graph.
+    `QuadTable.of` checks the terms when they are read, this class does not. `load_quads` creates such tables from RDF.
 
     Args:
         frame: a DataFrame with exactly these columns.
@@ -45,8 +63,12 @@ class QuadTable:
         frame: DataFrame,
         columns: Mapping[str, str] | None = None,
         assume_distinct: bool = False,
+        assume_terms: bool = False,
     ) -> QuadTable:
         """Uses a table, view or DataFrame as quads.
+
+        Each row that a query reads is checked, so that text that is no term never becomes a part of a message, or is
+        taken for a term that no pattern matches: `QuadsError`, raised by `session.translated()` around an action.
 
         Args:
             frame: any DataFrame, of any source.
@@ -54,6 +76,8 @@ class QuadTable:
                 without a graph column contains triples of the default graph.
             assume_distinct: there are no duplicates; this is not checked. Otherwise each pattern of a query removes
                 them.
+            assume_terms: each cell is a term, as in a frame of `load_quads`; this is not checked. Otherwise all rows of
+                all columns are read and checked, also those that a Parquet file could skip.
 
         Raises:
             QuadsError: a column is missing or does not contain strings, or `columns` names an unknown position.
@@ -85,7 +109,62 @@ class QuadTable:
         wanted = [selected(position) for position in COLUMNS]
         if names or frame.columns != list(COLUMNS):
             frame = frame.select(*wanted)
+        if not assume_terms:
+            frame = frame.filter(_checked({place: names.get(place, place) for place in COLUMNS}))
         return cls(frame, Statistics(distinct=assume_distinct))
+
+
+def _checked(names: Mapping[str, str]) -> str:
+    """Returns SQL over a table's columns: true, or the job ends with the row and the column that holds no term.
+
+    Args:
+        names: the caller's names of the columns, for the error.
+    """
+    sound = {
+        place: f"coalesce({_is_term(place)}, {str(place == 'graph').lower()})" for place in COLUMNS
+    }
+    faults = ((f"NOT {sound[place]}", _fault(place, name)) for place, name in names.items())
+    # Nothing is moved below SQL that depends on the partition: a file would skip rows that match no pattern, unchecked.
+    # What the error says is too long for Java to compile: it would make each row slow.
+    return case(
+        ("spark_partition_id() < 0", "false"),
+        (all_of(*sound.values()), "true"),
+        otherwise=f"zip_with(array(0), array(0), (zero, one) -> {case(*faults, otherwise='true')})[0]",
+    )
+
+
+def _is_term(place: str) -> str:
+    """Returns SQL that tests whether a cell of a column is a term that may stand there; NULL where the cell is."""
+    without = (f"NOT contains({place}, {literal(char)})" for char in _NOT_IN_IRIS)
+    bracketed = f"startswith({place}, '<') AND endswith({place}, '>')"
+    iri = " AND ".join((bracketed, f"contains({place}, ':')", *without))
+    if place == "predicate":
+        return f"({iri})"
+    label = f"NOT contains({place}, ' ') AND NOT contains({place}, {_BREAK})"
+    branches = [(f"startswith({place}, '_:')", label)]
+    if place == "object":
+        triple = f"endswith({place}, ' )>>') AND NOT contains({place}, {_BREAK})"
+        branches.append((f"startswith({place}, '\"')", f"{place} RLIKE {_LITERAL}"))
+        branches.append((f"startswith({place}, '<<( ')", triple))
+    return case(*branches, otherwise=iri)
+
+
+def _fault(place: str, name: str) -> str:
+    cell, *row = (
+        f"left(replace(coalesce({column}, 'NULL'), {_BREAK}, {_ESCAPED_BREAK}), {_SHOWN})"
+        for column in (place, *COLUMNS)
+    )
+    *kinds, last = _KINDS[place]
+    kind = f"{', '.join(kinds)} or {last}" if kinds else last
+    hint = f"write {kind} in N-Triples syntax, or leave the row out"
+    parts = (
+        literal(f"column {name!r} holds "),
+        cell,
+        literal(f", which is no term for a {place}, in the row ("),
+        f"concat_ws(', ', {', '.join(row)})",
+        literal(f")\n  hint: {hint}"),
+    )
+    return fail(QuadsError, f"concat({', '.join(parts)})")
 
 
 def quoted(name: str) -> str:
