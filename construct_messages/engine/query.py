@@ -11,9 +11,11 @@ import pyoxigraph as ox
 
 from construct_messages.errors import ConstructMessagesError, QueryError, SourceError, UsageError
 from construct_messages.options import UNION
+from construct_messages.query.checks import check
 from construct_messages.query.depth import check_depth
-from construct_messages.query.embedded import for_embedded
+from construct_messages.query.embedded import for_embedded, names_in_full
 from construct_messages.query.refusals import refusal
+from construct_messages.query.syntax.parser import parse
 from construct_messages.query.written import WrittenQuery
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
@@ -179,6 +181,26 @@ def explain(
     if not isinstance(error, SyntaxError):
         return SourceError(f"the embedded evaluation failed: {error}")
     refused = "the embedded engine refuses the query"
-    if written is not None and (own := written.refusal()) is not None:
-        return refusal(own, written.text, None, refused)
-    return refusal(error, text, hint, refused)
+    known = written or WrittenQuery(text)
+    if (own := _grammatical(known)) is not None:
+        return QueryError(f"{refused}: {own.message}", position=own.position, hint=own.hint)
+    if (there := known.refusal()) is not None:
+        return refusal(there, known.text, hint if written is None else None, refused)
+    found = refusal(error, text, hint, refused)
+    if for_embedded(text) != names_in_full(
+        text
+    ):  # the position is in the text that the engine was asked
+        return QueryError(found.message, hint=found.hint)
+    return found
+
+
+def _grammatical(query: WrittenQuery) -> QueryError | None:
+    """Returns why a query is not SPARQL, by this package's own parser; None if it is, or is of the engine's dialect.
+
+    The engine's parser tries all that may follow, and gives the position of the last.
+    """
+    try:
+        check(parse(query.text, base=query.base, prefixes=query.prefixes))
+    except QueryError as error:
+        return None if error.message.endswith("found LATERAL") else error
+    return None

@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -23,13 +25,16 @@ T = TypeVar("T")
 _PACKAGES: Final = str(Path(__file__).parents[2])
 # Oxigraph aborts if an allocation fails, and the system kills processes if memory is short
 _CAUSES: Final = {
-    signal.SIGABRT: ", most likely because it needed more memory than its limit",
-    signal.SIGKILL: ", by a user, or by the system because memory was short",
+    signal.SIGABRT: "most likely because it needed more memory than its limit",
+    signal.SIGKILL: "by a user, or by the system because memory was short",
 }
+_LAST_LINE_SECONDS: Final = (
+    1.0  # for what was written before the end; a child of the child may still write
+)
 
 
 class Child(Generic[T]):
-    """A process that runs a module of this package. It only shares this process's standard error.
+    """A process that runs a module of this package. What it writes to standard error appears on that of this process.
 
     Args:
         module: the full name of the module; it gets the descriptor of its socket as its first argument.
@@ -37,6 +42,7 @@ class Child(Generic[T]):
         reports: the type of its reports.
         task: its task, in errors after "the process that".
         hint: the hint of errors for lack of memory.
+        last_line: whether errors about its end have the last line that it wrote to standard error.
         pass_fds: descriptors that it inherits.
         environment: variables in addition to those of this process.
         executor: threads that wait for its end; None: those of the event loop.
@@ -52,6 +58,7 @@ class Child(Generic[T]):
         reports: Any,
         task: str,
         hint: str | None = None,
+        last_line: bool = False,
         pass_fds: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
         executor: Executor | None = None,
@@ -69,8 +76,11 @@ class Child(Generic[T]):
                         pass_fds=[theirs.fileno(), *pass_fds],
                         stdin=subprocess.DEVNULL,
                         stdout=subprocess.DEVNULL,
+                        stderr=subprocess.PIPE if last_line else None,
                         env=os.environ
                         | {"PYTHONPATH": os.pathsep.join(paths)}
+                        # a backtrace would come after the engine's reason
+                        | ({"RUST_BACKTRACE": "0"} if last_line else {})
                         | dict(environment or {}),
                         start_new_session=True,  # this process handles Ctrl-C in the terminal
                     )
@@ -82,6 +92,12 @@ class Child(Generic[T]):
                 f"no process that {task} could be started: {error}", status=503, transient=True
             ) from error
         self._socket.setblocking(False)
+        self._last_line = ""
+        self._forwarding = (
+            threading.Thread(target=self._forward, daemon=True) if last_line else None
+        )
+        if self._forwarding is not None:
+            self._forwarding.start()
 
     @property
     def pid(self) -> int:
@@ -183,9 +199,29 @@ class Child(Generic[T]):
     def kill_and_wait(self) -> int:
         """Kills the process, waits for its end, and closes the socket; returns its exit code."""
         self.kill()
-        code = self._process.wait()
+        code = self._wait()
         self._socket.close()
         return code
+
+    def _wait(self) -> int:
+        code = self._process.wait()
+        if self._forwarding is not None:
+            self._forwarding.join(_LAST_LINE_SECONDS)
+        return code
+
+    def _forward(self) -> None:
+        """Copies its standard error to that of this process, and keeps the last line."""
+        assert self._process.stderr is not None
+        with self._process.stderr as lines, suppress(OSError):  # ours may be closed
+            for line in lines:
+                text = line.decode(errors="replace").strip()
+                if text and not text.startswith("note: "):  # Rust's, about its backtrace
+                    self._last_line = text
+                os.write(2, line)
+
+    def ended(self, code: int) -> IncompleteResult:
+        """Returns the error for its end during an order, with this exit code."""
+        return ended(code, self._task, self._hint, self._last_line)
 
     async def akill(self) -> None:
         """`kill_and_wait` for asyncio."""
@@ -196,31 +232,40 @@ class Child(Generic[T]):
         while self.is_alive():
             await readable(self._socket.fileno(), None)
             self._receive()
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self._process.wait)
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._wait)
 
     async def death(self) -> IncompleteResult:
         """Returns the error for a process that ended during an order, after waiting for its end."""
-        return ended(await self.exited(), self._task, self._hint)
+        return self.ended(await self.exited())
 
 
-def ended(code: int, task: str, hint: str | None) -> IncompleteResult:
+def ended(code: int, task: str, hint: str | None, last_line: str = "") -> IncompleteResult:
     """Returns the error for a process that ended during an order.
 
     Args:
         code: its exit code; negative: the signal that ended it.
         task, hint: see `Child`.
+        last_line: the last line that it wrote to standard error.
 
-    >>> ended(-signal.SIGABRT, "loaded the files", "give it more memory").message.partition(", ")[2]
-    'most likely because it needed more memory than its limit'
+    >>> print(ended(-signal.SIGABRT, "loaded the files", "give it more memory"))
+    the process that loaded the files was ended by SIGABRT, most likely because it needed more memory than its limit
+      hint: give it more memory
+    >>> print(ended(-signal.SIGABRT, "loaded the files", "give it more memory", "no total order"))
+    the process that loaded the files was ended by SIGABRT; its last line was: no total order
     >>> print(ended(3, "loaded the files", "give it more memory"))
     the process that loaded the files ended with code 3
     """
+    written = f"; its last line was: {last_line}" if last_line else ""
     try:
         how = signal.Signals(-code)
     except ValueError:  # some numbers have no name
-        return IncompleteResult(f"the process that {task} ended with code {code}")
-    cause = _CAUSES.get(how, "")
-    return IncompleteResult(f"the process that {task} was ended by {how.name}{cause}", hint=hint)
+        return IncompleteResult(f"the process that {task} ended with code {code}{written}")
+    of_memory = how == signal.SIGKILL or not last_line or "memory" in last_line
+    cause = f", {_CAUSES[how]}" if of_memory and how in _CAUSES else ""
+    return IncompleteResult(
+        f"the process that {task} was ended by {how.name}{cause}{written}",
+        hint=hint if of_memory else None,
+    )
 
 
 def _seconds_until(deadline: float | None) -> float | None:

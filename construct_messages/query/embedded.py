@@ -3,40 +3,67 @@
 Prefixed names with several full stops are written as IRIs: it refuses `ex:a.b.c` after `ex:a.b` (SPARQL 1.2 Query,
 section 19.8, [PN_LOCAL]). Alternatives of paths are written as UNION: it gives a solution of several of them once, not
 once for each (section 18.4). In `GRAPH ?g`, it takes ?g for a variable that both sides of MINUS share (section 18.6).
-The rest of the text is unchanged, so that the columns of other lines stay the same. Nothing is evaluated here.
+The rest of the text is unchanged, so that the columns of other lines stay the same.
+
+Its ORDER BY compares literals of two kinds by their texts and numbers by their values. This is no total order: 9 < 10
+and "10" < "5" < "9". Where the sort notices, it ends the process. So each sort key becomes several, each of which only
+compares values of one kind (section 15.1). They are computed once for each solution, in a group around the query.
+Nothing is evaluated here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import product
-from typing import Any, Final, NamedTuple
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import count, pairwise, product
+from typing import Any, Final
 
 from construct_messages.errors import QueryError
+from construct_messages.query.depth import check_depth
 from construct_messages.query.prologue import Prologue
-from construct_messages.query.scope import in_scope
+from construct_messages.query.scope import aggregates, group_keys, in_scope, values_variables
 from construct_messages.query.syntax.nodes import (
+    AggregateNode,
+    AliasNode,
+    AskForm,
     BlankNode,
+    CallNode,
+    ConstructForm,
+    ExpressionNode,
+    FormNode,
     GraphPattern,
+    GroupClause,
     GroupPattern,
+    HavingClause,
     IriNode,
+    LiteralNode,
     MinusPattern,
+    OrderClause,
+    OrderCondition,
     PathAlternative,
     PathInverse,
     PathNegation,
     PathNode,
     PathRepetition,
     PathSequence,
+    SelectForm,
+    ServicePattern,
+    SliceClause,
     TripleNode,
     TriplesBlock,
     TripleTermNode,
     UnionPattern,
+    Unknown,
+    ValuesPattern,
     VariableNode,
 )
 from construct_messages.query.syntax.parser import parse
+from construct_messages.query.syntax.query import Query
 from construct_messages.query.syntax.tree import walk
-from construct_messages.query.tokens import error, tokenize
+from construct_messages.query.tokens import QueryText, error, tokenize
 from construct_messages.regex import regex
+from construct_messages.values import Value
 
 _SUSPECT: Final = regex(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
 
@@ -71,12 +98,7 @@ _MINUS: Final = regex(r"(?i)\bGRAPH\b[\s\S]*\bMINUS\b")
 _MOST_WAYS: Final = 64
 
 
-class _Splice(NamedTuple):
-    start: int
-    end: int
-    text: str
-
-
+@lru_cache(maxsize=16)  # a continuous query is evaluated again and again
 def for_embedded(text: str) -> str:
     """Returns the text to pass to the embedded engine.
 
@@ -84,14 +106,28 @@ def for_embedded(text: str) -> str:
         text: a query.
 
     Raises:
-        QueryError: a MINUS within `GRAPH ?g` that the engine would evaluate wrongly.
+        QueryError: a MINUS within `GRAPH ?g` that the engine would evaluate wrongly; an ORDER BY in text that is not
+            SPARQL 1.2; or the result is too deep for the engine.
 
     >>> for_embedded("SELECT * { ?s <urn:p>|<urn:q>/<urn:r> ?o }")
     'SELECT * { { ?s <urn:p> ?o . } UNION { ?s (<urn:q>)/(<urn:r>) ?o . } }'
     >>> for_embedded("SELECT * { GRAPH ?g { ?s ?p ?o MINUS { ?x ?q ?y } } }")
     'SELECT * { GRAPH ?g { ?s ?p ?o  } }'
+    >>> for_embedded("SELECT ?s { ?s ?p ?o } ORDER BY DESC(?o) LIMIT 5").partition(" BIND")[0]
+    'SELECT ?s WHERE { { SELECT ?s ?o WHERE { ?s ?p ?o } }'
+    >>> for_embedded("SELECT ?s { ?s ?p ?o } ORDER BY STR(?s)")
+    'SELECT ?s { ?s ?p ?o } ORDER BY STR(?s)'
     """
-    text = names_in_full(text)
+    text = _spliced(names_in_full(text))
+    if not _ORDER.search(text):
+        return text
+    ordered = _TotalOrders(parse(text)).text()
+    if ordered != text:
+        check_depth(ordered)
+    return ordered
+
+
+def _spliced(text: str) -> str:
     if not (_ALTERNATIVE.search(text) or _MINUS.search(text)):
         return text
     try:
@@ -106,7 +142,8 @@ def for_embedded(text: str) -> str:
     return "".join((*pieces, text[done:]))
 
 
-def _splices(text: str, form: Any) -> Iterator[_Splice]:
+def _splices(text: str, form: Any) -> Iterator[tuple[int, int, str]]:
+    """The text between two offsets that is replaced, and by what."""
     blocks = [node for node in walk(form) if isinstance(node, TriplesBlock)]
     left: list[tuple[Any, str]] = [(form, "")]
     while left:
@@ -114,7 +151,7 @@ def _splices(text: str, form: Any) -> Iterator[_Splice]:
         match node:
             case TriplesBlock():
                 if (written := _without_alternatives(text, node, blocks)) is not None:
-                    yield _Splice(node.start, node.end, written)
+                    yield node.start, node.end, written
                 continue
             case GraphPattern(name=VariableNode(name=name)):
                 graph = f"?{name}"
@@ -124,7 +161,7 @@ def _splices(text: str, form: Any) -> Iterator[_Splice]:
                 for place, minus in enumerate(elements):
                     if isinstance(minus, MinusPattern):
                         if _excludes_nothing(text, elements[:place], minus, graph):
-                            yield _Splice(minus.start, minus.end, "")
+                            yield minus.start, minus.end, ""
                         else:
                             left.append((minus, graph))
                 left += [(each, graph) for each in elements if not isinstance(each, MinusPattern)]
@@ -282,3 +319,286 @@ def _written(text: str, node: Any, way: int) -> str:
             names = (_written(text, member, way) for member in members)
             return f"!({'|'.join(names)})"
     return text[node.start : node.end]
+
+
+# --- ORDER BY ---------------------------------------------------------------------------------------------------------
+
+_ORDER: Final = regex(r"(?i)\border\b")
+_DIRECTION: Final = regex(r"(?i)(?:asc|desc)\b")
+_NO_LINE_BREAK: Final = regex(r"[^\r\n]")
+
+# functions whose results the engine compares by a total order: texts, which IRIs come before, and integers
+_TEXTS: Final = frozenset(
+    ("STR", "LANG", "LANGDIR", "DATATYPE", "IRI", "URI", "UCASE", "LCASE", "CONCAT", "GROUP_CONCAT")
+)
+_INTEGERS: Final = frozenset(("COUNT", "STRLEN", "YEAR"))
+_NAMESPACES: Final = {
+    "<xsd:": "<http://www.w3.org/2001/XMLSchema#",
+    "<rdf:": "<http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+}
+_KEY_VARIABLE: Final = regex(r"\?([a-z]+)")
+# By the name of each further key: its expression, of ?key, and of those before it. Triple terms (only they have a
+# ?subject) are the last and compared by their parts, where triple terms within triple terms are equal.
+_KEYS: Final[Mapping[str, str]] = {
+    "subject": "SUBJECT(?key)",
+    "predicate": "PREDICATE(?key)",
+    "term": "IF(isTRIPLE(?key), OBJECT(?key), ?key)",
+    # Blank nodes and IRIs as they are, numbers as doubles, times as an instant in UTC, all others as texts. The engine
+    # has no integers above 64 bits. A year is where it begins; durations count from a day of XML Schema's definition of
+    # their order, and by a difference since the engine can only subtract them.
+    "value": """IF(isLITERAL(?term),
+        IF(DATATYPE(?term) IN (<xsd:string>, <rdf:langString>), STR(?term), COALESCE(
+            IF(isNUMERIC(?term), <xsd:double>(?term), ?none),
+            IF(DATATYPE(?term) IN (<xsd:integer>, <xsd:nonNegativeInteger>, <xsd:positiveInteger>,
+                <xsd:nonPositiveInteger>, <xsd:negativeInteger>, <xsd:unsignedLong>, <xsd:decimal>),
+                <xsd:double>(STR(?term)), ?none),
+            ADJUST(COALESCE(
+                IF(DATATYPE(?term) IN (<xsd:dateTime>, <xsd:date>), <xsd:dateTime>(?term), ?none),
+                IF(DATATYPE(?term) = <xsd:time>, <xsd:dateTime>(CONCAT("1972-12-31T", STR(?term))), ?none),
+                IF(DATATYPE(?term) = <xsd:gYear>,
+                    <xsd:dateTime>(REPLACE(STR(?term), "^(-?[0-9]+)", "$1-01-01T00:00:00")), ?none),
+                IF(DATATYPE(?term) = <xsd:gYearMonth>,
+                    <xsd:dateTime>(REPLACE(STR(?term), "^(-?[0-9]+-[0-9]+)", "$1-01T00:00:00")), ?none),
+                "1696-09-01T00:00:00Z"^^<xsd:dateTime> - ("PT0S"^^<xsd:dayTimeDuration> - ?term)
+            ), "PT0S"^^<xsd:dayTimeDuration>),
+            STR(?term))),
+        IF(isTRIPLE(?term), ?none, ?term))""",
+    "kind": """IF(isLITERAL(?value),
+        IF(isNUMERIC(?value), 1,
+        IF(DATATYPE(?value) = <xsd:string>, 4,
+        IF(DATATYPE(?term) IN (<xsd:duration>, <xsd:yearMonthDuration>, <xsd:dayTimeDuration>), 3, 2))), ?none)""",
+    # doubles do not tell all integers and decimals apart, and other literals are equal if all of them is
+    "rest": """IF(isLITERAL(?term), IF(isNUMERIC(?value), COALESCE(<xsd:decimal>(?term), <xsd:decimal>(STR(?term))),
+        CONCAT(STR(DATATYPE(?term)), " ", LANG(?term), " ", LANGDIR(?term))), ?none)""",
+}
+_SORTED: Final = ("subject", "predicate", "kind", "value", "rest")
+
+
+def without_order(text: str) -> str:
+    """Returns the query without ORDER BY, and with the same positions, so that the engine can check it.
+
+    >>> without_order("ASK {} ORDER BY ?a LIMIT 1")
+    'ASK {}             LIMIT 1'
+    """
+    if not _ORDER.search(text):
+        return text
+    clauses = (node for node in walk(parse(text).form) if isinstance(node, OrderClause))
+    for clause in clauses:
+        blank = _NO_LINE_BREAK.sub(" ", text[clause.start : clause.end])
+        text = text[: clause.start] + blank + text[clause.end :]
+    return text
+
+
+class _TotalOrders:
+    """Rewrites the queries and sub-selects of a text that sort by keys of several kinds."""
+
+    def __init__(self, query: Query) -> None:
+        self._text = query.text
+        inside = [
+            node
+            for node in walk(query.form, closed=(ServicePattern,))  # another engine's
+            if isinstance(node, FormNode)
+        ]
+        self._check(query)
+        self._forms = [
+            (form, order)
+            for form in inside
+            for order in form.clauses
+            if isinstance(order, OrderClause)
+            and any(_total(each.expression) is None for each in order.conditions)
+        ]
+        for item in (item for form, _ in self._forms for item in _items(form)):
+            if isinstance(item, Unknown):
+                raise query.refusal(item)
+        self._starts = [form.start for form, _ in self._forms]
+        names = {node.name for node in walk(query.form) if isinstance(node, VariableNode)}
+        self._prefix = next(
+            prefix
+            for prefix in ("order" + "_" * length for length in count())
+            if not any(name.startswith(prefix) for name in names)
+        )
+        self._numbers = count(1)
+
+    def text(self) -> str:
+        """The whole text."""
+        return self._copied(0, len(self._text))
+
+    def _check(self, query: Query) -> None:
+        """Refuses text that may hold an ORDER BY which is not in the tree."""
+        tokens = QueryText(self._text).tokens
+        known = [
+            (node.start, node.end)
+            for node in walk(query.form)
+            if isinstance(node, OrderClause | ServicePattern)
+        ]
+        for token, following in pairwise(tokens):
+            if (token.keyword, following.keyword) != ("ORDER", "BY"):
+                continue
+            if not any(start <= token.start < end for start, end in known):
+                raise query.unknown() or error(
+                    self._text, token.start, "ORDER BY is not allowed here"
+                )
+
+    def _copied(self, start: int, end: int, instead: Mapping[int, tuple[int, str]] = {}) -> str:
+        """The text between two offsets, rewritten; `instead` has ends and other texts by starts."""
+        pieces, done = [], start
+        places = {
+            form.start: (form.end, form, order)
+            for form, order in self._forms[bisect_left(self._starts, start) :]
+            if form.end <= end
+        }
+        for place in sorted({*places, *instead}):
+            if place < done:
+                continue
+            pieces.append(self._text[done:place])
+            if place in instead:
+                done, text = instead[place]
+            else:
+                done, form, order = places[place]
+                text = self._ordered(form, order)
+            pieces.append(text)
+        return "".join((*pieces, self._text[done:end]))
+
+    def _of(self, node: Any) -> str:
+        return self._copied(node.start, node.end)
+
+    def _ordered(self, form: Any, order: OrderClause) -> str:
+        """A form that sorts by the keys: around its solutions, from a sub-select with all that the keys need."""
+        level = _Level.of(form)
+        # without names, all solutions are equal
+        if level is None or not level.names:
+            outside = self._copied(form.start + 1, order.start), self._copied(order.end, form.end)
+            return self._text[form.start] + "".join(outside)
+        items = [self._of(item) for item in level.items] or [f"?{name}" for name in level.names]
+        bindings, sorts = [], []
+        for condition in order.conditions:
+            key = self._new()
+            bindings.append(f"BIND({self._expression(condition, level, items)} AS ?{key})")
+            names = [key]
+            if _total(condition.expression) is None:
+                names = self._keys(key, bindings)
+            sorts += [f"DESC(?{name})" if condition.descending else f"?{name}" for name in names]
+        aggregation = self._clauses(form, (GroupClause, HavingClause))
+        values, slices = self._clauses(form, ValuesPattern), self._clauses(form, SliceClause)
+        return (
+            f"{self._head(form, level.names)}WHERE {{ {{ SELECT {' '.join(items)} WHERE {self._of(form.where)}"
+            f"{aggregation}{values} }} {' '.join(bindings)} }} ORDER BY {' '.join(sorts)}{slices}"
+        )
+
+    def _head(self, form: Any, names: Sequence[str]) -> str:
+        dataset = "".join(f"{self._of(each)} " for each in form.dataset)
+        if isinstance(form, SelectForm):
+            projection = " ".join(f"?{name}" for name in names)
+            return f"SELECT {form.modifier and form.modifier + ' '}{projection} {dataset}"
+        if isinstance(form, ConstructForm):  # the pattern of the short form is also its template
+            return f"CONSTRUCT {self._of(form.template or form.where)} {dataset}"
+        targets = [self._of(each) for each in form.targets or ()] or [f"?{name}" for name in names]
+        return f"DESCRIBE {' '.join(targets)} {dataset}"
+
+    def _clauses(self, form: Any, kind: type | tuple[type, ...]) -> str:
+        return "".join(f" {self._of(each)}" for each in form.clauses if isinstance(each, kind))
+
+    def _expression(self, condition: OrderCondition, level: _Level, items: list[str]) -> str:
+        """The expression of a condition, outside of the sub-select, whose projection gets what it needs."""
+        instead: dict[int, tuple[int, str]] = {}
+        if level.keys is None:
+            missing: list[AggregateNode | VariableNode] = [
+                node for node in walk(condition) if isinstance(node, VariableNode)
+            ]
+        else:
+            missing = [
+                node
+                for node in walk(condition, closed=(AggregateNode, GroupPattern))
+                if isinstance(node, AggregateNode | VariableNode)
+            ]
+        for node in missing:
+            if isinstance(node, AggregateNode):
+                added, value = self._new(), self._of(node)
+            elif node.name in level.projected or node.name not in level.bound:
+                continue
+            elif level.keys is None or node.name in level.keys:
+                level.projected.add(node.name)
+                items.append(f"?{node.name}")
+                continue
+            else:  # section 18.2.4.1: a variable that is no key is a sample of the group
+                added, value = self._new(), f"SAMPLE(?{node.name})"
+            items.append(f"({value} AS ?{added})")
+            instead[node.start] = (node.end, f"?{added}")
+        start = condition.start
+        if _DIRECTION.match(self._text, start):
+            start = self._text.index("(", start)
+        return self._copied(start, condition.end, instead)
+
+    def _keys(self, key: str, bindings: list[str]) -> list[str]:
+        """Binds the further keys of a key; returns the names of those to sort by."""
+        names = {"key": key, "none": f"{self._prefix}0"}
+        for name, expression in _KEYS.items():
+            names[name] = self._new()
+            text = _KEY_VARIABLE.sub(lambda found: f"?{names[found[1]]}", expression)
+            for prefix, namespace in _NAMESPACES.items():
+                text = text.replace(prefix, namespace)
+            bindings.append(f"BIND({text} AS ?{names[name]})")
+        return [names[name] for name in _SORTED]
+
+    def _new(self) -> str:
+        return f"{self._prefix}{next(self._numbers)}"
+
+
+class _Level(Value):
+    """A query or sub-select.
+
+    Args:
+        names: the variables of its solutions.
+        items: the projection; empty for all of these.
+        projected: the names that its sub-select projects.
+        bound: the variables of the pattern.
+        keys: those of its groups; None: it does not group.
+    """
+
+    names: tuple[str, ...]
+    items: tuple[VariableNode | AliasNode, ...]
+    projected: set[str]
+    bound: Collection[str]
+    keys: Collection[str] | None
+
+    @classmethod
+    def of(cls, form: Any) -> _Level | None:
+        """The level of a form; None if sorting it has no meaning."""
+        if isinstance(form, AskForm) or form.where is None:
+            return None
+        added = values_variables(form.clauses)
+        bound = in_scope(form.where) | dict.fromkeys(added)
+        keys = group_keys(form.clauses)
+        items = _items(form)
+        if items and keys is None and next(aggregates(*items), None) is not None:
+            keys = ()
+        if keys is not None and not items:
+            return None
+        names = tuple(
+            item.name if isinstance(item, VariableNode) else item.variable.name for item in items
+        )
+        names = names or tuple(bound)
+        return cls(names, items, set(names), bound, None if keys is None else {*keys, *added})
+
+
+def _items(form: Any) -> tuple[Any, ...]:
+    """The projection; empty for all variables."""
+    return form.projection or () if isinstance(form, SelectForm) else ()
+
+
+def _total(expression: ExpressionNode) -> str | None:
+    """What an expression can only be, if the engine compares this by a total order; None: anything."""
+    match expression:
+        case (
+            CallNode(function="COALESCE", arguments=parts)
+            | CallNode(function="IF", arguments=(_, *parts))
+        ):
+            kinds = {_total(part) for part in parts}
+            return kinds.pop() if len(kinds) == 1 else None
+        case CallNode(function=name) | AggregateNode(name=name) if name in _TEXTS:
+            return "texts"
+        case CallNode(function=name) | AggregateNode(name=name) if name in _INTEGERS:
+            return "integers"
+        case LiteralNode(datatype=None):
+            return "texts"
+    return None

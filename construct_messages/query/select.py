@@ -8,7 +8,7 @@ text here. The methods can be applied to each other's results.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from construct_messages.errors import UsageError
 from construct_messages.query.scope import aggregates, assigned, reached
@@ -26,6 +26,11 @@ from construct_messages.query.tokens import tokenize
 from construct_messages.query.written import WrittenQuery
 from construct_messages.terms import Term, has_blank
 from construct_messages.values import Value, field
+
+_TEXT_KEYS: Final = (
+    *(f'COALESCE({function}(?{{0}}), "")' for function in ("STR", "DATATYPE", "LANG")),
+    'COALESCE(IF(isIRI(?{0}) || isLITERAL(?{0}), "", ?{0}), "")',
+)
 
 
 class Select(Value):
@@ -141,9 +146,9 @@ class Select(Value):
         """Sorts the solutions so that those with equal terms for these variables are next to each other.
 
         The whole query with its slice becomes a sub-select, so the order does not change which solutions are returned.
-        With `ORDER BY ?v` alone, terms of the same value can interleave (section 15.1), hence the string, datatype and
-        language after it. They are in COALESCE because some engines (such as rdflib) cannot sort by an error, like the
-        language of an IRI.
+        The keys are texts, as engines differ in, and some fail by, how they compare values of several types. Only blank
+        nodes and triple terms, which have no text, are compared as they are. COALESCE is there because some engines
+        (such as rdflib) cannot sort by an error, like the language of an IRI.
 
         Args:
             names: projected variables, without `?`.
@@ -154,19 +159,15 @@ class Select(Value):
         >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 9").sorted_by(["s"])
         >>> select.group
         '{ { SELECT ?s WHERE { ?s ?p ?o } LIMIT 9 } }'
-        >>> select.order
-        ' ORDER BY ?s COALESCE(STR(?s), "") COALESCE(DATATYPE(?s), "") COALESCE(LANG(?s), "")'
+        >>> select.order.partition(" COALESCE(LANG")[0]
+        ' ORDER BY COALESCE(STR(?s), "") COALESCE(DATATYPE(?s), "")'
         """
         for name in names:
             if name not in self.variables:
                 raise UsageError(
                     f"the solutions cannot be sorted by ?{name}, which is not projected"
                 )
-        finer = ("STR", "DATATYPE", "LANG")
-        conditions = "".join(
-            f" ?{name}" + "".join(f' COALESCE({function}(?{name}), "")' for function in finer)
-            for name in names
-        )
+        conditions = "".join(f" {key.format(name)}" for name in names for key in _TEXT_KEYS)
         return self.nested().replace(order=f" ORDER BY{conditions}" if names else "")
 
     def nested(self) -> Select:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import pyoxigraph as ox
 
-from construct_messages.query.embedded import names_in_full
+from construct_messages.query.embedded import names_in_full, without_order
 from construct_messages.regex import regex
 
 _NO_LINE_BREAK: Final = regex(r"[^\r\n]")
@@ -55,10 +55,12 @@ class WrittenQuery(NamedTuple):
         return cls(text, base, prefixes, where)
 
     def refusal(self) -> SyntaxError | None:
-        """Returns the reason why the embedded engine rejects the query, or None."""
+        """Returns the reason why the embedded engine rejects the query without its ORDER BY, or None."""
         try:
             ox.Store().query(
-                names_in_full(self.text), base_iri=self.base, prefixes=dict(self.prefixes)
+                names_in_full(without_order(self.text)),
+                base_iri=self.base,
+                prefixes=dict(self.prefixes),
             )
         except SyntaxError as error:
             return error

@@ -176,6 +176,21 @@ async def test_a_child_that_fails_is_an_error(
     await eventually(lambda: not child.is_alive())
 
 
+async def test_an_abort_is_reported_with_the_last_line_of_the_engine(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    child = start(hint="give it more memory", last_line=True)
+    try:
+        await child.send(Order("sort"))
+        with pytest.raises(IncompleteResult, match="was ended by SIGABRT; its last line") as caught:
+            await child.receive()
+        assert "does not correctly implement a total order" in caught.value.message
+        assert caught.value.hint is None
+        assert "total order" in capfd.readouterr().err
+    finally:
+        await child.akill()
+
+
 @pytest.mark.parametrize("do", ["echo", "hang", "spin"])
 async def test_a_child_that_is_killed(child: Child[Report], do: str) -> None:
     await child.send(Order("echo", "a"))

@@ -275,7 +275,8 @@ def test_whole_text_of_each_change() -> None:
     assert str(query.bind({"o": iri("a:o")}).sorted_by(["s"])) == (
         f"{P}SELECT ?s ?o\n FROM <a:g> WHERE {{ {{ SELECT ?s ?o WHERE "
         "{ VALUES (?o) { (<a:o>) } ?s ?p ?o } LIMIT 9 # end\n"
-        '} } ORDER BY ?s COALESCE(STR(?s), "") COALESCE(DATATYPE(?s), "") COALESCE(LANG(?s), "")'
+        '} } ORDER BY COALESCE(STR(?s), "") COALESCE(DATATYPE(?s), "") COALESCE(LANG(?s), "") '
+        'COALESCE(IF(isIRI(?s) || isLITERAL(?s), "", ?s), "")'
     )
     assert str(page(query, 5, 5)) == (
         f"{P}SELECT ?s ?o\n FROM <a:g> WHERE {{ ?s ?p ?o }} ORDER BY ?s ?o LIMIT 4 OFFSET 5 # end"

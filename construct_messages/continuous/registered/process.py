@@ -84,6 +84,7 @@ class QueryProcess:
             reports=Answer,
             task="evaluated the query",
             hint=_HINT,
+            last_line=True,
         )
         process = cls(child, limits)
         begin = Begin(

@@ -30,6 +30,7 @@ def start_evaluator(directory: str, memory: int, executor: Executor | None = Non
         reports=Report,
         task="evaluated the query",
         hint="ask for less, or give the processes more memory",
+        last_line=True,
         executor=executor,
     )
 

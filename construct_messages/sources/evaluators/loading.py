@@ -17,14 +17,13 @@ import msgspec
 import pyoxigraph as ox
 
 from construct_messages.errors import ConstructMessagesError, SourceError, UsageError
-from construct_messages.processes.child import Child, ended
+from construct_messages.processes.child import Child
 from construct_messages.processes.failure import Failure
 from construct_messages.processes.parent import Parent
 from construct_messages.sources.evaluators.child import Ended
 from construct_messages.sources.files import load_into
 
 _STRICT, _LENIENT = "strict", "lenient"
-_TASK: Final = "loaded the files"
 _STEP_SECONDS: Final = 0.1
 
 
@@ -62,7 +61,9 @@ def load_directory(
     process = Child[_Read | Ended](
         *(__name__, str(directory), _LENIENT if lenient else _STRICT, *map(str, paths)),
         reports=_Read | Ended,
-        task=_TASK,
+        task="loaded the files",
+        hint="load less at once, or on a machine with more memory",
+        last_line=True,
     )
     is_whole = False
     try:
@@ -78,7 +79,7 @@ def load_directory(
         if not is_whole and directory.exists():
             shutil.rmtree(directory)
     if not is_whole:
-        raise ended(code, _TASK, "load less at once, or on a machine with more memory")
+        raise process.ended(code)
 
 
 def main() -> None:

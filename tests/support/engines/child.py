@@ -10,6 +10,7 @@ import sys
 import time
 
 import msgspec
+import pyoxigraph as ox
 
 from construct_messages.processes.frames import frame
 from construct_messages.processes.parent import Parent
@@ -52,6 +53,9 @@ def main() -> None:
                 sum(range(10**15))
             case "crash":
                 ctypes.string_at(0)
+            case "sort":  # as the embedded engine does by itself: its comparison is no total order
+                rows = " ".join(f'{n} "{n}"' for n in range(40))
+                ox.Store().query(f"SELECT ?v {{ VALUES ?v {{ {rows} }} }} ORDER BY ?v")
             case "exit":
                 os._exit(int(order.text))
             case "allocate":
