@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -209,7 +209,7 @@ def _subscribe(options: argparse.Namespace) -> int:
         and known is None
         and not any(each is not None for each in where.values())
     ):
-        print("begins with the next message; --after 0 begins with the first one", file=sys.stderr)
+        _say_beginning(options.url, options.set)
     elements = subscribe(
         options.url,
         **(where if known is None else {"checkpoint": known.checkpoint}),
@@ -235,6 +235,19 @@ def _subscribe(options: argparse.Namespace) -> int:
         asyncio.run(until_stopped(recording) if options.follow else recording)
         log.finish()
     return 0
+
+
+def _say_beginning(url: str, options: Sequence[str]) -> None:
+    """Writes where a follower begins, and how it gets earlier messages."""
+    from construct_messages.feeds.table import kinds_for
+
+    if all(kind.capabilities.replays for kind in kinds_for(url)):
+        hint = "--after 0 begins with the first one"
+    elif any(each.startswith("identifier=") for each in options):
+        return  # with what the broker keeps for it
+    else:
+        hint = "--set identifier=NAME makes the broker keep what comes while nobody reads"
+    print(f"begins with the next message; {hint}", file=sys.stderr)
 
 
 @contextmanager

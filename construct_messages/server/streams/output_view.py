@@ -12,6 +12,7 @@ from aiohttp import web
 
 from construct_messages.errors import NotFound, UnsupportedByFormat
 from construct_messages.formats import FORMATS, NDJSON_LD, RDFM, Format, LogType, content_type
+from construct_messages.formats.media_types import JSON
 from construct_messages.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.net.wire import Header
 from construct_messages.server.config import StreamsSettings
@@ -57,14 +58,16 @@ from construct_messages.server.streams.selection import (
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 
-_DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
+_DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)} | {
+    JSON: NDJSON_LD
+}
 """The formats of an element, best first."""
 
 _SEVERAL: Final = {
     format.document_type: format
     for format in (NDJSON_LD, *FORMATS)
     if format.own is None or format == NDJSON_LD
-}
+} | {JSON: NDJSON_LD}
 """The formats of several elements without messages: with comments as delimiters, a log is a document as well."""
 
 _WHOLE_BYTES: Final = 1 << 16  # lists up to this size are sent with their length
@@ -157,11 +160,12 @@ class OutputView:
             return await self._html.elements(request, iris, name, pages, selection.last)
         as_json_ld = False
         if isinstance(choice, Plain):
-            format = _SEVERAL[prefer(accept_of(request), tuple(_SEVERAL))]
+            media_type = prefer(accept_of(request), tuple(_SEVERAL))
+            format = _SEVERAL[media_type]
             as_json_ld = format == NDJSON_LD
             choice = LogType(format, format.own or RDFM)
         if as_json_ld:
-            record.format = NDJSON_LD.document_type
+            record.format = media_type
             body = json_ld(pages, lambda each: iris.element(each.sequence))
         else:
             record.format = content_type(*choice)

@@ -391,6 +391,22 @@ async def test_the_command_line(broker: Mosquitto, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "expected"), [((), "--set identifier=NAME"), (("--set", "identifier=reader"), "")]
+)
+async def test_the_advice_of_the_command_line(
+    broker: Mosquitto, options: tuple[str, ...], expected: str
+) -> None:
+    """It advised `--after 0`, which is refused here."""
+    process = await start_command("subscribe", broker.url("a"), "--follow", *options)
+    await eventually(lambda: "1 a" in broker.output())
+    process.terminate()
+    _, errors = await process.communicate()
+    assert expected in errors.decode()
+    assert ("begins with the next message" in errors.decode()) == bool(expected)
+    assert "--after" not in errors.decode()
+
+
 async def test_a_log(broker: Mosquitto, request: pytest.FixtureRequest) -> None:
     """Of few quads and many, of none, and of a megabyte; `make logs-brokers` has 20,000 messages."""
     sent = log(request.config.getoption("--messages"), large=10, bytes=990_000)

@@ -128,6 +128,24 @@ async def test_formats_that_cannot_carry_a_message(
 
 
 @pytest.mark.parametrize(
+    "path",
+    ["/inbox", "/output", "/output?list=1", "/output/1", "/output?last=2", "/ldes", "/ldes/1-1000"],
+)
+@pytest.mark.parametrize("accept", ["application/json", "application/json, image/*"])
+async def test_json_is_json_ld_by_another_name(
+    served: StreamsServer, path: str, accept: str
+) -> None:
+    """At every door that answers with JSON-LD, and with the same content."""
+    await served.publish([Message(), NAMED])
+    answer = await served.ask("GET", f"/streams/a{path}", Accept=accept)
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
+    other = await served.ask("GET", f"/streams/a{path}", Accept=JSON_LD)
+    assert answer.json == other.json
+    anything = await served.ask("GET", f"/streams/a{path}", Accept="application/*")
+    assert anything.headers["Content-Type"].partition(";")[0] != "application/json"
+
+
+@pytest.mark.parametrize(
     ("path", "allow"),
     [
         ("/streams", "GET, HEAD, POST, OPTIONS"),

@@ -6,7 +6,9 @@ They are cached, limited in size, and fetched again for an unknown key, as after
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import logging
 import time
 from collections.abc import Callable
 from functools import partial
@@ -28,6 +30,9 @@ _PAUSE_SECONDS: Final = 10.0  # seconds between two fetches for unknown keys
 _FETCH_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 1 << 18
 _MOST_KEYS: Final = 100
+_RSA_BITS: Final = 2048  # RFC 7518, sections 3.3 and 3.5
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class Keys:
@@ -112,7 +117,7 @@ def _read(document: bytes) -> list[Any]:
 
     Raises:
         ValueError: it is not a key set. Keys of an unknown kind are left out (RFC 7517, section 5), and so are
-            symmetric ones: a published secret is not secret.
+            symmetric ones, because a published secret is not secret, and short ones of RSA, which can be broken.
     """
     value = json.loads(document)
     if not isinstance(value, dict) or not isinstance(value.get("keys"), list):
@@ -124,7 +129,25 @@ def _read(document: bytes) -> list[Any]:
         if not isinstance(each, dict) or each.get("kty") == "oct" or each.get("use") == "enc":
             continue
         try:
+            if each.get("kty") == "RSA" and (bits := _bits(each["n"])) < _RSA_BITS:
+                _LOGGER.warning(
+                    "the issuer's key %r is left out: it has %d bits, and RSA needs %d (RFC 7518)",
+                    each.get("kid"),
+                    bits,
+                    _RSA_BITS,
+                )
+                continue
             keys += KeySet.import_key_set({"keys": [each]}).keys
         except (JoseError, ValueError, TypeError, KeyError):
             continue
     return keys
+
+
+def _bits(modulus: str) -> int:
+    """Returns the size of an RSA key.
+
+    >>> _bits("AQAB")
+    17
+    """
+    decoded = base64.urlsafe_b64decode(modulus + "==")
+    return int.from_bytes(decoded, "big").bit_length()

@@ -17,6 +17,7 @@ from aiohttp import web
 
 from construct_messages.errors import Gone, NotFound
 from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, TRIG, TURTLE
+from construct_messages.formats.media_types import JSON
 from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
@@ -54,6 +55,7 @@ OFFERED: Final = (
     *(media_type for media_type, format in _LOGS.items() if format.graphs),
     NDJSON_LD.document_type,
     *(media_type for media_type, format in _LOGS.items() if not format.graphs),
+    JSON,
 )
 """The media types of roots and pages, best first: formats with named graphs, then the others."""
 

@@ -1,9 +1,12 @@
 """`access/`: JSON Web Tokens at a server of streams, with keys of an issuer over a socket."""
 
+import asyncio
 import base64
 import hmac
 import json
+import subprocess
 import time
+import warnings
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
+from joserfc.jwk import RSAKey
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.server.config import JwtSettings
@@ -38,8 +42,8 @@ async def served(issuer: Issuer, tmp_path: Path) -> AsyncIterator[StreamsServer]
         yield server
 
 
-async def create(served: StreamsServer, token: str) -> Answer:
-    return await served.ask("PUT", "/streams/a", Authorization=f"Bearer {token}")
+async def create(served: StreamsServer, token: str, name: str = "a") -> Answer:
+    return await served.ask("PUT", f"/streams/{name}", Authorization=f"Bearer {token}")
 
 
 def encoded(value: object) -> str:
@@ -251,6 +255,22 @@ async def test_keys_of_other_kinds_are_left_out(served: StreamsServer, issuer: I
     documents.append({"kty": "oct", "kid": "s", "k": "c2VjcmV0"})
     issuer.body = json.dumps({"keys": documents}).encode()
     assert (await create(served, issuer.token())).status == 201
+
+
+@pytest.mark.parametrize(("bits", "status"), [(1024, 401), (2040, 401), (2048, 201), (3072, 201)])
+async def test_the_size_of_rsa_keys(
+    served: StreamsServer, issuer: Issuer, caplog: pytest.LogCaptureFixture, bits: int, status: int
+) -> None:
+    """RFC 7518, section 3.3: 2048 bits or more. The keys are made by OpenSSL; others of the set are used."""
+    command = ["openssl", "genrsa", str(bits)]
+    made = await asyncio.to_thread(subprocess.run, command, capture_output=True, check=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # joserfc warns of what the issuer does here
+        issuer.keys.append(RSAKey.import_key(made.stdout, {"kid": "new"}))
+        token = issuer.token(issuer.keys[1])
+    assert (await create(served, token)).status == status
+    assert (f"'new' is left out: it has {bits} bits" in caplog.text) == (status == 401)
+    assert (await create(served, issuer.token(), "b")).status == 201
 
 
 async def test_an_issuer_that_is_not_there(tmp_path: Path, issuer: Issuer) -> None:
