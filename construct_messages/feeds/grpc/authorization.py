@@ -5,12 +5,14 @@ rejected.
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from construct_messages.errors import SourceError
 from construct_messages.net.oauth import BearerToken, ClientCredentials, tokens_for
 from construct_messages.net.wire import CallMetadata
 
-_UNAUTHENTICATED = 401
+UNAUTHENTICATED: Final = 401
+"""The status of HTTP for calls without a valid token."""
 
 
 class CallAuthorization:
@@ -41,7 +43,7 @@ class CallAuthorization:
     def renews(self, error: SourceError) -> bool:
         """Returns whether a failed call should be repeated with a new token: once, until a call succeeds."""
         if (
-            error.response_status != _UNAUTHENTICATED
+            error.response_status != UNAUTHENTICATED
             or self._sent is None
             or self._refused is not None
         ):

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
 from construct_messages.feeds.connections import attempts_of, over_connections
-from construct_messages.feeds.grpc.authorization import CallAuthorization
+from construct_messages.feeds.grpc.authorization import UNAUTHENTICATED, CallAuthorization
 from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
 from construct_messages.feeds.sequences import (
     begin_after,
@@ -149,11 +149,12 @@ class GrpcTransport(Transport):
         self, state: _State, start: Start, *, follow: bool
     ) -> AsyncGenerator[Element | None]:
         """Yields the elements of one call, after None; the state advances with each, before it is yielded."""
-        came = False
+        began = came = False
         try:
             async with await self._subscribed(state, follow=follow) as call:
                 is_numbered, skipped = self._begun(state, start, await call.headers())
                 self._authorization.accepted()
+                began = True
                 yield None
                 reader = FrameReader(
                     DecoderOptions(message_bytes=self._settings.message_bytes, labels=Labels())
@@ -173,6 +174,9 @@ class GrpcTransport(Transport):
                     if element is not None:
                         yield element
         except SourceError as error:
+            if began and error.response_status == UNAUTHENTICATED:
+                error.transient = True  # the token has expired; the next call may have another one
+                raise
             if came or not (self._authorization.renews(error) or self._requests_less(error)):
                 raise
             async with aclosing(self._elements(state, start, follow=follow)) as elements:

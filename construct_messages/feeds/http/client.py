@@ -33,6 +33,7 @@ from construct_messages.net.timeouts import Timeouts
 from construct_messages.net.tls import check_plain
 from construct_messages.net.urls import check_url, without_query
 
+_UNAUTHORIZED: Final = 401
 _GONE: Final = 410
 _PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
 """Status codes of temporary failures."""
@@ -313,6 +314,16 @@ def refusal(url: str, status: int, content: bytes, retry_after: str | None = Non
         retry_after=seconds(retry_after),
         transient=status in _PASSING,
     )
+
+
+def ended(url: str, status: int, content: bytes) -> SourceError:
+    """Returns the error for a request that was accepted, and ended with a status.
+
+    With 401 its token has expired; a new request may have another one.
+    """
+    error = refusal(url, status, content)
+    error.transient |= status == _UNAUTHORIZED
+    return error
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Final
 import aiohttp
 
 from construct_messages.errors import SourceError
-from construct_messages.feeds.http.client import Client, refusal
+from construct_messages.feeds.http.client import Client, ended
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.formats.media_types import NDJSON
 from construct_messages.logs import encoder_for
@@ -144,5 +144,5 @@ class PostedLog:
             )
         document = json.loads(line)
         if "status" in document:
-            raise refusal(self._url, document["status"], line)
+            raise ended(self._url, document["status"], line)
         self.count = document["messages"]

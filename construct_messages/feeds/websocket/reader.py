@@ -10,7 +10,7 @@ import aiohttp
 
 from construct_messages.errors import SourceError, shown
 from construct_messages.feeds.documents import reader_of
-from construct_messages.feeds.http.client import refusal
+from construct_messages.feeds.http.client import ended
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
 from construct_messages.net.urls import without_query
 from construct_messages.net.wire import SUBPROTOCOLS, Property, refused_status
@@ -59,7 +59,7 @@ def _check_close(url: str, code: int | None, reason: str) -> None:
     if code in _ENDS:
         return
     if (status := refused_status(code)) is not None:
-        raise refusal(url, status, json.dumps({"detail": reason}).encode() if reason else b"")
+        raise ended(url, status, json.dumps({"detail": reason}).encode() if reason else b"")
     detail = f": {shown(reason)}" if reason else ""
     raise SourceError(
         f"{without_query(url)} was closed with code {code}{detail}", transient=code not in _REFUSED

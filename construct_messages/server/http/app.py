@@ -202,6 +202,9 @@ class _Server:
             self._check_origin(request)
             response = await handler(request)
         except ConstructMessagesError as error:
+            if record.status is not None:  # the connection was reset in the middle of the answer
+                record.aborted(reason_of(error))
+                return web.Response()
             response = problem(error, record.id)
             record.refused(response.status)
         except web.HTTPException as error:

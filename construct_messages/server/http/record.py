@@ -13,6 +13,7 @@ from typing import ClassVar, Final, Protocol
 from aiohttp import web
 
 from construct_messages.errors import (
+    Forbidden,
     GroupError,
     IncompleteResult,
     LimitExceeded,
@@ -32,10 +33,11 @@ _REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (LimitExceeded, "limit"),
     (UnsupportedByFormat, "format"),
     (GroupError, "grouping"),
+    (Forbidden, "expired"),
 )
 REASONS: Final = (*(reason for _, reason in _REASONS), "idle", "shutdown", "internal")
-"""Why an answer was reset after its first byte: a failure of the source, a limit, the format, an idle client, the
-end of the server, or a fault of the server.
+"""Why an answer was reset after its first byte: a failure of the source, a limit, the format, a token that expired
+meanwhile, an idle client, the end of the server, or a fault of the server.
 """
 
 

@@ -78,12 +78,12 @@ async def send(
             body = coder.code(held) + coder.finish()
             sent(len(body))
             whole = web.Response(status=status, body=body, headers=headers)
-            await _sending(request, whole.prepare(request), idle_seconds)
-            await _sending(request, whole.write_eof(), idle_seconds)
+            await sending(request, whole.prepare(request), idle_seconds)
+            await sending(request, whole.write_eof(), idle_seconds)
             return whole
         response = web.StreamResponse(status=status, headers=headers)
         try:
-            await _sending(request, response.prepare(request), idle_seconds)
+            await sending(request, response.prepare(request), idle_seconds)
             await _stream(request, response, held, chunks, coder, idle_seconds, sent)
         except ConstructMessagesError as error:
             if failure is None:
@@ -104,10 +104,10 @@ async def _cut_short(
 
     Chromium discards unread data when a connection ends within a body.
     """
-    await _sending(request, response.write(last), idle_seconds)
+    await sending(request, response.write(last), idle_seconds)
     if request.transport is not None:
         request.transport.set_write_buffer_limits(high=0)  # to wait until all has been sent
-        await _sending(request, request.writer.drain(), idle_seconds)
+        await sending(request, request.writer.drain(), idle_seconds)
         await asyncio.sleep(_LAST_READ_SECONDS)
     if request.transport is not None:  # the client has not left meanwhile
         request.transport.close()
@@ -153,13 +153,13 @@ async def _stream(
             piece = view[start : start + _PIECE]
             # no timer while the client reads: it costs more than sending a small piece
             seconds = None if _takes(request, len(piece)) else idle_seconds
-            await _sending(request, response.write(piece), seconds)
+            await sending(request, response.write(piece), seconds)
 
     await pieces(coder.code(first))
     async for chunk in chunks:
         await pieces(coder.code(chunk))
     await pieces(coder.finish())
-    await _sending(request, response.write_eof(), idle_seconds)
+    await sending(request, response.write_eof(), idle_seconds)
 
 
 def _takes(request: web.Request, size: int) -> bool:
@@ -173,9 +173,14 @@ def _takes(request: web.Request, size: int) -> bool:
     )
 
 
-async def _sending(
+async def sending(
     request: web.Request, writing: Awaitable[object], idle_seconds: float | None
 ) -> None:
+    """Awaits a write to the connection of a request.
+
+    Raises:
+        ClientLeft: the client did not read within this time, and its connection was reset; or it has disconnected.
+    """
     try:
         async with nullcontext() if idle_seconds is None else asyncio.timeout(idle_seconds):
             await writing

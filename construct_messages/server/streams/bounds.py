@@ -14,6 +14,7 @@ from aiohttp import web
 
 from construct_messages.errors import SourceError
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.access import Permit
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.body import read_body
 from construct_messages.server.http.endpoint import Handler
@@ -70,16 +71,19 @@ class StreamLimits:
 
         return handle
 
-    def publishing(self, request: web.Request) -> AbstractAsyncContextManager[bytes]:
+    def publishing(
+        self, request: web.Request, permit: Permit
+    ) -> AbstractAsyncContextManager[bytes]:
         """Reads the body of an unsafe request, which counts until the block ends.
 
         A request takes a slot when its body has arrived, so a slow body does not block others.
 
         Raises:
+            Forbidden: the token of the permit expired meanwhile (401).
             SourceError: no slot is free, or the bodies of all requests together are too large (503).
             ConstructMessagesError: see `read_body`.
         """
-        return _PublishingPlace(request, self._settings, self.holding(), self._publishing)
+        return _PublishingPlace(request, permit, self._settings, self.holding(), self._publishing)
 
     def holding(self) -> Holding:
         """Counts bytes in memory until the block ends; call the result with the size of each piece.
@@ -150,25 +154,27 @@ class Holding:
 class _PublishingPlace:
     """See `StreamLimits.publishing`."""
 
-    __slots__ = ("_admission", "_holding", "_request", "_settings")
+    __slots__ = ("_admission", "_holding", "_permit", "_request", "_settings")
 
     def __init__(
         self,
         request: web.Request,
+        permit: Permit,
         settings: StreamsSettings,
         holding: Holding,
         admission: Admission,
     ) -> None:
-        self._request, self._settings = request, settings
+        self._request, self._permit, self._settings = request, permit, settings
         self._holding, self._admission = holding, admission
 
     async def __aenter__(self) -> bytes:
         settings = self._settings
         try:
-            body = await read_body(
-                self._request, settings.body_bytes, settings.idle_seconds, self._holding
-            )
-            await self._admission.acquire()
+            async with self._permit.limit():
+                body = await read_body(
+                    self._request, settings.body_bytes, settings.idle_seconds, self._holding
+                )
+                await self._admission.acquire()
         except BaseException:
             self._holding.release()
             raise

@@ -22,7 +22,7 @@ from construct_messages.errors import Forbidden, LimitExceeded, ProtocolError
 from construct_messages.formats.media_types import SPARQL_QUERY
 from construct_messages.net.wire import Header
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.http.access import Access, Requesting, Right
+from construct_messages.server.http.access import Access, Permit, Requesting, Right
 from construct_messages.server.http.conditions import check_conditions, entity_tag
 from construct_messages.server.http.endpoint import Handler, Observe, Route
 from construct_messages.server.http.forms import decoded
@@ -141,7 +141,12 @@ class StreamsEndpoint:
             settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html
         )
         self._following = FollowingView(
-            settings, store, bounds=self.bounds, output=self._output, in_thread=self._in_thread
+            settings,
+            store,
+            bounds=self.bounds,
+            output=self._output,
+            in_thread=self._in_thread,
+            admit=self._admit_reader,
         )
         self.shapes = StreamShapes(settings, store, self._in_thread)
         self._publishing = PublishingView(
@@ -193,7 +198,7 @@ class StreamsEndpoint:
                 answering(self._reading(self._output.element)),
             ),
             Route(f"{one}/events", reading, self._reading(self._following.events)),
-            Route(f"{one}/socket", ("GET",), self._reading(with_hints(self._following.socket))),
+            Route(f"{one}/socket", ("GET",), with_hints(self._following.socket)),
             Route(
                 f"{one}/query", publishing, with_hints(self._query), {"Accept-Post": SPARQL_QUERY}
             ),
@@ -258,8 +263,8 @@ class StreamsEndpoint:
         if request.method == "PUT":
             return await self._make(request, name)
         if request.method == "PATCH":
-            await self._queries.admit(request)
-            async with self.bounds.publishing(request) as body:
+            permit = await self._queries.admit(request)
+            async with self.bounds.publishing(request, permit) as body:
                 return await self._queries.patch(request, name, body)
         if request.method == "DELETE":
             return await self._delete(request, name)
@@ -294,8 +299,8 @@ class StreamsEndpoint:
         record_of(request).action = "delete"
         registered = self._queries.registry.get(name) is not None
         right: Right = "register" if registered else "publish"
-        await self._access.of(right).admit(request, right)
-        async with self.bounds.publishing(request):
+        permit = await self._access.of(right).admit(request, right)
+        async with self.bounds.publishing(request, permit):
             await (self._queries.registry.remove(name) if registered else self._store.adelete(name))
         return web.Response(status=204)
 
@@ -307,13 +312,13 @@ class StreamsEndpoint:
         if posted and is_query(content_type):
             return await self._query(request)
         try:
-            await self._admit(request)
+            permit = await self._admit(request)
         except Forbidden:
             if not posted:
                 raise
             # the body of a client without either right is not read
-            await self._queries.admit(request)
-        async with self.bounds.publishing(request) as body:
+            permit = await self._queries.admit(request)
+        async with self.bounds.publishing(request, permit) as body:
             described = read_description(content_type, body, self._iris(request, name).stream)
             if posted and described.query is not None:
                 await self._queries.admit(request)
@@ -339,11 +344,11 @@ class StreamsEndpoint:
     async def _query(self, request: web.Request) -> web.StreamResponse:
         """Registers a query; at a stream's own endpoint, over that stream."""
         check_query(request.headers.get("Content-Type"))
-        await self._queries.admit(request)
+        permit = await self._queries.admit(request)
         bound = request.match_info.get("stream")
         if bound is not None:
             self._store.state(bound)  # checks that the stream exists
-        async with self.bounds.publishing(request) as body:
+        async with self.bounds.publishing(request, permit) as body:
             text = decoded(body, "the body")
             if PREVIEW not in request.query:
                 return await self._queries.register(request, text, bound=bound)
@@ -367,7 +372,7 @@ class StreamsEndpoint:
             return await self._publishing.post(request)
         return await self._output.inbox(request)
 
-    async def _admit_publisher(self, request: Requesting, name: str) -> None:
+    async def _admit_publisher(self, request: Requesting, name: str) -> Permit:
         """Rejects clients that may not publish to a stream.
 
         Raises:
@@ -377,15 +382,15 @@ class StreamsEndpoint:
         state = self._store.state(name)
         # its description may allow it, but only the query publishes to its output
         policy = "deny" if self._queries.registry.get(name) else state.description.publish
-        await self._access.of("publish", policy).admit(request, "publish")
+        return await self._admit(request, policy)
 
-    async def _admit(self, request: Requesting, policy: str | None = None) -> None:
+    async def _admit(self, request: Requesting, policy: str | None = None) -> Permit:
         """Rejects clients that may not publish."""
-        await self._access.of("publish", policy).admit(request, "publish")
+        return await self._access.of("publish", policy).admit(request, "publish")
 
-    async def _admit_reader(self, request: Requesting) -> None:
+    async def _admit_reader(self, request: Requesting) -> Permit:
         """Rejects clients that may not read."""
-        await self._access.of("read").admit(request, "read")
+        return await self._access.of("read").admit(request, "read")
 
     def _check_policy(self, policy: str | None) -> None:
         """Rejects a description with a policy that is not in the settings, such as another environment variable."""
@@ -400,9 +405,10 @@ class StreamsEndpoint:
         """Returns the handler for clients that may read."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            if request.method in ("GET", "HEAD"):
-                await self._admit_reader(request)
-            return await handler(request)
+            if request.method not in ("GET", "HEAD"):
+                return await handler(request)
+            async with (await self._admit_reader(request)).limit():
+                return await handler(request)
 
         return handle
 

@@ -23,12 +23,14 @@ from construct_messages.errors import (
 )
 from construct_messages.net.wire import Event, close_code
 from construct_messages.server.http.event_stream import STILL_HERE, error_event, event, retry
+from construct_messages.server.http.sending import ClientLeft, reset, sending
 from construct_messages.server.streams.documents import ElementDocuments, not_carried
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
 
 _FINAL: Final = 0x80  # the FIN bit: the last frame of a message
 _CLOSE_REASON: Final = 120  # bytes; a close frame has 125
+_CLOSING_SECONDS: Final = 3.0  # for a client that does not read
 _PIECE_BYTES: Final = 1 << 16  # that are written at once
 _REMEMBERED_BYTES: Final = 1 << 20
 
@@ -294,68 +296,73 @@ async def push_frames(
     live: AsyncGenerator[list[Element]],
     pushing: Pushing,
     delivered: Callable[[int], None],
+    idle_seconds: float,
 ) -> None:
     """Sends each element as a frame, until the client disconnects or the elements end.
 
     Args:
         request: the request of the WebSocket.
-        socket: the prepared WebSocket, without compression; closed if an element cannot be sent.
+        socket: the prepared WebSocket, without compression.
         live: pages of elements, see `Live`; closed at the end.
         pushing: the serializer of frames.
         delivered: called with the number of sent elements.
+        idle_seconds: the maximal time for which the client does not read.
+
+    Raises:
+        UnsupportedByFormat: an element cannot be sent.
+        ClientLeft: the client read nothing for too long.
     """
-    sending = asyncio.ensure_future(_send_frames(request, socket, live, pushing, delivered))
-    leaving = asyncio.ensure_future(_until_closed(socket))
+
+    async def send() -> None:
+        async with aclosing(live):
+            async for page in live:
+                if not page:
+                    continue  # pings keep the WebSocket open
+                pushed = pushing.push(page)
+                for piece in pushed.pieces:
+                    await write_frames(request, socket, piece, idle_seconds)
+                delivered(pushed.elements)
+                if pushed.refused is not None:
+                    raise pushed.refused
+
+    sends, leaves = asyncio.ensure_future(send()), asyncio.ensure_future(_until_closed(socket))
     try:
-        await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if leaving.done() and not sending.done():
-            return
-        try:
-            sending.result()
-        except ConstructMessagesError as error:
-            await close(socket, error)
+        await asyncio.wait([sends, leaves], return_when=asyncio.FIRST_COMPLETED)
+        if sends.done():
+            sends.result()
+        else:
+            drop_unread(request)
     finally:
-        for task in (sending, leaving):
+        for task in (sends, leaves):
             task.cancel()
-        await asyncio.gather(sending, leaving, return_exceptions=True)
+        await asyncio.gather(sends, leaves, return_exceptions=True)
 
 
-async def _send_frames(
-    request: web.Request,
-    socket: web.WebSocketResponse,
-    pages: AsyncGenerator[list[Element]],
-    pushing: Pushing,
-    delivered: Callable[[int], None],
+async def write_frames(
+    request: web.Request, socket: web.WebSocketResponse, frames: bytes, idle_seconds: float
 ) -> None:
-    async with aclosing(pages):
-        async for page in pages:
-            if not page:
-                continue  # pings keep the WebSocket open
-            pushed = pushing.push(page)
-            for piece in pushed.pieces:
-                await write_frames(request, socket, piece)
-            delivered(pushed.elements)
-            if pushed.refused is not None:
-                raise pushed.refused
-
-
-async def write_frames(request: web.Request, socket: web.WebSocketResponse, frames: bytes) -> None:
     """Sends frames in one write; the WebSocket itself would write each one separately.
 
     Args:
         request: the request of the WebSocket.
         socket: the prepared WebSocket.
         frames: see `frame`.
+        idle_seconds: the maximal time for which the client does not read.
 
     Raises:
         ConnectionResetError: the client has left.
+        ClientLeft: the client read nothing for too long; the caller resets the connection.
     """
     transport = request.transport
     if socket.closed or transport is None or transport.is_closing():
         raise ConnectionResetError("the client has left")
     transport.write(frames)
     if request.protocol.writing_paused:
-        await request.writer.drain()
+        try:
+            async with asyncio.timeout(idle_seconds):
+                await request.writer.drain()
+        except TimeoutError:
+            raise ClientLeft("idle") from None
 
 
 async def _until_closed(socket: web.WebSocketResponse) -> None:
@@ -367,7 +374,30 @@ async def _until_closed(socket: web.WebSocketResponse) -> None:
             )
 
 
-async def close(socket: web.WebSocketResponse, error: ConstructMessagesError) -> None:
-    """Closes a WebSocket with the code for an error's status, and the error's message, truncated if necessary."""
-    reason = error.message.encode()[:_CLOSE_REASON].decode(errors="ignore").encode()
-    await socket.close(code=close_code(error.status), message=reason)
+def drop_unread(request: web.Request) -> None:
+    """Resets the connection of a client that has left, or answers no pings, if it has not read everything.
+
+    Otherwise the connection stays open until it does.
+    """
+    transport = request.transport
+    if transport is not None and transport.is_closing() and transport.get_write_buffer_size():
+        reset(request)
+
+
+async def refuse(
+    request: web.Request, socket: web.WebSocketResponse, error: ConstructMessagesError
+) -> None:
+    """Closes a WebSocket with the code for an error's status, and the error's message; see `close`."""
+    await close(request, socket, close_code(error.status), error.message)
+
+
+async def close(
+    request: web.Request, socket: web.WebSocketResponse, code: int, reason: str
+) -> None:
+    """Closes a WebSocket with a code and a reason, which is truncated if necessary.
+
+    Raises:
+        ClientLeft: the client does not read, and the connection was reset.
+    """
+    message = reason.encode()[:_CLOSE_REASON].decode(errors="ignore").encode()
+    await sending(request, socket.close(code=code, message=message), _CLOSING_SECONDS)

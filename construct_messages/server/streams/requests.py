@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence, Sized
 from contextlib import aclosing, suppress
 from typing import Final, ParamSpec, Protocol, TypeVar
@@ -10,7 +11,9 @@ from aiohttp import web
 
 from construct_messages.errors import (
     ConstructMessagesError,
+    Forbidden,
     ProtocolError,
+    SourceError,
     UnsupportedByFormat,
     UsageError,
 )
@@ -20,7 +23,7 @@ from construct_messages.formats.lookup import find_format
 from construct_messages.formats.negotiation import Plain, choose, negotiate
 from construct_messages.net.wire import Header
 from construct_messages.server.http.accept import accept_header
-from construct_messages.server.http.access import Requesting
+from construct_messages.server.http.access import Permit, Requesting
 from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
@@ -82,6 +85,21 @@ def record_of(request: web.Request) -> StreamRecord:
     record = request[RECORD]
     assert isinstance(record, StreamRecord)  # the endpoint defines the class of its records
     return record
+
+
+async def end_of_publishing(stopping: asyncio.Event, permit: Permit) -> ConstructMessagesError:
+    """Waits until a publisher must end, and returns the reason.
+
+    Args:
+        stopping: set when the server stops.
+        permit: the permission to publish.
+    """
+    try:
+        async with permit.limit():
+            await stopping.wait()
+    except Forbidden as expired:
+        return expired
+    return SourceError("the server stops", status=503, hint="publish again what is missing")
 
 
 async def counted(record: StreamRecord, pages: AsyncGenerator[S]) -> AsyncGenerator[S]:

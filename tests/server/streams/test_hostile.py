@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import socket
 import struct
 import zlib
 from collections.abc import AsyncIterator
@@ -325,6 +326,26 @@ async def test_frames_of_followers(served: StreamsServer, sent: bytes, code: int
     writer.close()
     await eventually(lambda: not served.followers())
     await check_whole(served)
+
+
+async def test_a_websocket_that_reads_nothing(tmp_path: Path) -> None:
+    async with serving_streams(
+        tmp_path / "streams.db", idle_seconds=0.5, heartbeat_seconds=SECONDS
+    ) as server:
+        await server.ask("PUT", "/streams/a")
+        await server.streams._store.aappend_all("a", [numbered(1, 8_000_000)])
+        with socket.socket() as connection:
+            # before it connects, or else it grows
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(connection, ("127.0.0.1", int(server.url.rpartition(":")[2])))
+            sent = HANDSHAKE.replace(b"/socket", b"/socket?after=0")
+            await loop.sock_sendall(connection, sent)
+            await eventually(server.followers)
+            await eventually(lambda: not server.followers())
+            await eventually(lambda: "action=websocket" in server.served.request_log.getvalue())
+            assert "outcome=aborted:idle" in server.served.request_log.getvalue()
 
 
 async def test_pings_are_answered(served: StreamsServer) -> None:

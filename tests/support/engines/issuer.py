@@ -28,6 +28,7 @@ class Issuer:
         sent_keys: how often its keys were fetched.
         granted: the forms of requests for a token, one for each token.
         lifetime: of the tokens of the token endpoint, in seconds.
+        jwt: whether these are JSON Web Tokens.
         body: what it sends instead of its keys.
     """
 
@@ -37,6 +38,7 @@ class Issuer:
     sent_keys: int = 0
     granted: list[dict[str, str]] = field(default_factory=list)
     lifetime: float = 3600
+    jwt: bool = False
     body: bytes | None = None
     secret: str = "a secret + %"
 
@@ -78,9 +80,12 @@ class Issuer:
         if self.status != 200:
             return web.json_response({}, status=self.status)
         self.granted.append(form)
+        token = f"token-{len(self.granted)}"
+        if self.jwt:
+            token = self.token(exp=time.time() + self.lifetime)
         return web.json_response(
             {
-                "access_token": f"token-{len(self.granted)}",
+                "access_token": token,
                 "token_type": "Bearer",
                 "expires_in": self.lifetime,
             }

@@ -7,10 +7,13 @@ keys of their issuer. This package does not depend on the protected resources.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import os
-from collections.abc import Mapping
-from typing import Final, Literal, Protocol, TypeAlias
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from multidict import MultiMapping
@@ -43,6 +46,37 @@ class Requesting(Protocol):
     def headers(self) -> MultiMapping[str]: ...
 
 
+EXPIRED: Final = "the token has expired"
+
+
+class Permit(NamedTuple):
+    """The permission of a request to use a right.
+
+    Args:
+        right: the right.
+        expires: the Unix time at which its token expires, in seconds; None: it does not end.
+    """
+
+    right: Right
+    expires: float | None = None
+
+    @asynccontextmanager
+    async def limit(self) -> AsyncGenerator[None]:
+        """Cancels the block when the token expires: answers may last for days.
+
+        Raises:
+            Forbidden: the token has expired (401).
+        """
+        seconds = None if self.expires is None else self.expires - time.time()
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                yield
+        except TimeoutError:
+            if limit.expired():
+                raise refused(self.right, reason=EXPIRED) from None
+            raise
+
+
 class Authorizer(Protocol):
     """Decides whether a request may use a right.
 
@@ -53,8 +87,8 @@ class Authorizer(Protocol):
     @property
     def asks(self) -> Literal["open", "token", "deny"]: ...
 
-    async def admit(self, request: Requesting, right: Right) -> None:
-        """Checks that the request may use the right.
+    async def admit(self, request: Requesting, right: Right) -> Permit:
+        """Checks that the request may use the right, and returns for how long.
 
         Raises:
             Forbidden: the request may not use the right; with 401, other credentials may help.
@@ -68,8 +102,9 @@ class Everybody:
 
     asks: Final = "open"
 
-    async def admit(self, request: Requesting, right: Right) -> None:
+    async def admit(self, request: Requesting, right: Right) -> Permit:  # noqa: ARG002 - the protocol's
         """Checks the request; see `Authorizer`."""
+        return Permit(right)
 
 
 class Nobody:
@@ -77,7 +112,7 @@ class Nobody:
 
     asks: Final = "deny"
 
-    async def admit(self, request: Requesting, right: Right) -> None:  # noqa: ARG002 - the protocol's
+    async def admit(self, request: Requesting, right: Right) -> Permit:  # noqa: ARG002 - the protocol's
         """Checks the request; see `Authorizer`."""
         raise Forbidden(
             f"{RIGHTS[right]} is switched off here",
@@ -94,7 +129,7 @@ class ThisMachine:
 
     asks: Final = "open"
 
-    async def admit(self, request: Requesting, right: Right) -> None:
+    async def admit(self, request: Requesting, right: Right) -> Permit:
         """Checks the request; see `Authorizer`."""
         for origin in request.headers.getall("Origin", ()):
             if not is_loopback(_host(origin)):
@@ -102,6 +137,7 @@ class ThisMachine:
                     f"{RIGHTS[right]} is switched off for pages of other sites",
                     hint=f"allow it in the settings: streams.{right}",
                 )
+        return Permit(right)
 
 
 class SharedToken:
@@ -116,11 +152,12 @@ class SharedToken:
     def __init__(self, variable: str) -> None:
         self._variable = variable
 
-    async def admit(self, request: Requesting, right: Right) -> None:
+    async def admit(self, request: Requesting, right: Right) -> Permit:
         """Checks the request; see `Authorizer`."""
         token, sent = os.environ.get(self._variable, ""), bearer_token(request, right)
         if not token or not hmac.compare_digest(sent.encode(), token.encode()):
             raise refused(right)
+        return Permit(right)
 
 
 class Access:

@@ -6,6 +6,7 @@ joserfc verifies signatures and claims. This module decides which keys and algor
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -21,7 +22,9 @@ from joserfc.errors import (
 from construct_messages.errors import Forbidden
 from construct_messages.server.config import JwtSettings
 from construct_messages.server.http.access import (
+    EXPIRED,
     RIGHTS,
+    Permit,
     Requesting,
     Right,
     bearer_token,
@@ -62,13 +65,13 @@ class JsonWebTokens:
             exp={"essential": True},
         )
 
-    async def admit(self, request: Requesting, right: Right) -> None:
+    async def admit(self, request: Requesting, right: Right) -> Permit:
         """Checks the request; see `Authorizer`."""
         token = bearer_token(request, right)
         try:
             claims = await self._verified(token)
         except ExpiredTokenError as error:
-            raise refused(right, reason="the token has expired") from error
+            raise refused(right, reason=EXPIRED) from error
         except (InvalidClaimError, MissingClaimError) as error:
             raise refused(
                 right, reason=f"the claim {error.claim} is missing or not as it must be"
@@ -83,6 +86,10 @@ class JsonWebTokens:
                 hint="ask the issuer for it",
                 challenge=f'Bearer realm="streams", error="insufficient_scope", scope="{scope}"',
             )
+        expires: float = claims["exp"]
+        if expires <= time.time():  # it is accepted because the clocks may differ
+            expires += self._settings.leeway_seconds
+        return Permit(right, expires)
 
     async def _verified(self, token: str) -> Mapping[str, Any]:
         """Returns the claims of a token that is valid for this server.

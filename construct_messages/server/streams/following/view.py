@@ -5,26 +5,29 @@ RDF Messages, section 3 (SSE, WebSocket). `push.py` serializes the elements; `bo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from aiohttp import WSCloseCode, web
 
-from construct_messages.errors import ProtocolError
+from construct_messages.errors import ConstructMessagesError, ProtocolError
 from construct_messages.formats import N_QUADS
 from construct_messages.formats.lookup import find_format
 from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.net.wire import SUBPROTOCOLS, Header, Parameter
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.access import Permit
 from construct_messages.server.http.event_stream import check_text
-from construct_messages.server.http.sending import ClientLeft, send
+from construct_messages.server.http.sending import ClientLeft, reset, send
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
 from construct_messages.server.streams.following.fanout import Fanout, SharedPlace
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.push import (
     Live,
+    close,
     event_stream,
     push_frames,
+    refuse,
 )
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, record_of
@@ -48,6 +51,7 @@ class FollowingView:
         bounds: the maximal number of followers.
         output: serializes elements as events and frames.
         in_thread: calls a function in a thread, so that it does not block the event loop.
+        admit: rejects requests for a WebSocket that may not read.
     """
 
     def __init__(
@@ -58,9 +62,10 @@ class FollowingView:
         bounds: StreamLimits,
         output: OutputView,
         in_thread: InThread,
+        admit: Callable[[web.Request], Awaitable[Permit]],
     ) -> None:
         self._settings, self._store, self._bounds, self._output = settings, store, bounds, output
-        self._in_thread = in_thread
+        self._in_thread, self._admit = in_thread, admit
         self._live, self._fanout = Live(store, settings.heartbeat_seconds), Fanout(store)
 
     def stop(self) -> None:
@@ -104,6 +109,7 @@ class FollowingView:
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "websocket", name
+        permit = await self._admit(request)
         socket = web.WebSocketResponse(
             protocols=tuple(SUBPROTOCOLS),
             timeout=CLOSE_SECONDS,
@@ -117,7 +123,7 @@ class FollowingView:
             after = await self._after(name, selecting(request.query))
             try:
                 await socket.prepare(request)
-                await self._push(request, socket, name, after, record)
+                await self._push(request, socket, name, after, record, permit)
             except ConnectionError as error:
                 raise ClientLeft("left") from error
         return socket
@@ -129,6 +135,7 @@ class FollowingView:
         name: str,
         after: int,
         record: StreamRecord,
+        permit: Permit,
     ) -> None:
         protocol = socket.ws_protocol or N_QUADS.subprotocol
         record.format = protocol
@@ -136,13 +143,20 @@ class FollowingView:
         live = self._live.pages(
             name, after, SharedPlace(self._fanout, pushing, request, record, socket)
         )
-        code, reason = WSCloseCode.INTERNAL_ERROR, b"the server failed"
+        code, reason = WSCloseCode.INTERNAL_ERROR, "the server failed"
+        idle_seconds = self._settings.idle_seconds
         try:
-            await push_frames(request, socket, live, pushing, record.deliver)
-            code, reason = WSCloseCode.GOING_AWAY, b"the server stops"
+            async with permit.limit():
+                await push_frames(request, socket, live, pushing, record.deliver, idle_seconds)
+            code, reason = WSCloseCode.GOING_AWAY, "the server stops"
+        except ClientLeft:
+            reset(request)
+            raise
+        except ConstructMessagesError as error:
+            await refuse(request, socket, error)
         finally:
             if not socket.closed:
-                await socket.close(code=code, message=reason)
+                await close(request, socket, code, reason)
 
     async def _after(self, name: str, parameters: Mapping[str, str]) -> int:
         """Returns the sequence after which a follower begins: the requested one, or that of the newest element."""

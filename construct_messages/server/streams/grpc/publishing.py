@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from construct_messages.errors import LimitExceeded, ProtocolError, SourceError
+from construct_messages.errors import LimitExceeded, ProtocolError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.frame_stream import FrameReader
 from construct_messages.logs.jelly.service import RECEIVED
@@ -19,10 +19,11 @@ from construct_messages.message import Message
 from construct_messages.net.grpc.framing import MessageReader, framed
 from construct_messages.net.wire import CallMetadata
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.access import Permit
 from construct_messages.server.streams.bounds import StreamLimits
 from construct_messages.server.streams.grpc.calls import ServerCall
 from construct_messages.server.streams.record import StreamRecord
-from construct_messages.server.streams.requests import InThread, idempotency_key
+from construct_messages.server.streams.requests import InThread, end_of_publishing, idempotency_key
 from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.store import StreamStore
 
@@ -52,7 +53,7 @@ class Publishing:
         *,
         bounds: StreamLimits,
         in_thread: InThread,
-        admit: Callable[[ServerCall, str], Awaitable[None]],
+        admit: Callable[[ServerCall, str], Awaitable[Permit]],
         shapes: StreamShapes,
     ) -> None:
         self._settings, self._store, self._bounds = settings, store, bounds
@@ -76,12 +77,13 @@ class Publishing:
         """
         record.action = "publish"
         topic, key = call.headers.get(CallMetadata.TOPIC), idempotency_key(call)
+        permit = Permit("publish")
         if topic is not None:
-            await self._admitted(call, topic, record)
+            permit = await self._admitted(call, topic, record)
         most = self._settings.message_bytes
         frames = _Frames(call.messages(most), most, self._in_thread)
         with self._bounds.following():
-            first = await self._unless_stopping(frames.read())
+            first = await self._until_end(frames.read(), permit)
             if not frames.count:
                 raise ProtocolError(
                     "the call has no frame",
@@ -89,27 +91,32 @@ class Publishing:
                 )
             if topic is None:
                 topic = frames.topic
-                await self._admitted(call, topic, record)
+                permit = await self._admitted(call, topic, record)
             await (
-                self._append(topic, first, frames, record)
+                self._append(topic, first, frames, record, permit)
                 if key is None
-                else self._append_once(topic, key, first, frames, record)
+                else self._append_once(topic, key, first, frames, record, permit)
             )
         await call.begin({})
         record.status = 200
         await call.send(framed(RECEIVED))
 
-    async def _admitted(self, call: ServerCall, topic: str, record: StreamRecord) -> None:
+    async def _admitted(self, call: ServerCall, topic: str, record: StreamRecord) -> Permit:
         record.stream = topic[:128]
         if not topic:
             raise ProtocolError(
                 "stream_name is empty, and names no stream",
                 hint=f"name the stream in the options of the first frame, or by the metadata {CallMetadata.TOPIC}",
             )
-        await self._admit(call, topic)
+        return await self._admit(call, topic)
 
     async def _append(
-        self, topic: str, first: Message | None, frames: _Frames, record: StreamRecord
+        self,
+        topic: str,
+        first: Message | None,
+        frames: _Frames,
+        record: StreamRecord,
+        permit: Permit,
     ) -> None:
         """Appends messages as they arrive, including those before an error."""
 
@@ -127,10 +134,16 @@ class Publishing:
                 message = await frames.read()
 
         async with _Appender(store) as appender:
-            await self._unless_stopping(read())
+            await self._until_end(read(), permit)
 
     async def _append_once(
-        self, topic: str, key: str, first: Message | None, frames: _Frames, record: StreamRecord
+        self,
+        topic: str,
+        key: str,
+        first: Message | None,
+        frames: _Frames,
+        record: StreamRecord,
+        permit: Permit,
     ) -> None:
         """Appends all messages together, unless they were appended under the key before."""
         messages: list[Message] = []
@@ -151,29 +164,29 @@ class Publishing:
                 message = await frames.read()
 
         with self._bounds.holding() as hold:
-            await self._unless_stopping(read())
+            await self._until_end(read(), permit)
             kept = await self._shapes.conforming(topic, messages, key=key)
             if kept:
                 sequences = await self._store.aappend_all(topic, kept, key=key)
                 record.published, record.last = len(sequences), sequences[-1]
 
-    async def _unless_stopping(self, doing: Coroutine[Any, Any, T]) -> T:
+    async def _until_end(self, doing: Coroutine[Any, Any, T], permit: Permit) -> T:
         """Awaits an operation that depends on the client.
 
         Raises:
-            SourceError: the server stops meanwhile.
+            SourceError, Forbidden: the server stops meanwhile, or the token expires.
         """
         task = asyncio.ensure_future(doing)
-        stopping = asyncio.ensure_future(self._stopping.wait())
+        end = asyncio.ensure_future(end_of_publishing(self._stopping, permit))
         try:
-            await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((task, end), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            raise SourceError("the server stops", status=503, hint="publish again what is missing")
+            raise end.result()
         finally:
-            for each in (task, stopping):
+            for each in (task, end):
                 each.cancel()
-            await asyncio.gather(task, stopping, return_exceptions=True)
+            await asyncio.gather(task, end, return_exceptions=True)
 
 
 class _Frames:

@@ -19,6 +19,7 @@ from construct_messages.net.grpc.status import GrpcStatus, status_of
 from construct_messages.net.tls import server_tls_context
 from construct_messages.net.wire import CallMetadata
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.access import Permit
 from construct_messages.server.http.endpoint import Observe
 from construct_messages.server.http.record import reason_of, request_id
 from construct_messages.server.http.sending import ClientLeft
@@ -64,8 +65,8 @@ class RdfStreamService:
         *,
         bounds: StreamLimits,
         in_thread: InThread,
-        admit_reader: Callable[[ServerCall], Awaitable[None]],
-        admit_publisher: Callable[[ServerCall, str], Awaitable[None]],
+        admit_reader: Callable[[ServerCall], Awaitable[Permit]],
+        admit_publisher: Callable[[ServerCall, str], Awaitable[Permit]],
         shapes: StreamShapes,
     ) -> None:
         self._settings, self._admit_reader = settings, admit_reader
@@ -179,8 +180,8 @@ class RdfStreamService:
 
     async def _method(self, call: ServerCall, method: str, record: StreamRecord) -> None:
         if method == SUBSCRIBE:
-            await self._admit_reader(call)
-            await self._subscribing.answer(call, record)
+            async with (await self._admit_reader(call)).limit():
+                await self._subscribing.answer(call, record)
         elif method == PUBLISH:
             await self._publishing.answer(call, record)
         else:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, LogError, ProtocolError, SourceError
+from construct_messages.errors import ConstructMessagesError, LogError, ProtocolError
 from construct_messages.logs import Decoder
 from construct_messages.message import Message
 from construct_messages.server.http.body import damaged
@@ -115,7 +115,7 @@ async def acknowledged(
     appender: Appender,
     iris: StreamIris,
     *,
-    stopping: asyncio.Event,
+    end: Coroutine[Any, Any, ConstructMessagesError],
     pause_seconds: float,
 ) -> AsyncGenerator[bytes]:
     """Yields the lines of the answer: an empty one at the start and in each pause, one per group, and one for an error.
@@ -124,11 +124,11 @@ async def acknowledged(
         reader: reads the log.
         appender: appends its messages.
         iris: the IRIs of the stream.
-        stopping: set when the server stops: messages that were read until then are stored.
+        end: returns why the publisher must end, once it must: messages that were read until then are stored.
         pause_seconds: the length of a pause.
     """
     reading = asyncio.create_task(reader.run())
-    stop = asyncio.create_task(_stop(stopping, reader, reading))
+    stop = asyncio.create_task(_stop(end, reader, reading))
     try:
         yield b"\n"
         while True:
@@ -156,10 +156,14 @@ async def acknowledged(
         await asyncio.gather(reading, stop, return_exceptions=True)
 
 
-async def _stop(stopping: asyncio.Event, reader: LogReader, reading: asyncio.Task[None]) -> None:
-    await stopping.wait()
+async def _stop(
+    end: Coroutine[Any, Any, ConstructMessagesError],
+    reader: LogReader,
+    reading: asyncio.Task[None],
+) -> None:
+    reason = await end
     reading.cancel()
-    reader.end(SourceError("the server stops", status=503, hint="send the rest again"))
+    reader.end(reason)
 
 
 def _line(iris: StreamIris, appended: Appended, count: int) -> bytes:

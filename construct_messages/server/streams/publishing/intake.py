@@ -6,15 +6,15 @@ RDF Messages, section 3 (WebSocket); RFC 6455. `push.py` writes the frames for f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from construct_messages.errors import ConstructMessagesError
+from construct_messages.errors import ConstructMessagesError, Forbidden
 from construct_messages.server.streams.bounds import Holding
 from construct_messages.server.streams.publishing.groups import Groups
-from construct_messages.server.streams.push import close, frame, write_frames
+from construct_messages.server.streams.push import close, drop_unread, frame, refuse, write_frames
 
 
 class Answers(NamedTuple):
@@ -39,10 +39,11 @@ async def take_frames(
     request: web.Request,
     socket: web.WebSocketResponse,
     publish: Publish,
-    stopping: asyncio.Event,
+    end: Coroutine[Any, Any, ConstructMessagesError],
     hold: Holding,
+    idle_seconds: float,
 ) -> None:
-    """Publishes each frame, and answers in the order of the frames, until the client disconnects or the server stops.
+    """Publishes each frame, and answers in the order of the frames, until the client disconnects or must end.
 
     A rejected frame closes the WebSocket, and later frames are not accepted.
 
@@ -50,31 +51,34 @@ async def take_frames(
         request: the request of the WebSocket.
         socket: the prepared WebSocket.
         publish: called with the frames that arrived while earlier ones were being published.
-        stopping: set when the server stops: frames that were accepted until then are answered.
+        end: returns why the publisher must end, once it must: frames that were accepted until then are answered.
         hold: counts the bytes of waiting frames.
+        idle_seconds: the maximal time for which a client does not read its answers.
     """
     frames = Groups[bytes](_WAITING)
     reading = asyncio.create_task(_read(socket, frames, hold))
-    stop = asyncio.create_task(_stop_reading(stopping, reading))
+    stop = asyncio.create_task(_stop(end, frames, reading))
     try:
         while group := await frames.take():
             answers = await publish(group)
             hold.release(sum(map(len, group)))
             if answers.texts and not socket.closed:
                 sent = b"".join([frame(text.encode(), text=True) for text in answers.texts])
-                await write_frames(request, socket, sent)
+                await write_frames(request, socket, sent, idle_seconds)
             if answers.refused is not None:
-                await close(socket, answers.refused)
+                await refuse(request, socket, answers.refused)
                 return
     except ConstructMessagesError as error:
-        await close(socket, error)
+        await refuse(request, socket, error)
         return
     finally:
         for task in (stop, reading):
             task.cancel()
         await asyncio.gather(stop, reading, return_exceptions=True)
-    if not socket.closed:
-        await socket.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops")
+    if socket.closed:
+        drop_unread(request)
+    else:
+        await close(request, socket, WSCloseCode.GOING_AWAY, "the server stops")
 
 
 async def _read(socket: web.WebSocketResponse, frames: Groups[bytes], hold: Holding) -> None:
@@ -90,6 +94,12 @@ async def _read(socket: web.WebSocketResponse, frames: Groups[bytes], hold: Hold
         frames.end()
 
 
-async def _stop_reading(stopping: asyncio.Event, reading: asyncio.Task[None]) -> None:
-    await stopping.wait()
+async def _stop(
+    end: Coroutine[Any, Any, ConstructMessagesError],
+    frames: Groups[bytes],
+    reading: asyncio.Task[None],
+) -> None:
+    reason = await end
+    if isinstance(reason, Forbidden):
+        frames.end(reason)
     reading.cancel()

@@ -25,8 +25,9 @@ from construct_messages.message import Message
 from construct_messages.net.wire import SUBPROTOCOLS, Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.accept import accept_header
+from construct_messages.server.http.access import Permit
 from construct_messages.server.http.body import check_codings
-from construct_messages.server.http.sending import ClientLeft, send
+from construct_messages.server.http.sending import ClientLeft, reset, send
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
 from construct_messages.server.streams.publishing.acknowledging import LogReader, acknowledged
@@ -42,6 +43,7 @@ from construct_messages.server.streams.publishing.messages import (
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
     InThread,
+    end_of_publishing,
     idempotency_key,
     record_of,
     unstored,
@@ -85,7 +87,7 @@ class PublishingView:
         bounds: StreamLimits,
         in_thread: InThread,
         iris_of: Callable[[web.Request, str], StreamIris],
-        admit: Callable[[web.Request, str], Awaitable[None]],
+        admit: Callable[[web.Request, str], Awaitable[Permit]],
         shapes: StreamShapes,
     ) -> None:
         self._settings, self._store, self._bounds, self._in_thread = (
@@ -103,13 +105,13 @@ class PublishingView:
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         """Appends the request body durably: each message of a log becomes an element, all or none."""
-        name, iris, record = await self._published(request)
+        name, iris, record, permit = await self._published(request)
         content_type, key = request.headers.get("Content-Type"), idempotency_key(request)
         body_type = body_type_of(content_type)
         own = _own_token(body_type)
         base = iris.element(own or "")
         if CHECK in request.query:
-            async with self._bounds.publishing(request) as body:
+            async with self._bounds.publishing(request, permit) as body:
                 messages = await self._read(content_type, body, base, self._settings.batch_messages)
             return await self._checked(request, name, messages, own)
         if body_type.syntax is not None and _wants_lines(request):
@@ -118,8 +120,8 @@ class PublishingView:
             )
             options = options_of(body_type, base, self._settings.message_bytes)
             decoder = decoder_for(body_type.format, body_type.syntax, options)
-            return await self._acknowledge(request, decoder, appender, iris)
-        async with self._bounds.publishing(request) as body:
+            return await self._acknowledge(request, decoder, appender, iris, permit)
+        async with self._bounds.publishing(request, permit) as body:
             messages = await self._read(content_type, body, base, self._settings.batch_messages)
             if not messages:
                 raise ProtocolError("the log has no message", status=422, hint="send at least one")
@@ -141,7 +143,7 @@ class PublishingView:
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
         """Appends the frames of a WebSocket: each one is a message."""
-        name, iris, record = await self._published(request)
+        name, iris, record, permit = await self._published(request)
         settings = self._settings
         socket = web.WebSocketResponse(
             protocols=tuple(SUBPROTOCOLS),
@@ -166,7 +168,11 @@ class PublishingView:
                 base = iris.element(own or "")
                 appender = Appender(self._store, self._shapes, name, own, record)
                 answer_of = published_text(iris)
-                await take_frames(request, socket, publish, self._stopping, hold)
+                end = end_of_publishing(self._stopping, permit)
+                await take_frames(request, socket, publish, end, hold, settings.idle_seconds)
+            except ClientLeft:
+                reset(request)
+                raise
             except ConnectionError as error:
                 raise ClientLeft("left") from error
         return socket
@@ -187,7 +193,12 @@ class PublishingView:
         return await unstored(request, publications, {Header.INVALID: str(len(letters))})
 
     async def _acknowledge(
-        self, request: web.Request, decoder: Decoder, appender: Appender, iris: StreamIris
+        self,
+        request: web.Request,
+        decoder: Decoder,
+        appender: Appender,
+        iris: StreamIris,
+        permit: Permit,
     ) -> web.StreamResponse:
         """Appends a log while it arrives, and answers with a line for each part of it."""
         check_codings(request)
@@ -198,7 +209,7 @@ class PublishingView:
                 LogReader(request, decoder, hold, self._in_thread),
                 appender,
                 iris,
-                stopping=self._stopping,
+                end=end_of_publishing(self._stopping, permit),
                 pause_seconds=settings.heartbeat_seconds,
             )
             return await send(
@@ -227,8 +238,10 @@ class PublishingView:
             return messages, error
         return messages, None
 
-    async def _published(self, request: web.Request) -> tuple[str, StreamIris, StreamRecord]:
-        """Returns the stream to publish to.
+    async def _published(
+        self, request: web.Request
+    ) -> tuple[str, StreamIris, StreamRecord, Permit]:
+        """Returns the stream to publish to, and the permission.
 
         Raises:
             NotFound: the stream does not exist.
@@ -237,8 +250,8 @@ class PublishingView:
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "publish", name
-        await self._admit(request, name)
-        return name, self._iris_of(request, name), record
+        permit = await self._admit(request, name)
+        return name, self._iris_of(request, name), record, permit
 
     async def _read(
         self, content_type: str | None, body: bytes, base: str, most: int

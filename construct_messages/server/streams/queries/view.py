@@ -22,7 +22,7 @@ from construct_messages.errors import LimitExceeded, ProtocolError
 from construct_messages.formats.media_types import JSON, MERGE_PATCH, SPARQL_QUERY, read_media_type
 from construct_messages.net.wire import Header
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.http.access import Access
+from construct_messages.server.http.access import Access, Permit
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.forms import read_query_string
@@ -121,13 +121,13 @@ class QueriesView:
             ),
         }
 
-    async def admit(self, request: web.Request) -> None:
+    async def admit(self, request: web.Request) -> Permit:
         """Rejects clients that may not register, pause and remove queries.
 
         Raises:
             Forbidden: also with 401.
         """
-        await self._access.of("register").admit(request, "register")
+        return await self._access.of("register").admit(request, "register")
 
     async def register(
         self,
