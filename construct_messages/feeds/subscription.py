@@ -78,7 +78,8 @@ def subscribe(
         idle_seconds: the maximal time without data from the server, after which the connection counts as lost.
         poll_seconds: the time between two pulls, and before pages are requested again; an event stream may ask for
             more.
-        media_type: the media type of a broker's records without one; None: such a record is an error.
+        media_type: the media type of a broker's records, or of server-sent events, that have none; None: they are
+            errors. With it, events of the default type are messages, too.
         options: the options of a broker's transport, by their names in its library. A value that begins with `$` is the
             name of an environment variable with the value.
         dead_letters: the destination of records that are not messages: a file of JSON lines, or the URL of another

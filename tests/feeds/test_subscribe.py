@@ -318,6 +318,35 @@ async def test_only_messages_are_messages() -> None:
         await asyncio.gather(waiting, return_exceptions=True)
 
 
+async def test_events_of_other_servers() -> None:
+    """Ids stay, repeat, and have no order; events have the default type (WHATWG HTML, section 9.2.6)."""
+    document = "data: <urn:s> <urn:p> {} .\n\n"
+    ids = ("9", "4", "", "7", "x y", "x y")
+    body = "\ufeff: hello\nretry: 100\n\nevent: ping\ndata: no message\n\n" + "".join(
+        (f"id: {id}\n" if id else "") + document.format(number) for number, id in enumerate(ids)
+    )
+    headers = {"Content-Type": "text/event-stream"}
+    async with answering(headers, body.encode()) as (url, requests):
+        options = {"media_type": "text/turtle"}
+        taken = await first(subscribe(f"{url}/?topic=a", **options), len(ids))  # type: ignore[arg-type]
+        assert [quad[2][1] for each in taken for quad in each.message.statements] == [*"012345"]
+        assert numbers(taken) == sorted(set(numbers(taken)))
+        async with aclosing(subscribe(f"{url}/?topic=a", **options)) as elements:  # type: ignore[arg-type]
+            for _ in range(len(ids) + 1):
+                await anext(elements)
+        assert requests[-1].headers["Last-Event-ID"] == "x y"
+        assert requests[-1].path_qs == "/?topic=a"
+
+
+async def test_an_id_without_data_is_resumed_after() -> None:
+    body = b"id: a\ndata: <urn:s> <urn:p> 1 .\n\nid: b\n\n"
+    async with answering({"Content-Type": "text/event-stream"}, body) as (url, requests):
+        async with aclosing(subscribe(url, media_type="text/turtle")) as elements:
+            await anext(elements)
+            await anext(elements)
+        assert requests[-1].headers["Last-Event-ID"] == "b"
+
+
 async def test_a_server_that_says_why_no_more_can_come() -> None:
     """What came before is given, and nobody comes back for more: the next answer would be the same."""
     body = b"event: rdf-message\nid: 5\ndata:\n\nevent: error\ndata: no named graphs:\ndata: ask for\x1b[1m TriG\n\n"

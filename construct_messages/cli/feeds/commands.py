@@ -93,7 +93,7 @@ def add(commands: Commands) -> None:
     add_reading(subscribe)
     add_token(subscribe)
     add_set(subscribe, "--set")
-    option(subscribe, "--media-type TYPE", "of the records of a broker that name none")
+    option(subscribe, "--media-type TYPE", "of records of a broker, or of events, that name none")
     option(
         subscribe,
         "--output FILE",

@@ -39,6 +39,7 @@ class EventParser:
 
     Attributes:
         retry: the time before reconnecting, in milliseconds; None: the server has not sent it.
+        last_id: the id of the last event, or of a later block without data; empty: none yet.
 
     >>> parser = EventParser(1000)
     >>> list(parser.feed(b"event: rdf-message\nid: 7\ndata: a\nda")), list(parser.feed(b"ta: b\n\n"))
@@ -53,6 +54,7 @@ class EventParser:
         self._type, self._id = "", ""
         self._data: list[bytes] = []
         self.retry: int | None = None
+        self.last_id = ""
 
     def feed(self, data: bytes) -> Iterator[Event]:
         """Returns the events that are complete now.
@@ -106,6 +108,7 @@ class EventParser:
                 self.retry = int(value)
 
     def _dispatch(self) -> Iterator[Event]:
+        self.last_id = self._id
         if self._data:
             yield Event(self._type or "message", self._id, b"\n".join(self._data))
         self._type, self._data, self._held = "", [], 0
