@@ -57,6 +57,8 @@ class ConstructMessagesError(Exception):
         status: int | None = None,
         hint: str | None = None,
     ) -> None:
+        # values may have characters that no terminal, log or document can show
+        message = "\n".join(map(_printable, message.split("\n")))
         super().__init__(message)
         self.message = message
         self.position = position
@@ -74,6 +76,15 @@ class ConstructMessagesError(Exception):
 _SHOWN: int = 300
 
 
+def _printable(line: str) -> str:
+    """Escapes characters that could move the cursor of a terminal or hide other text, and surrogates."""
+    if line.isprintable():
+        return line
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
+    )
+
+
 def shown(text: str) -> str:
     """Returns text of other programs for an error message: on one line, printable, and cut to its beginning.
 
@@ -86,10 +97,7 @@ def shown(text: str) -> str:
     """
     # the spaces of a text that is longer are not all looked at
     line = " ".join(text[: 10 * _SHOWN].split())
-    if not line.isprintable():  # it could move the cursor of a terminal, or hide other text
-        line = "".join(
-            each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
-        )
+    line = _printable(line)
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 

@@ -29,6 +29,7 @@ _BRACKETS: Final = re.compile(
     re.DOTALL,
 )
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_NO_END: Final = "a string or an IRI that does not end"
 
 
 class TurtleStatements:
@@ -53,7 +54,8 @@ class TurtleStatements:
         self, format: Format, base: str | None, message_bytes: int, lenience: Lenience | None = None
     ) -> None:
         self._message_bytes = message_bytes
-        end = f"<urn:uuid:{uuid4()}>"
+        self._mark = f"urn:uuid:{uuid4()}"
+        end = f"<{self._mark}>"
         # is only allowed between statements
         statement = (
             f"GRAPH {end} {{ {end} {end} {end} }}" if format.graphs else f"{end} {end} {end} ."
@@ -114,10 +116,20 @@ class TurtleStatements:
                 if left < 0:
                     raise too_much(number, most)
         except SyntaxError as error:
+            if self._mark in error.msg:
+                error.msg = _NO_END
             if (found := _in_text(error, lines, text, place, number)) is not None:
                 raise found from error
         except TermError as error:
-            raise LogError(error.message, number=number, position=place, hint=error.hint) from error
+            if self._mark not in error.message:
+                raise LogError(
+                    error.message, number=number, position=place, hint=error.hint
+                ) from error
+            # a lenient parser reads on, into the end of the message that it was given
+            start = max(text.find(b"<", text.rfind(b">") + 1), 0)
+            raise LogError(
+                _NO_END, number=number, position=place_behind(place, text[:start])
+            ) from error
         except MemoryError as error:
             raise LimitExceeded(
                 f"message {number}: a term is too long for the parser: {error}"
@@ -149,11 +161,13 @@ def _in_text(
     if error.lineno > end:
         return None
     if error.end_lineno > end:
-        error.msg = "a string or an IRI that does not end"
+        error.msg = _NO_END
     # the column may exceed the line: the parser does not count the lines within a token
     decoded = text.decode()
     starts = [0, *(match.end() for match in _LINE_END.finditer(decoded))]
     offset = starts[error.lineno - lines - 1] + error.offset - 1
+    if offset >= len(decoded):
+        error.msg = _NO_END
     error.lineno, error.offset = place_behind(place, decoded[:offset].encode())
     return log_error(error, number)
 

@@ -165,7 +165,7 @@ FAULTS = {
     "no UTF-8 in a delimiter": Fault(
         "ttl", f"{A}\n# @message ".encode() + b"\xff\n", 1, (2, 12), ["UTF-8"]
     ),
-    "a byte order mark too late": Fault("ttl", f" \ufeff{A}", 0, (1, 2), ["\ufeff"]),
+    "a byte order mark too late": Fault("ttl", f" \ufeff{A}", 0, (1, 2), [r"\ufeff"]),
     "UTF-16": Fault("ttl", A.encode("utf-16"), 0, (1, 1), ["UTF-8"]),
     "a triple term in basic": Fault(
         "ttl",
