@@ -26,7 +26,7 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Request, Source
 from construct_messages.sources.open import name_of_source, open_source
 from construct_messages.targets import LogTarget, format_of_target, log_file
-from construct_messages.terms import Lenience, as_term, iri
+from construct_messages.terms import Lenience, Lenient, as_term, iri
 
 if TYPE_CHECKING:
     from construct_messages.assembly.rows import QueryRows
@@ -55,7 +55,7 @@ def construct_messages(
     base: str | None = None,
     dataset: Dataset = Dataset(),
     requests: Requests = Requests(),
-    lenient: bool = False,
+    lenient: Lenient = False,
     validation: Validation | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> QueryMessages:
@@ -81,8 +81,8 @@ def construct_messages(
         base: resolve relative IRIs of the query against this IRI.
         dataset: the default and named graphs of the query.
         requests: how the source is opened and asked: time limit, pages, and options for endpoints.
-        lenient: pass malformed IRIs and language tags of the source unchanged, and log their number at the end;
-            otherwise they are errors.
+        lenient: accept terms of the source that are not RDF, such as malformed IRIs, or leave their solutions out
+            (`"skip"`), and log their number at the end; otherwise they are errors.
         validation: validates each message; those that it drops are left out.
         progress: called with the number of messages that have been made since its last call, such as `update` of a
             progress bar of tqdm.
@@ -112,7 +112,7 @@ def construct_messages(
         raise UsageError(f"max_messages={max_messages} is negative")
     if skolemize is not None:
         iri(skolemize)
-    opened = open_source(source, lenient=lenient, **requests.opening)
+    opened = open_source(source, lenient=bool(lenient), **requests.opening)
     parsed = ConstructQuery.parse(
         query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=grouping.by
     )
@@ -143,7 +143,7 @@ def construct_messages(
             dataset.named_graphs,
             requests.page_size,
             requests.timeout,
-            lenience=Lenience() if lenient else None,
+            lenience=Lenience.of(lenient, base=parsed.base),
             labels=Labels(label_prefix),
             page_key=None if requests.page_key is None else requests.page_key.lstrip("?$"),
         ),
@@ -363,7 +363,7 @@ def _pull(
         ):  # which some endpoints take for no limit
             return
         with closing(source.solutions(request)) as batches:
-            for batch in batches:
+            for batch in filter(len, map(request.readable, batches)):
                 yield batch
                 if assembly.left == 0:
                     return
@@ -384,7 +384,8 @@ async def _apull(
             return
         async with aclosing(source.asolutions(request)) as batches:
             async for batch in batches:
-                yield batch
+                if left := request.readable(batch):
+                    yield left
                 if assembly.left == 0:
                     return
     finally:

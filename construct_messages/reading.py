@@ -146,7 +146,7 @@ def read_log(
         generalized=generalized,
         shared_labels=shared_labels,
         comments=format is None or not is_media_type(format),
-        lenience=Lenience() if lenient else None,
+        lenience=Lenience(base=base) if lenient else None,
     )
     return LogReader(source, name, DetectingDecoder(known, decoding))
 
@@ -217,7 +217,7 @@ class LogReader(Tabular):
 
     @property
     def malformed(self) -> int:
-        """The number of malformed IRIs and language tags that were passed so far, with `lenient`."""
+        """The number of terms that are not RDF and were accepted so far, with `lenient`."""
         lenience = self._decoder.decoding.lenience
         return lenience.passed if lenience else 0
 

@@ -7,7 +7,7 @@ Nothing here knows a template or a result format.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from construct_messages.terms import Term
+from construct_messages.terms import UNREADABLE, Term
 
 
 class SharedRows(NamedTuple):
@@ -125,7 +125,7 @@ class Solutions:
         return self._slice(max(0, len(self) - count), None)
 
     def take(self, places: Sequence[int]) -> "Solutions":
-        """Returns the solutions at these indexes, of which there is at least one.
+        """Returns the solutions at these indexes.
 
         >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",), ("<urn:c>",)]).take([0, 2]))
         [('<urn:a>',), ('<urn:c>',)]
@@ -135,6 +135,19 @@ class Solutions:
             Sequence[list[Term]], [[column[place] for place in places] for column in columns]
         )
         return Solutions(part, response=self.response)
+
+    def readable(self) -> "Solutions":
+        """Returns the solutions without those with a term that could not be read (see `terms.Lenience`).
+
+        >>> list(Solutions.of([("<urn:a>",), ("\\0",), ("<urn:c>",)]).readable())
+        [('<urn:a>',), ('<urn:c>',)]
+        """
+        places = [
+            place
+            for place, solution in enumerate(self)
+            if not any(UNREADABLE in term for term in solution)
+        ]
+        return self if len(places) == len(self) else self.take(places)
 
     def parts(self, count: int) -> "Iterator[Solutions]":
         """All of them, `count` at a time.

@@ -44,7 +44,9 @@ def add_input(command: argparse.ArgumentParser) -> None:
         "the syntax that delimits messages; default: that of the log",
         choices=LABELS,
     )
-    option(group, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
+    option(
+        group, "--lenient", "accept terms that are not RDF, such as malformed IRIs, and count them"
+    )
     option(group, "--base IRI", "resolve relative IRIs against this IRI")
     add_contexts(group, "a JSON-LD context that the log or the frame names")
     option(

@@ -14,6 +14,7 @@ from construct_messages.cli.arguments import Parser, option
 from construct_messages.cli.queries import (
     add_asking,
     add_dataset,
+    add_lenient,
     add_messages,
 )
 from construct_messages.cli.report import report_lines
@@ -94,7 +95,7 @@ def _parser() -> Parser:
     add_messages(parser)
     add_bounds(parser)
     add_asking(parser)
-    option(parser, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
+    add_lenient(parser)
     option(parser, "--strict", "make warnings errors: blank nodes that occur in several pages")
     return parser
 

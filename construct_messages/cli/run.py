@@ -29,6 +29,7 @@ from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import (
     add_asking,
     add_dataset,
+    add_lenient,
     add_messages,
     add_query,
     add_source,
@@ -107,7 +108,7 @@ def add(commands: Commands) -> None:
 
     source = run.add_argument_group("requests to the source")
     add_asking(source)
-    option(source, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
+    add_lenient(source)
     option(source, "--strict", "make warnings errors: blank nodes that occur in several pages")
 
 

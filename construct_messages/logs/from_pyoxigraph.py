@@ -104,8 +104,10 @@ def to_message(
     return Message(read())
 
 
-# the beginnings of pyoxigraph's errors about IRIs and language tags
-_MALFORMED: Final = re.compile(r"Invalid IRI (?:percent|code point)|Invalid character '|\bsubtag\b")
+# parts of pyoxigraph's errors about terms that a lenient reader accepts
+_MALFORMED: Final = re.compile(
+    r"Invalid IRI (?:percent|code point)|Invalid character '|\bsubtag\b|langString"
+)
 # the beginning of pyoxigraph's error messages; our errors have the position in the log instead
 _PLACE: Final = re.compile(r"Parser error (?:at|between) line [^:]*+: ")
 
@@ -130,5 +132,5 @@ def log_error(error: SyntaxError, number: int, line: int = 1, hint: str | None =
         position = Position(line + error.lineno - 1, error.offset or 1)
     message = _PLACE.sub("", error.msg, count=1)
     if hint is None and _MALFORMED.search(message):
-        hint = "mend it, or read leniently to pass malformed IRIs and language tags"
+        hint = "mend it, or read leniently to accept terms that are not RDF"
     return LogError(message, number=number, position=position, hint=hint)

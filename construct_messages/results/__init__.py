@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pkgutil import resolve_name
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
-from construct_messages.errors import IncompleteResult, shown
+from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.formats.results import ResultsFormat
 from construct_messages.solutions import Solutions
-from construct_messages.terms import Lenience
+from construct_messages.terms import UNREADABLE, Lenience, Term
 
 DEEPEST: Final = 100
 """The most nested triple terms."""
@@ -58,7 +58,8 @@ class NewDecoder(Protocol):
                 which are ignored. If it declares its variables, these must be among them.
             response: the number of the response, for `Solutions.response`.
             scope: the prefix of every blank node label (see `terms.blank`).
-            lenience: passes and counts malformed IRIs and language tags (see `terms.iri`); None: they are errors.
+            lenience: accepts and counts terms that are not RDF (see `Lenience`); None: they are errors. `UNREADABLE`
+                takes the place of those in a solution that is left out.
         """
         ...
 
@@ -94,6 +95,27 @@ def check_head(kind: str, declared: Collection[str], variables: Sequence[str]) -
         raise IncompleteResult(
             f"the {kind} result has {len(declared)} variables, and {len(variables)} were requested"
         )
+
+
+_Value = TypeVar("_Value")
+
+
+def accepted(lenience: Lenience | None, read: Callable[[_Value], Term], value: _Value) -> Term:
+    """Reads a term; `UNREADABLE` if its solution is to be left out.
+
+    Raises:
+        TermError: it is not a term, and its solution is not left out.
+
+    >>> from construct_messages.terms import parse_term
+    >>> accepted(Lenience("skip"), parse_term, "<a>"), accepted(Lenience("skip"), parse_term, "<urn:a>")
+    ('\\x00', '<urn:a>')
+    """
+    try:
+        return read(value)
+    except TermError as error:
+        if lenience is None or not lenience.leaves_out(error):
+            raise
+        return Term(UNREADABLE)
 
 
 def excerpt(data: bytes) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from construct_messages.regex import regex
+from construct_messages.results import accepted
 from construct_messages.results.json_frame import load
 from construct_messages.terms import UNBOUND, Lenience, Term, blank, iri, literal
 
@@ -53,7 +54,7 @@ class PlainReader:
     def terms(self, solutions: list[Any], column: int) -> Iterable[Term]:
         """See `SolutionReader.terms`."""
         name = self._variables[column]
-        return (self._term(solution.get(name)) for solution in solutions)
+        return (accepted(self._lenience, self._term, solution.get(name)) for solution in solutions)
 
     def _term(self, value: dict[str, Any] | None) -> Term:
         if value is None:

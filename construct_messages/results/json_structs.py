@@ -6,6 +6,7 @@ For long results: importing msgspec takes longer than decoding a short one, see 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
@@ -13,7 +14,7 @@ import msgspec
 
 from construct_messages.errors import TermError
 from construct_messages.regex import regex
-from construct_messages.results import DEEPEST
+from construct_messages.results import DEEPEST, accepted
 from construct_messages.terms import (
     NEEDS_ESCAPE,
     UNBOUND,
@@ -76,7 +77,7 @@ class StructReader:
     ) -> None:
         self._scope, self._lenience = scope, lenience
         self._columns = [attrgetter(f"v{index}") for index in range(len(variables))]
-        self._suffixes = _Suffixes(lenience)
+        self._suffixes = _Suffixes()
         self._decoder = _decoder(variables, declared)
 
     def read(self, text: bytes) -> list[Any]:
@@ -89,7 +90,7 @@ class StructReader:
     def terms(self, solutions: list[Any], column: int) -> Iterable[Term]:
         """See `SolutionReader.terms`."""
         values = list(map(self._columns[column], solutions))
-        return self._alike(values) or map(self._term, values)
+        return self._alike(values) or map(partial(accepted, self._lenience, self._term), values)
 
     def _alike(self, values: list[Any]) -> list[Term] | None:
         """The terms of a column of one kind without corrections; None for any other column."""
@@ -105,7 +106,7 @@ class StructReader:
                 try:
                     suffixes = list(map(self._suffixes.__getitem__, map(_literal_kind, values)))
                 except TermError:
-                    return None  # term by term, to find the number of the error's solution
+                    return None  # term by term, to count it, or to find the number of its solution
                 return [
                     Term(f'"{text}"{suffix}') for text, suffix in zip(texts, suffixes, strict=True)
                 ]
@@ -166,16 +167,9 @@ def _decoder(variables: Sequence[str], declared: Sequence[str]) -> msgspec.json.
 class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
     """The text after a literal's closing quote, by its datatype, language and direction."""
 
-    def __init__(self, lenience: Lenience | None) -> None:
-        super().__init__()
-        self._lenience = lenience
-
     def __missing__(self, kind: tuple[str | None, str | None, str | None]) -> str:
         datatype, language, direction = kind
-        passed = self._lenience and self._lenience.passed
-        term = literal(
-            "", datatype=datatype, language=language, direction=direction, lenience=self._lenience
-        )
-        if self._lenience is None or self._lenience.passed == passed:  # each accepted term counts
-            self[kind] = term[2:]
-        return term[2:]
+        suffix = self[kind] = literal(
+            "", datatype=datatype, language=language, direction=direction
+        )[2:]
+        return suffix

@@ -11,9 +11,9 @@ from typing import Final
 
 from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.regex import regex
-from construct_messages.results import DEEPEST, check_head, excerpt
+from construct_messages.results import DEEPEST, accepted, check_head, excerpt
 from construct_messages.solutions import SharedRows, Solutions
-from construct_messages.terms import XSD, Lenience, nesting, parse_term
+from construct_messages.terms import XSD, Lenience, Term, nesting, parse_term
 from construct_messages.terms.grammar import (
     CANONICAL_ASCII_IRI,
     CANONICAL_ASCII_LITERAL,
@@ -144,7 +144,9 @@ class TsvDecoder:
         distinct = {line.partition(b"\t")[2] for line in sample}
         if len(distinct) * _WORTH > len(sample) or len(self._indexes) < 2 or 0 not in self._indexes:
             return None
-        if self._lenience is not None:  # it counts each malformed term
+        lenience = self._lenience
+        # each term that it accepts counts
+        if lenience is not None and (lenience.how != "strict" or b"ngString>" in block):
             return None
         fields = _ROWS.split(block)
         own, keys = fields[:-1:2], fields[1::2]
@@ -239,18 +241,21 @@ class _Terms(dict[bytes, bytes]):
         if not field:  # unbound
             self[field] = field
             return field
-        if field.count(b"<<(") > DEEPEST and nesting(field.decode(errors="replace")) > DEEPEST:
-            raise TermError(f"more than {DEEPEST} triple terms are nested")
         passed = self._lenience and self._lenience.passed
-        try:
-            term = parse_term(field.decode(), self._scope, self._lenience).encode()
-        except UnicodeDecodeError as error:
-            raise TermError(f"{excerpt(field)} is not UTF-8") from error
+        term = accepted(self._lenience, self._read, field).encode()
         if len(self) > self._LIMIT:
             self.clear()
         if self._lenience is None or self._lenience.passed == passed:  # each accepted term counts
             self[field] = term
         return term
+
+    def _read(self, field: bytes) -> Term:
+        if field.count(b"<<(") > DEEPEST and nesting(field.decode(errors="replace")) > DEEPEST:
+            raise TermError(f"more than {DEEPEST} triple terms are nested")
+        try:
+            return parse_term(field.decode(), self._scope, self._lenience)
+        except UnicodeDecodeError as error:
+            raise TermError(f"{excerpt(field)} is not UTF-8") from error
 
 
 def _are_other_chars(text: bytes) -> bool:

@@ -15,7 +15,16 @@ from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.results import DEEPEST, MOST_COLUMNS, check_head
 from construct_messages.results.completeness import check_members
 from construct_messages.solutions import Solutions
-from construct_messages.terms import UNBOUND, Lenience, Term, blank, iri, literal, triple
+from construct_messages.terms import (
+    UNBOUND,
+    UNREADABLE,
+    Lenience,
+    Term,
+    blank,
+    iri,
+    literal,
+    triple,
+)
 
 _NAMESPACE: Final = "http://www.w3.org/2005/sparql-results# "
 _LANGUAGE: Final = "http://www.w3.org/XML/1998/namespace lang"
@@ -203,10 +212,12 @@ class XmlDecoder:
         try:
             parts = self._value(element)
         except TermError as error:
-            raise IncompleteResult(
-                f"solution {self._count + 1} of the XML result: {shown(error.message)}",
-                hint=error.hint,
-            ) from error
+            if self._lenience is None or not self._lenience.leaves_out(error):
+                raise IncompleteResult(
+                    f"solution {self._count + 1} of the XML result: {shown(error.message)}",
+                    hint=error.hint,
+                ) from error
+            parts = [UNREADABLE]
         if element.name == "result":
             self._solutions.append(self._solution)
             self._count += 1

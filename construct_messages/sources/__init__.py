@@ -59,7 +59,7 @@ class Request(Value):
         timeout: the maximal time for the whole answer, in seconds.
         parameters: additional parameters for an endpoint, in order.
         headers: additional request headers for an endpoint; names as in `Accept`.
-        lenience: passes and counts malformed IRIs and language tags of the source; None: they are errors.
+        lenience: accepts and counts terms of the source that are not RDF; None: they are errors.
         labels: create labels of the data's blank nodes that are unique to this request (`labels.of_data` is the scope
             for `terms.blank` and for the readers of other libraries' terms).
         condition: only used by endpoints for GET without pages; None: no condition.
@@ -77,6 +77,14 @@ class Request(Value):
     labels: Labels = field(default_factory=Labels, compare=False)
     condition: Condition | None = field(default=None, compare=False)
     page_key: str | None = None
+
+    def readable(self, batch: Solutions) -> Solutions:
+        """Leaves out, and counts, the solutions with a term that `lenience` does not accept."""
+        if self.lenience is None or not self.lenience.leaves_some_out:
+            return batch
+        left = batch.readable()
+        self.lenience.left_out(len(batch) - len(left))
+        return left
 
     def new_tsv_decoder(self) -> TsvDecoder:
         """Creates a decoder for a TSV document of these solutions, with blank node labels of the data."""

@@ -28,10 +28,11 @@ from construct_messages.options import UNION
 from construct_messages.query.prologue import undeclared
 from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.select import Select
+from construct_messages.results import accepted
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.threads import ain_thread, in_thread
-from construct_messages.terms import UNBOUND, from_rdflib
+from construct_messages.terms import UNBOUND, Term, from_rdflib
 
 _Binding: TypeAlias = Mapping[Variable, Identifier]
 
@@ -72,16 +73,16 @@ class RdflibSource:
             [Variable(name) for name in request.select.variables],
             request.labels.of_data,
         )
+        lenience = request.lenience
+
+        def read(term: Identifier) -> Term:
+            return from_rdflib(term, scope, lenience)
+
         for binding in _evaluate(self._dataset(request), request.select):
             terms = [binding.get(variable) for variable in variables]
             # one at a time: rdflib's time for a solution is more than a batch would save
             yield Solutions.of(
-                [
-                    [
-                        UNBOUND if term is None else from_rdflib(term, scope, request.lenience)
-                        for term in terms
-                    ]
-                ]
+                [[UNBOUND if term is None else accepted(lenience, read, term) for term in terms]]
             )
 
     def close(self) -> None:

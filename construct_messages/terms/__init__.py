@@ -40,7 +40,9 @@ from construct_messages.terms.parts import (
 from construct_messages.terms.resolution import resolve
 from construct_messages.terms.values import as_term, to_python
 from construct_messages.terms.wellformed import (
+    UNREADABLE,
     Lenience,
+    Lenient,
     is_iri,
     is_language,
 )
@@ -56,11 +58,13 @@ __all__ = [
     "RDF",
     "TERM_HINT",
     "UNBOUND",
+    "UNREADABLE",
     "USUAL_ASCII_IRI",
     "USUAL_IRI",
     "USUAL_LANGUAGE",
     "XSD",
     "Lenience",
+    "Lenient",
     "OxTerm",
     "Term",
     "as_term",

@@ -14,20 +14,21 @@ from typing import Final, NewType
 
 from construct_messages.arguments import wrong_type
 from construct_messages.errors import TermError
-from construct_messages.regex import regex
 from construct_messages.terms.escapes import escape
 from construct_messages.terms.grammar import (
     BLANK_LABEL,
     RDF,
-    SURROGATES,
     XSD,
     compiled,
 )
 from construct_messages.terms.natives import form_of
 from construct_messages.terms.wellformed import (
+    AS_STRING,
     LANGTAG,
     NOT_IN_IRIREF,
     SCHEME,
+    SURROGATE,
+    UNTAGGED,
     Lenience,
     fault_of_iri,
     is_language,
@@ -39,8 +40,6 @@ Term = NewType("Term", str)
 
 UNBOUND: Final = Term("")
 """The value of an unbound variable in a solution: no term is the empty string, and it is falsy."""
-
-_SURROGATE: Final = regex(f"[{SURROGATES}]")
 
 # --- making terms ---------------------------------------------------------------------------------------------------
 
@@ -60,7 +59,7 @@ def iri(
             its prefix is one of them.
         encode: percent-encode the characters of a legacy extended IRI, such as spaces, which some endpoints send,
             instead of raising an error; see `percent_encoded`.
-        lenience: passes and counts a malformed IRI; None: it is an error.
+        lenience: accepts and counts a malformed IRI; None: it is an error.
 
     Raises:
         TermError: not an absolute IRI by RFC 3987.
@@ -91,11 +90,13 @@ def iri(
     fault = fault_of_iri(value)
     if fault is None:
         return Term(f"<{value}>")
-    if encode and not _SURROGATE.search(value):
+    if encode and not SURROGATE.search(value):
         value = percent_encoded(value)
         fault = fault_of_iri(value)
-    if fault is None or (lenience is not None and lenience.passes_iri(value)):
+    if fault is None:
         return Term(f"<{value}>")
+    if lenience is not None and (accepted := lenience.iri(value)) is not None:
+        return Term(f"<{accepted}>")
     if bad := NOT_IN_IRIREF.search(value):
         raise TermError(
             f"IRI <{value}> holds {bad.group()!r}, which no IRI may",
@@ -125,7 +126,8 @@ def literal(
         value: its characters; or a bool, int, float, Decimal, datetime, date, time, timedelta or bytes, which has its
             own datatype.
         datatype, language, direction: its datatype, language tag and base direction.
-        lenience: passes and counts a malformed language tag or datatype IRI; None: they are errors.
+        lenience: accepts and counts a malformed language tag or datatype IRI, and a datatype that needs a language tag;
+            None: they are errors.
 
     Raises:
         TermError: a surrogate, a malformed language tag or direction, an invalid datatype IRI, or a datatype that needs
@@ -145,7 +147,7 @@ def literal(
                 "literal", "value", value, "str", f'write it as in literal("{value}", datatype=…)'
             )
         return Term(f'"{form[0]}"^^<{form[1]}>')
-    if _SURROGATE.search(value):
+    if SURROGATE.search(value):
         raise TermError(f"literal {value!r} holds a surrogate, which is not a character")
     text = f'"{escape(value)}"'
     if language:
@@ -181,15 +183,26 @@ def literal(
             "literal", "datatype", datatype, "str | None", "pass its IRI, or leave it out"
         )
     if datatype in _TAGGED:
-        raise TermError(
-            f"literal {value!r} is of the datatype <{datatype}>, and has no language tag"
-        )
-    return Term(
-        f"{text}^^{_datatype(datatype) if lenience is None else iri(datatype, lenience=lenience)}"
-    )
+        return _untagged(text, datatype, lenience)
+    try:
+        return Term(f"{text}^^{_datatype(datatype)}")
+    except TermError:
+        return Term(f"{text}^^{iri(datatype, lenience=lenience)}")
 
 
 _TAGGED: Final = (f"{RDF}langString", f"{RDF}dirLangString")
+
+
+def _untagged(text: str, datatype: str, lenience: Lenience | None) -> Term:
+    """Returns the literal of a datatype that needs a language tag, without one."""
+    term = Term(f"{text}^^<{datatype}>")
+    if lenience is None or not lenience.mends or lenience.how == "skip":
+        raise TermError(
+            f"literal {text} is of the datatype <{datatype}>, and has no language tag",
+            hint="read leniently to pass such literals",
+        )
+    lenience.count(AS_STRING if lenience.how == "strict" else UNTAGGED, term)
+    return Term(text) if lenience.how == "strict" else term
 
 
 @lru_cache(maxsize=1024)

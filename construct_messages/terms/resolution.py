@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-import pyoxigraph as ox
-
-from construct_messages.errors import TermError
 from construct_messages.regex import regex
 from construct_messages.terms import grammar
 from construct_messages.terms.canonical import Term, iri
+from construct_messages.terms.wellformed import resolved
 
 _SCHEME: Final = regex(grammar.SCHEME)
 
@@ -32,14 +30,4 @@ def resolve(reference: str, base: str | None, *, lenient: bool = False) -> Term:
     """
     if base is None or _SCHEME.match(reference):
         return iri(reference)
-    escaped = "".join(f"\\U{ord(char):08X}" for char in reference)
-    text = f"<{escaped}> <x:p> <x:o> ."
-    try:
-        triple = next(
-            iter(ox.parse(text, format=ox.RdfFormat.TURTLE, base_iri=base, lenient=lenient))
-        )
-    except (SyntaxError, ValueError) as problem:
-        raise TermError(
-            f"<{reference}> cannot be resolved against the base <{base}>: {problem}"
-        ) from None
-    return Term(str(triple.subject))
+    return Term(f"<{resolved(reference, base, lenient=lenient)}>")

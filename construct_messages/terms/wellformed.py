@@ -8,11 +8,13 @@ reader built on it accepts the output. See docs/decisions/028-what-is-an-iri.md.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import pyoxigraph as ox
 
+from construct_messages.errors import TermError, shown
 from construct_messages.regex import regex
 from construct_messages.terms import grammar
 
@@ -21,6 +23,7 @@ from construct_messages.terms import grammar
 NOT_IN_IRIREF: Final = regex(f"[{grammar.NOT_IN_IRIREF}]|[{grammar.SURROGATES}]")
 """Finds characters that are not allowed between `<` and `>` in N-Triples, Turtle and SPARQL (IRIREF), or in UTF-8."""
 SCHEME: Final = regex(grammar.SCHEME)
+SURROGATE: Final = regex(f"[{grammar.SURROGATES}]")
 
 
 @cache
@@ -81,6 +84,25 @@ def _encode(part: str, *, private: bool = False) -> str:
     return _legacy().sub(one, part)
 
 
+def resolved(reference: str, base: str, *, lenient: bool = False) -> str:
+    """Resolves a relative reference against an absolute IRI; see `resolution.resolve`.
+
+    Raises:
+        TermError: either is malformed.
+    """
+    escaped = "".join(f"\\U{ord(char):08X}" for char in reference)
+    text = f"<{escaped}> <x:p> <x:o> ."
+    try:
+        triple = next(
+            iter(ox.parse(text, format=ox.RdfFormat.TURTLE, base_iri=base, lenient=lenient))
+        )
+    except (SyntaxError, ValueError) as problem:
+        raise TermError(
+            f"<{reference}> cannot be resolved against the base <{base}>: {problem}"
+        ) from None
+    return str(triple.subject)[1:-1]
+
+
 # --- language tags --------------------------------------------------------------------------------------------------
 
 LANGTAG: Final = regex(grammar.LANGTAG)
@@ -100,68 +122,135 @@ def is_language(tag: str) -> bool:
     return True
 
 
-# --- malformed IRIs and language tags --------------------------------------------------------------------------------
+# --- terms that are not RDF --------------------------------------------------------------------------------
+
+
+Lenient: TypeAlias = bool | Literal["skip"]
+"""Whether terms that are not RDF are accepted; `"skip"`: the solutions with them are left out."""
+_UNENDED: Final = regex(f"[<\r\n{grammar.SURROGATES}]")
+"""Finds what an IRI that does not end has in a log, and what is no text at all."""
+UNREADABLE: Final = "\0"
+"""Takes the place of a term in a solution that is left out; no term contains this character."""
+
+MALFORMED_IRI: Final = ("passed as found", "malformed IRI")
+MALFORMED_LANGUAGE: Final = ("passed as found", "malformed language tag")
+UNTAGGED: Final = ("passed as found", "literal without the language tag of its datatype")
+AS_STRING: Final = ("read as a string", UNTAGGED[1])
+RELATIVE: Final = ("resolved", "relative IRI")
+ENCODED: Final = ("percent-encoded", "IRI with a character that no IRI may hold")
+_LEFT_OUT: Final = ("left out", "solution with a term that is not RDF")
 
 
 class Lenience:
-    """Passes malformed IRIs and language tags of one log or one source unchanged, and counts them.
+    """Accepts terms of one log or one source that are not RDF, and counts them by kind.
 
-    Only terms that the syntax of N-Triples can represent are passed, and no relative IRIs, whose meaning depends on the
-    document. Each occurrence counts, except in formats that write repeated terms once (Jelly).
+    Malformed IRIs and language tags, and literals of rdf:langString without a tag, are passed unchanged. IRIs that the
+    syntax of N-Triples cannot represent are percent-encoded, and relative ones are resolved. Each occurrence counts,
+    except in formats that write repeated terms once (Jelly).
+
+    Args:
+        how: `"pass"` does this; `"skip"` accepts none of them, so that the solutions with them are left out;
+            `"strict"` only reads a literal of rdf:langString without a tag as a string.
+        base: resolves relative IRIs; None: they are errors, as their meaning depends on the document.
+        mends: False: only passes malformed IRIs and language tags, as Spark's reader of lines does.
 
     Attributes:
-        iris: the number of passed IRIs.
-        languages: the number of passed language tags.
-        first: the first of either, in N-Triples.
+        counts: the number of terms by what was done with them and their kind.
+        firsts: the first of each.
 
     >>> lenience = Lenience()
-    >>> lenience.passes_iri("http://example.org/100%"), lenience.passes_language("zh-classical")
-    (True, True)
-    >>> lenience.passes_iri("a"), lenience.passes_iri("http://example.org/a b")
-    (False, False)
-    >>> print(lenience)
-    passed as found: 1 malformed IRI and 1 malformed language tag; the first is <http://example.org/100%>
+    >>> lenience.iri("http://example.org/100%"), lenience.passes_language("zh-classical")
+    ('http://example.org/100%', True)
+    >>> lenience.iri("a"), lenience.iri("http://example.org/a b")
+    (None, 'http://example.org/a%20b')
+    >>> print(lenience)  # doctest: +NORMALIZE_WHITESPACE
+    passed as found: 1 malformed IRI (the first: <http://example.org/100%>), 1 malformed language tag (the first:
+    @zh-classical); percent-encoded: 1 IRI with a character that no IRI may hold (the first: <http://example.org/a b>)
     """
 
-    def __init__(self) -> None:
-        self.iris = self.languages = 0
-        self.first = ""
+    def __init__(
+        self,
+        how: Literal["pass", "skip", "strict"] = "pass",
+        *,
+        base: str | None = None,
+        mends: bool = True,
+    ) -> None:
+        self.how, self.base, self.mends = how, base, mends
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.firsts: dict[tuple[str, str], str] = {}
+
+    @classmethod
+    def of(cls, lenient: Lenient | None, *, base: str | None = None) -> Lenience:
+        """Creates that of a source by the option of a caller."""
+        return cls("skip" if lenient == "skip" else "pass" if lenient else "strict", base=base)
 
     def __str__(self) -> str:
-        counts = [
-            f"{count} malformed {what}{'' if count == 1 else 's'}"
-            for count, what in ((self.iris, "IRI"), (self.languages, "language tag"))
-            if count
-        ]
-        return (
-            f"passed as found: {' and '.join(counts)}; the first is {self.first}"
-            if counts
-            else "passed nothing"
-        )
+        actions: dict[str, list[str]] = {}
+        for kind, count in self.counts.items():
+            action, (one, *rest) = kind[0], kind[1].partition(" with")
+            what = f"{count} {one}{'' if count == 1 else 's'}{''.join(rest)}"
+            actions.setdefault(action, []).append(f"{what} (the first: {shown(self.firsts[kind])})")
+        return "; ".join(f"{action}: {', '.join(found)}" for action, found in actions.items())
 
     @property
     def passed(self) -> int:
-        """The number of IRIs and language tags that were passed."""
-        return self.iris + self.languages
+        """The number of terms that were accepted, and of solutions that were left out."""
+        return self.counts.total()
 
-    def passes_iri(self, value: str) -> bool:
-        """Whether a malformed IRI can be passed; if so, it is counted."""
-        if NOT_IN_IRIREF.search(value) or not SCHEME.match(value):
-            return False
-        self.iris += 1
-        self.first = self.first or f"<{value}>"
-        return True
+    @property
+    def leaves_some_out(self) -> bool:
+        """Whether a term was met that leaves its solution out."""
+        return _LEFT_OUT in self.firsts
+
+    def iri(self, value: str) -> str | None:
+        """Returns the IRI that a text which is none is accepted as; if there is one, it is counted."""
+        if self.how != "pass" or _UNENDED.search(value):
+            return None
+        if not SCHEME.match(value):
+            return self._resolved(value)
+        if not NOT_IN_IRIREF.search(value):
+            self.count(MALFORMED_IRI, f"<{value}>")
+            return value
+        if not self.mends:
+            return None
+        self.count(ENCODED, f"<{value}>")
+        return percent_encoded(value)
+
+    def _resolved(self, value: str) -> str | None:
+        if self.base is None:
+            return None
+        try:
+            found = resolved(value, self.base, lenient=True)
+        except TermError:
+            return None
+        self.count(RELATIVE, f"<{value}>")
+        return percent_encoded(found)
 
     def passes_language(self, tag: str) -> bool:
         """Whether a malformed language tag can be passed; if so, it is counted."""
-        if not LANGTAG.fullmatch(tag):
+        if self.how != "pass" or not LANGTAG.fullmatch(tag):
             return False
-        self.languages += 1
-        self.first = self.first or f"@{tag}"
+        self.count(MALFORMED_LANGUAGE, f"@{tag}")
         return True
 
+    def leaves_out(self, error: TermError) -> bool:
+        """Whether the solution of a term that cannot be accepted is left out; `left_out` counts it."""
+        if self.how == "strict":
+            return False
+        self.firsts.setdefault(_LEFT_OUT, error.message)
+        return True
+
+    def left_out(self, count: int) -> None:
+        """Counts solutions that were left out."""
+        self.counts[_LEFT_OUT] += count
+
+    def count(self, kind: tuple[str, str], term: str) -> None:
+        """Counts a term of a kind."""
+        self.counts[kind] += 1
+        self.firsts.setdefault(kind, term)
+
     def report(self, name: str = "") -> None:
-        """Logs a warning with the number of passed terms for this name, if there were any."""
+        """Logs a warning with the number of terms of each kind for this name, if there were any."""
         if self.passed:
             import logging  # imported here because most programs do not need it
 

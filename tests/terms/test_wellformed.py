@@ -20,7 +20,11 @@ from construct_messages.terms import (
     Lenience,
     parse_term,
 )
-from construct_messages.terms.wellformed import percent_encoded
+from construct_messages.terms.wellformed import (
+    MALFORMED_IRI,
+    MALFORMED_LANGUAGE,
+    percent_encoded,
+)
 from tests.support.strategies import HOSTILE_IRIS, HOSTILE_LANGUAGES
 
 MALFORMED_IRIS = {
@@ -66,16 +70,29 @@ def test_malformed_iris_are_refused_or_passed_and_counted(value: str) -> None:
         == f"<{value}>"
     )
     assert terms.literal("x", datatype=value, lenience=lenience) == f'"x"^^<{value}>'
-    assert (lenience.iris, lenience.languages, lenience.first) == (3, 0, f"<{value}>")
+    assert lenience.counts == {MALFORMED_IRI: 3}
+    assert lenience.firsts == {MALFORMED_IRI: f"<{value}>"}
 
 
 @pytest.mark.parametrize("value", IMPOSSIBLE_IRIS.values(), ids=IMPOSSIBLE_IRIS)
 def test_what_no_syntax_carries_is_never_passed(value: str) -> None:
-    lenience = Lenience()
-    for given_lenience in (None, lenience):
+    lenience = Lenience(mends=False)
+    for given_lenience in (None, lenience, Lenience("skip"), Lenience("strict")):
         with pytest.raises(TermError):
             terms.iri(value, lenience=given_lenience)
     assert not lenience.passed
+
+
+@pytest.mark.parametrize("value", IMPOSSIBLE_IRIS.values(), ids=IMPOSSIBLE_IRIS)
+def test_what_no_syntax_carries_is_encoded_or_resolved(value: str) -> None:
+    lenience = Lenience(base="http://example.org/dir/")
+    if any(char in value for char in "\ud800\n"):  # no text at all, or an IRI that does not end
+        with pytest.raises(TermError):
+            terms.iri(value, lenience=lenience)
+        return
+    found = terms.iri(value, lenience=lenience)
+    assert parse_term(found, lenience=Lenience(mends=False)) == found
+    assert lenience.passed == 1
 
 
 @pytest.mark.parametrize("tag", MALFORMED_LANGUAGES)
@@ -88,15 +105,20 @@ def test_malformed_language_tags(tag: str) -> None:
     lenience = Lenience()
     assert terms.literal("x", language=tag, lenience=lenience) == f'"x"@{tag}'
     assert parse_term(f'"x"@{tag}--rtl', lenience=lenience) == f'"x"@{tag}--rtl'
-    assert lenience.languages == 2
+    assert lenience.counts == {MALFORMED_LANGUAGE: 2}
 
 
 @pytest.mark.parametrize("name", ["langString", "dirLangString"])
 def test_datatypes_that_need_a_language(name: str) -> None:
     with pytest.raises(TermError, match="no language tag"):
         terms.literal("x", datatype=RDF + name)
-    with pytest.raises(TermError, match="no language tag"):
-        terms.literal("x", datatype=RDF + name, lenience=Lenience())
+    for refusing in (Lenience("skip"), Lenience(mends=False)):
+        with pytest.raises(TermError, match="no language tag"):
+            terms.literal("x", datatype=RDF + name, lenience=refusing)
+    strict, lenience = Lenience("strict"), Lenience()
+    assert terms.literal("x", datatype=RDF + name, lenience=strict) == '"x"'
+    assert terms.literal("x", datatype=RDF + name, lenience=lenience) == f'"x"^^<{RDF}{name}>'
+    assert strict.passed == lenience.passed == 1
 
 
 @pytest.mark.parametrize(
@@ -216,6 +238,7 @@ def test_the_report(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixt
         lenience.report("a.nt")
     (record,) = caplog.records
     assert record.getMessage() == (
-        "a.nt: passed as found: 1 malformed IRI and 2 malformed language tags; the first is <http://e/100%>"
+        "a.nt: passed as found: 1 malformed IRI (the first: <http://e/100%>),"
+        " 2 malformed language tags (the first: @a)"
     )
     assert capsys.readouterr().out == ""

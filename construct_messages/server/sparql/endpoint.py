@@ -267,7 +267,7 @@ class SparqlEndpoint:
             settings.limits.seconds,
             forwarded(asked.parameters, rewritten=True, sponge=settings.sponge),
             tuple(forwarded_headers(request, settings).items()),
-            lenience=Lenience() if lenient else None,
+            lenience=Lenience.of(lenient, base=query.base),
         )
         sender = MessagesSender(settings, self._backend, _record(request))
         send_it = sender.send_events if answer.events else sender.send_log

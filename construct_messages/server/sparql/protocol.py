@@ -22,7 +22,7 @@ from construct_messages.formats.media_types import (
 from construct_messages.options import Grouping
 from construct_messages.server.config import Limits
 from construct_messages.server.http.forms import decoded, read_form, read_parts, read_query_string
-from construct_messages.terms import iri
+from construct_messages.terms import Lenient, iri
 
 _DIRECT: Final[Mapping[str, Literal["query", "update"]]] = {
     SPARQL_QUERY: "query",
@@ -98,14 +98,14 @@ class MessageOptions:
         distinct: leave out messages that equal an earlier one.
         max_messages: end the answer after this number of messages; None: at the end of the result.
         page_size: solutions per request to the source; None: as the settings of the endpoint.
-        lenient: pass malformed IRIs and language tags; None: as the settings of the endpoint.
+        lenient: accept terms that are not RDF, see `terms.Lenient`; None: as the settings of the endpoint.
     """
 
     grouping: Grouping = Grouping()
     distinct: bool = False
     max_messages: int | None = None
     page_size: int | None = None
-    lenient: bool | None = None
+    lenient: Lenient | None = None
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class ProtocolRequest:
             self._switch("distinct") or False,
             self._number("max-messages", 0),
             self._number("page-size", 1),
-            self._switch("lenient"),
+            "skip" if self._one("lenient") == "skip" else self._switch("lenient"),
         )
 
     def value(self, name: str) -> str | None:

@@ -145,6 +145,8 @@ class EndpointSource:
         """Does nothing: connections end with the generators that use them."""
 
     def _pages(self, request: Request) -> Iterator[ResultPage]:
+        if request.lenience is not None and request.lenience.base is None:
+            request.lenience.base = self._endpoint.url
         return pages(request, self._profile, asked=self._asked, url=self._endpoint.name)
 
     def _timeouts(self, request: Request) -> Timeouts:

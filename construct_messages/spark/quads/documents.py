@@ -201,7 +201,7 @@ def _line(file: str, text: bytes, graphs: bool, lenient: bool) -> Iterator[Row]:
     if _VERSION.fullmatch(text):
         return
     scope = of_file(file)
-    lenience = Lenience() if lenient else None
+    lenience = Lenience(mends=False) if lenient else None
 
     def read(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
         term_read = from_pyoxigraph(term, lenience=lenience)
@@ -227,7 +227,7 @@ def _quads(file: str, content: bytes, format: str | None, lenient: bool) -> Iter
         unpacked = UnpackedFile(unpacked, kind.packing.lower())
     scope = of_file(file)
     labels: dict[Term, Term] = {}
-    lenience = Lenience() if lenient else None
+    lenience = Lenience(mends=False) if lenient else None
 
     def relabelled(blank: Term) -> Term:
         return labels.setdefault(blank, Term(f"_:{scope}b{len(labels)}"))

@@ -12,12 +12,13 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from construct_messages.errors import LogError, Position, UnsupportedByFormat
 from construct_messages.formats import JELLY, RDFM, TRIG, TURTLE, Format
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.terms import parse_term
+from construct_messages.terms import Lenience, parse_term
 from tests.support.logs.kinds import KINDS, Kind, Reading, cut, isomorphic, read, write
 from tests.support.logs.seeds import seeds, tokens
 from tests.support.logs.simple import read_simply
@@ -147,6 +148,7 @@ def check(input: Input) -> Reading:
     """
     whole = _read(input, [input.data])
     _check_error(input, whole)
+    _check_error(input, _read(input, [input.data], partial(read, lenience=Lenience())))
     pieces = cut(input.data, input.places)
     _check_same(input, whole, _read(input, pieces), f"in {len(pieces)} chunks")
     if input.kind.format in (TURTLE, TRIG):
@@ -170,6 +172,11 @@ def _read(input: Input, chunks: Sequence[bytes], reader: Callable[..., Reading] 
 
 def _check_error(input: Input, whole: Reading) -> None:
     error = whole.error
+    said = str(error or "").replace("\n", "")
+    if not said.isprintable():
+        raise Finding(input, f"an error that cannot be printed: {said!r}")
+    if "urn:uuid:" in said and b"urn:uuid:" not in input.data:
+        raise Finding(input, f"an error about what is not in the log: {error}")
     if not isinstance(error, LogError):
         return
     if error.number != len(whole.messages) + 1:
