@@ -83,6 +83,10 @@ kill-streams:
 full-disks:
 	$(PYTHON) -m pytest -q -s -n 0 --rounds 10 tests/server/streams/disk/test_full_disk.py -k go_on
 
+# an executor of a cluster of two, killed 20 times each with rows kept on two executors and in a folder: ten minutes
+kill-executors:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 20 tests/spark/test_lost_executors.py
+
 # a server with registered queries, killed at 50 random points
 kill-queries:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/server/streams/test_query_kills.py

@@ -88,7 +88,8 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
         ),
         lambda scheme: UsageError(
             f"Spark has no file system for {scheme}:",
-            hint="start it with the connector as a package (for s3a: --packages org.apache.hadoop:hadoop-aws:VERSION)",
+            hint="start it with the connector as a package (for s3a: "
+            "--conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION, with the version of Spark's Hadoop)",
         ),
     ),
 )

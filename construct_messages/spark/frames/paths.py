@@ -35,6 +35,7 @@ from construct_messages.query.algebra.property_paths import (
 )
 from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.frames.small_closures import small_closure
+from construct_messages.spark.frames.solutions import checkpointed
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.values import column
 from construct_messages.terms import Term
@@ -284,7 +285,7 @@ class _Matching:
         steps = self.pairs(step(path.path), None, None).select(*self.keys, "start", "end")
         if (found := small_closure(begin, steps, max_rounds=self.max_rounds)) is not None:
             return found
-        return self.reached(begin(), steps.distinct().localCheckpoint(), written(path))
+        return self.reached(begin(), checkpointed(steps.distinct()), written(path))
 
     def reached(self, begin: DataFrame, steps: DataFrame, fragment: str) -> DataFrame:
         """Returns the pairs of `begin`, extended by any number of steps, each once.
@@ -293,19 +294,15 @@ class _Matching:
         distances deep as the steps are long; to double the steps, it is kept for one more round.
         """
         pair = [*self.keys, "start", "end"]
-        found = begin.withColumn("round", F.lit(0)).localCheckpoint()
+        found = checkpointed(begin.withColumn("round", F.lit(0)))
         since, frontier, doubling, few = 0, None, True, _FEW_STEPS
         for number in count(1):
             last = found.filter(F.col("round") >= since).select(*pair)
             if frontier is not None and frontier <= _SMALL_FRONTIER:
                 last = F.broadcast(last)
             further = self.joined(last, steps).withColumn("round", F.lit(number))
-            found = (
-                found.unionByName(further)
-                .groupBy(*pair)
-                .agg(F.min("round").alias("round"))
-                .localCheckpoint()
-            )
+            reached = found.unionByName(further).groupBy(*pair).agg(F.min("round").alias("round"))
+            found = checkpointed(reached)
             news = found.filter(F.col("round") == number).count()
             if not news:
                 break
@@ -319,7 +316,7 @@ class _Matching:
             if doubling and number >= _ROUNDS_BEFORE_DOUBLING:
                 doubling = self.product(steps) <= few
             if doubling and number >= _ROUNDS_BEFORE_DOUBLING:
-                steps = self.joined(steps, steps).distinct().localCheckpoint()
+                steps = checkpointed(self.joined(steps, steps).distinct())
                 frontier = (frontier or 0) + news
             else:
                 since, frontier = number, news

@@ -6,10 +6,12 @@ expressions only as SQL.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
@@ -108,7 +110,7 @@ class Solutions:
         return (
             self
             if self.deterministic
-            else replace(self, frame=self.frame.localCheckpoint(), deterministic=True)
+            else replace(self, frame=checkpointed(self.frame), deterministic=True)
         )
 
     def distinct(self) -> Solutions:
@@ -164,6 +166,20 @@ class Solutions:
 
     def _ranked(self, window: WindowSpec) -> DataFrame:
         return self.frame.select("*", F.row_number().over(window).alias(_RANK))
+
+
+def checkpointed(frame: DataFrame) -> DataFrame:
+    """Computes a frame, here and now, and keeps its rows without the plan that they came from.
+
+    They are kept in `spark.checkpoint.dir`, if a session has one; otherwise by the executors, and on a cluster by two
+    of them each: rows that were lost with one could not be computed again.
+    """
+    settings = frame.sparkSession.conf
+    if settings.get("spark.checkpoint.dir", ""):
+        return frame.checkpoint()
+    one_process = re.match(r"local(\[|\Z)", settings.get("spark.master", "") or "")
+    level = StorageLevel.MEMORY_AND_DISK if one_process else StorageLevel.MEMORY_AND_DISK_2
+    return frame.localCheckpoint(storageLevel=level)
 
 
 def names(variables: Iterable[Var]) -> list[str]:

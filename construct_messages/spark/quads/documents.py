@@ -49,6 +49,9 @@ _VERSION: Final = re.compile(
     rb"""[ \t]*VERSION[ \t]*(?:"[^"\\]*"|'[^'\\]*')[ \t]*(?:#.*)?""", re.DOTALL
 )
 
+# the parser is given a line alone, whose number in the file is another
+_LINE_1: Final = re.compile(r" at line 1(?= between columns)| line 1(?= column)| \(line 1\)\Z")
+
 Batches = Iterator[pa.RecordBatch]
 Row = tuple[Term, Term, Term, Term | None]
 
@@ -174,7 +177,7 @@ def reasons(
         try:
             list(_line(file, line, graphs, lenient))
         except (SyntaxError, TermError) as error:
-            return str(error)
+            return _LINE_1.sub("", str(error))
         return f"not a line of {'N-Quads' if graphs else 'N-Triples'}" if malformed else None
 
     def explained(batches: Batches) -> Batches:

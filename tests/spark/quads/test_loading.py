@@ -233,6 +233,9 @@ def test_quarantine_takes_each_malformed_line_once(spark: SparkSession, tmp_path
     lines = MALFORMED.decode("utf-8", "replace").splitlines()[1:]
     assert found == sorted([*(("a.nt", line) for line in lines), (".ttl", "")])
     assert all(row.reason for row in spark.read.parquet(quarantine).collect())
+    of_lines = spark.read.parquet(quarantine).filter("text IS NOT NULL").collect()
+    assert any(" column" in row.reason for row in of_lines)
+    assert not any("line 1" in row.reason for row in of_lines)  # each is read as a text of its own
     with pytest.raises(UsageError, match="exists already"):
         load_quads(spark, tmp_path / "in", on_error="quarantine", quarantine=quarantine)
 

@@ -1,0 +1,163 @@
+"""Queries on a cluster of two workers, an executor of which is killed while a query runs: the messages are the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from construct_messages import construct_messages
+from construct_messages.errors import SparkUnavailable
+from construct_messages.spark import session
+from tests.support.places import ROOT, absent
+from tests.support.processes import end_group
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+SECONDS = 3600
+QUERIES = {
+    "path": "CONSTRUCT { <urn:n0> <urn:reaches> ?y } WHERE { <urn:n0> <urn:next>+ ?y }",
+    "limit": "CONSTRUCT { ?s <urn:reaches> ?y } WHERE { "
+    "{ SELECT ?s { ?s <urn:kind> <urn:k3> } ORDER BY ?s LIMIT 3 } ?s <urn:next>* ?y }",
+    "joins": "CONSTRUCT { ?s <urn:to> ?t } WHERE { ?s <urn:kind> ?k ; <urn:next> ?t . ?t <urn:kind> ?k , ?l "
+    "OPTIONAL { ?t <urn:next> ?u . ?u <urn:kind> ?l } FILTER(!BOUND(?u)) }",
+}
+
+# Prints, for each kill: the query, the number of its messages, and whether these are the expected ones; or its error.
+PROGRAM = """\
+import os, random, signal, sys, threading, time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from construct_messages.spark import construct_messages, load_quads
+from construct_messages.spark.frames import small_closures
+
+place, kills, kept = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+small_closures.MOST_STEPS = 0  # paths are followed on the executors
+quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+settings = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": quick,
+    "spark.executor.extraJavaOptions": quick,
+    "spark.deploy.maxExecutorRetries": "-1",
+    "spark.log.level": "ERROR",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    # an executor sends copies to those that it has heard of: of one that is new, after a minute by default
+    "spark.storage.cachedPeersTtl": "500",
+}
+if kept == "reliably":
+    settings["spark.checkpoint.dir"] = str(place / "checkpoints")
+builder = SparkSession.builder.master("local-cluster[2,1,1024]")
+for name, value in settings.items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+java = spark.sparkContext._jvm.java.lang.ProcessHandle.current()
+queries = {file.stem: file.read_text() for file in sorted(place.glob("*.rq"))}
+
+
+def executors():
+    while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:
+        time.sleep(0.1)
+    return [
+        each.pid() for each in java.descendants().toArray()
+        if "CoarseGrainedExecutorBackend" in Path(f"/proc/{each.pid()}/cmdline").read_text()
+    ]
+
+
+def ask(name):
+    quads = load_quads(spark, str(place / "data.nt"))
+    return sorted(row.message for row in construct_messages(queries[name], quads).frame.collect())
+
+
+def check(name, when, found):
+    print(name, when, found == (place / f"{name}.txt").read_text().splitlines(), flush=True)
+
+
+seconds = {}
+for name in queries:
+    executors()
+    for _ in range(2):
+        started = time.monotonic()
+        found = ask(name)
+        seconds[name] = time.monotonic() - started
+    check(name, "undisturbed:", found)
+chosen = random.Random(kills)
+for number in range(kills):
+    executors()
+    time.sleep(2)
+    name = list(queries)[-1 - number % len(queries)]
+    killed = threading.Event()
+
+    def kill(process):
+        os.kill(process, signal.SIGKILL)
+        killed.set()
+
+    timer = threading.Timer(0.7 * chosen.random() * seconds[name], kill, [chosen.choice(executors())])
+    timer.start()
+    try:
+        found = ask(name)
+        check(name, "with a kill:" if killed.is_set() else "before a kill:", found)
+    except Exception as error:
+        print(f"{name} with a kill:", str(error).splitlines()[0], flush=True)
+    timer.join()
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize("kept", ["twice", "reliably"])
+def test_an_executor_is_lost(request: pytest.FixtureRequest, tmp_path: Path, kept: str) -> None:
+    """`--kills N`: N kills, of the executors of a path, a path from solutions of a LIMIT, and joins in turn."""
+    try:
+        session.require()
+    except SparkUnavailable as unavailable:
+        absent(str(unavailable))
+    import pyspark
+
+    random = Random(1)
+    # twelve layers of forty nodes: each round of a path finds new ones
+    links = {
+        f"<urn:n{node}> <urn:next> <urn:n{node // 40 * 40 + 40 + random.randrange(40)}> ."
+        for node in range(12 * 40)
+        for _ in range(2)
+    }
+    kinds = [f"<urn:n{node}> <urn:kind> <urn:k{random.randrange(9)}> ." for node in range(13 * 40)]
+    data = tmp_path / "data.nt"
+    data.write_text("\n".join([*sorted(links), *kinds, ""]))
+    for name, query in QUERIES.items():
+        (tmp_path / f"{name}.rq").write_text(query)
+        expected = sorted(
+            "\n".join(sorted(map(str, message))) for message in construct_messages(query, data)
+        )
+        assert len(expected) > 10
+        (tmp_path / f"{name}.txt").write_text("\n".join(expected))
+    home = tmp_path / "spark"  # where the workers keep their files
+    home.mkdir()
+    for part in Path(pyspark.__file__).parent.iterdir():
+        (home / part.name).symlink_to(part)
+    kills = request.config.getoption("--kills")
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, tmp_path, str(kills), kept],
+        cwd=tmp_path,
+        env=os.environ | {"SPARK_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        found, errors = process.communicate(timeout=SECONDS)
+    finally:
+        end_group(process)
+    print(found)
+    assert process.returncode == 0, errors
+    lines = found.splitlines()
+    assert len(lines) == len(QUERIES) + kills
+    assert [line for line in lines if not line.endswith(" True")] == []
