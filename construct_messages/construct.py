@@ -7,6 +7,7 @@ in `template.py`, how it is written in `logs/`, where solutions come from in `so
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,7 @@ from construct_messages.arguments import checked, wrong_type
 from construct_messages.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
 from construct_messages.columns.tables import Tabular
 from construct_messages.errors import UsageError
+from construct_messages.files.output import refuse_input
 from construct_messages.formats import LogType
 from construct_messages.formats.lookup import find_log
 from construct_messages.labels import Labels
@@ -24,7 +26,7 @@ from construct_messages.options import Dataset, Grouping, Requests
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Request, Source
-from construct_messages.sources.open import name_of_source, open_source
+from construct_messages.sources.open import name_of_source, open_source, paths_of_source
 from construct_messages.targets import LogTarget, format_of_target, log_file
 from construct_messages.terms import Lenience, Lenient, as_term, iri
 
@@ -150,6 +152,7 @@ def construct_messages(
         options,
         owns_source=opened is not source,
         origin={"query": query, **name_of_source(source)},
+        reads=paths_of_source(source),
     )
 
 
@@ -190,8 +193,10 @@ class QueryMessages(Tabular):
         *,
         owns_source: bool,
         origin: Mapping[str, str] | None = None,
+        reads: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         super().__init__()
+        self._reads = reads
         self.query, self._origin = query, origin or {}
         self._source, self._request, self._owns_source = source, request, owns_source
         self._template = query.template.labelled(request.labels)
@@ -306,10 +311,13 @@ class QueryMessages(Tabular):
             syntax, prefixes, options: see `serialize`.
 
         Raises:
-            UsageError: an unknown format, extension or syntax.
+            UsageError: an unknown format, extension or syntax; or the target is a file of the source, or in its
+                directory.
             CannotWrite: the target cannot be written.
             UnsupportedByFormat, ColumnError, SourceError: see `serialize`; no file is written.
         """
+        if isinstance(target, (str, os.PathLike)):
+            refuse_input(target, self._reads)
         with log_file(target) as write:
             for chunk in self.serialize(
                 format_of_target(target, format), syntax, prefixes=prefixes, options=options

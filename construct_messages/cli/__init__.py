@@ -17,7 +17,7 @@ from typing import Final
 
 from construct_messages.cli.arguments import Parser, PrintCompletion, PrintVersion
 from construct_messages.cli.report import report
-from construct_messages.cli.standard import occupy_closed
+from construct_messages.cli.standard import occupy_closed, refuse_inputs
 from construct_messages.cli.stopping import END_SIGNALS
 from construct_messages.errors import (
     CannotFold,
@@ -91,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(
                 errors="backslashreplace"
             )  # the name of a file, or a quad, may have characters that it cannot encode
+        refuse_inputs(options)
         return int(options.command(options))
     except ConstructMessagesError as error:
         report(error, debug=debug)

@@ -1,4 +1,4 @@
-"""Standard input, output and error: their name in arguments, reading input, and replacing those that are closed.
+"""Standard input, output and error, and the names of files in arguments: no command writes what it reads.
 
 A process may be started without any of them (`<&-`, `>&-`, or by a service manager). Its object in Python is then None,
 the next file that is opened gets its number, and `print(file=None)` writes to standard output: into the log.
@@ -6,15 +6,25 @@ the next file that is opened gets its number, and `print(file=None)` writes to s
 
 from __future__ import annotations
 
+import argparse
+import glob
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from construct_messages.errors import IncompleteResult, UsageError
+from construct_messages.files.output import refuse_input
 
 STANDARD: Final = "-"
 """The name of standard input and standard output."""
+
+# options of all commands, by the names of their values
+_INPUTS: Final = (
+    *("file", "source", "log", "logs", "paths", "quads", "shapes", "shapes_data", "frame"),
+    *("transform", "state"),
+)
+_OUTPUTS: Final = ("output", "to", "report", "invalid_to", "quarantine")
 
 _CHUNK_BYTES: Final = 1 << 16
 
@@ -32,6 +42,31 @@ def occupy_closed() -> None:
                     descriptor, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False
                 ),
             )
+
+
+def refuse_inputs(options: argparse.Namespace) -> None:
+    """Checks that no option names an output that another one reads; see `refuse_input`.
+
+    Raises:
+        UsageError: one does.
+    """
+    from construct_messages.sources.open import VARIABLE
+
+    given = vars(options)
+    inputs = [name for option in _INPUTS for name in _names(given.get(option), 0)]
+    if "source" in given and not given["source"]:
+        inputs += _names(os.environ.get(VARIABLE), 0)
+    for option in _OUTPUTS:
+        for output in _names(given.get(option), 1):
+            refuse_input(output, inputs)
+
+
+def _names(value: Any, standard: int) -> list[str | int]:
+    """The names in the value of an option, and those that patterns stand for; descriptors for standard files."""
+    values = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    names: list[str | int] = [standard if name == STANDARD else name for name in values]
+    patterns = [name for name in values if set("*?[") & set(name)]
+    return names + [found for pattern in patterns for found in glob.iglob(pattern)]
 
 
 def target(name: str) -> str | BinaryIO:

@@ -6,12 +6,13 @@ The contents are not interpreted here.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from construct_messages.errors import CannotWrite
+from construct_messages.errors import CannotWrite, UsageError
 from construct_messages.files.compression import COMPRESSIONS, opener
 
 
@@ -69,6 +70,56 @@ def sync_folder(folder: Path) -> None:
             os.fsync(opened)
         finally:
             os.close(opened)
+
+
+def refuse_input(
+    target: str | os.PathLike[str] | int, inputs: Iterable[str | os.PathLike[str] | int]
+) -> None:
+    """Checks that a file or folder is none that is read, by any name or link, nor in one, nor has one in it.
+
+    Args:
+        target: its name, or the descriptor of a file that is open.
+        inputs: the names or descriptors of what is read; URLs and texts, which are no names, are compared as texts.
+
+    Raises:
+        UsageError: it is.
+    """
+    for read in inputs:
+        if _is_within(target, read) or _is_within(read, target):
+            message = f"{_shown(target)} is what is read, or in the same folder: {_shown(read)}"
+            raise UsageError(message, hint="write to another place, and move it afterwards")
+
+
+def _is_within(inner: str | os.PathLike[str] | int, outer: str | os.PathLike[str] | int) -> bool:
+    """Whether both are the same regular file, or the first is the second folder or is in it."""
+    if not isinstance(inner, int) and not isinstance(outer, int):
+        inner, outer = _local(inner), _local(outer)
+        if inner == outer or ("://" in outer and inner.startswith(f"{outer}/")):
+            return True
+    try:
+        folder = os.stat(outer)
+        if isinstance(inner, int):
+            return stat.S_ISREG(folder.st_mode) and os.path.samestat(os.stat(inner), folder)
+        real = Path(inner).resolve()
+        if stat.S_ISREG(folder.st_mode):
+            return real.exists() and os.path.samestat(real.stat(), folder)
+        return stat.S_ISDIR(folder.st_mode) and any(
+            os.path.samestat(above.stat(), folder)
+            for above in (real, *real.parents)
+            if above.exists()
+        )
+    except (OSError, RuntimeError, ValueError):  # no such file, or no name of one
+        return False
+
+
+def _local(name: str | os.PathLike[str]) -> str:
+    return os.fspath(name).removeprefix("file://").removeprefix("file:").rstrip("/") or "/"
+
+
+def _shown(place: str | os.PathLike[str] | int) -> str:
+    if isinstance(place, int):
+        return "standard output" if place else "standard input"
+    return os.fspath(place)
 
 
 def _create(beside: Path, target: Path) -> IO[bytes]:

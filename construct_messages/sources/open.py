@@ -144,10 +144,24 @@ def name_of_source(source: SourceLike) -> dict[str, str]:
     if isinstance(source, str) and is_url(source):
         parts = urlsplit(without_query(source))
         return {"source": parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()}
+    paths = paths_of_source(source)
+    return {"source": " ".join(map(str, paths))} if paths else {}
+
+
+def paths_of_source(source: SourceLike) -> Sequence[str | os.PathLike[str]]:
+    """Returns the files or the directory that a source is read from; empty for all other sources.
+
+    >>> paths_of_source("a.ttl"), paths_of_source(["a.ttl", "b.ttl"]), paths_of_source("https://example.org/sparql")
+    (['a.ttl'], ['a.ttl', 'b.ttl'], [])
+    """
+    if source is None:
+        source = os.environ.get(VARIABLE)
     paths = [source] if isinstance(source, str | os.PathLike) else source
-    if isinstance(paths, Sequence) and all(isinstance(path, str | os.PathLike) for path in paths):
-        return {"source": " ".join(map(str, paths))}
-    return {}
+    if not isinstance(paths, Sequence) or not all(
+        isinstance(path, str | os.PathLike) and not is_url(path) for path in paths
+    ):
+        return []
+    return paths
 
 
 def _is_source(source: Any) -> TypeGuard[Source]:
