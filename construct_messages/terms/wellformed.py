@@ -122,7 +122,7 @@ def is_language(tag: str) -> bool:
     return True
 
 
-# --- terms that are not RDF --------------------------------------------------------------------------------
+# --- terms that are not RDF -----------------------------------------------------------------------------------------
 
 
 Lenient: TypeAlias = bool | Literal["skip"]
@@ -242,7 +242,8 @@ class Lenience:
 
     def left_out(self, count: int) -> None:
         """Counts solutions that were left out."""
-        self.counts[_LEFT_OUT] += count
+        if count:
+            self.counts[_LEFT_OUT] += count
 
     def count(self, kind: tuple[str, str], term: str) -> None:
         """Counts a term of a kind."""

@@ -38,6 +38,7 @@ VALUES: dict[str, tuple[list[tuple[str, str]], MessageOptions]] = {
         [("distinct", "false"), ("lenient", "false")],
         MessageOptions(lenient=False),
     ),
+    "left out": ([("lenient", "skip")], MessageOptions(lenient="skip")),
     "of others": ([("Distinct", "x"), ("page_size", "x")], MessageOptions()),
 }
 
@@ -52,6 +53,7 @@ def test_values(case: str) -> None:
 REFUSED: dict[str, str] = {
     "distinct=yes": "distinct=yes is neither true nor false",
     "distinct=": "distinct= is neither true nor false",
+    "lenient=skip&lenient=true": "lenient has 2 values",
     "lenient=1": "lenient=1 is neither true nor false",
     "max-messages=-1": "max-messages=-1 is no whole number of at least 0",
     "max-messages=٣": "max-messages=٣ is no whole number of at least 0",
@@ -203,6 +205,18 @@ async def test_malformed_terms(
         session.post(server.sparql, data=LOG | parameters) as answer,
     ):
         assert answer.status == status
+
+
+@pytest.mark.parametrize(("asked", "count"), [("true", 2), ("skip", 1)])
+async def test_solutions_with_malformed_terms(
+    upstream: FaultServer, session: aiohttp.ClientSession, asked: str, count: int
+) -> None:
+    upstream.play(solutions(("urn:s", "http://example.org/100%"), ("urn:s", "urn:o")))
+    async with (
+        serving(upstream.url) as server,
+        session.post(server.sparql, data=LOG | {"lenient": asked}) as answer,
+    ):
+        assert (await answer.text()).count(" .\n") == count
 
 
 async def test_limits_of_the_settings_are_errors_whatever_is_asked_for(
