@@ -98,7 +98,7 @@ class Requests(Value):
             instead of by OFFSET, so that the endpoint's order of other values does not matter.
         strict: raise an error instead of logging a warning if blank nodes occur in several pages, because labels are
             only valid within a response.
-        method, headers, results, profile, retries, allow_stale: see `open_source`.
+        method, headers, results, profile, retries, allow_stale, source_format: see `open_source`.
 
     Raises:
         UsageError: a size or time that is not more than 0, or `page_key` without `page_size`.
@@ -118,6 +118,7 @@ class Requests(Value):
     profile: str
     retries: int
     allow_stale: bool
+    source_format: str | None
 
     @checked
     def __init__(
@@ -132,6 +133,7 @@ class Requests(Value):
         profile: str = "generic",
         retries: int = RETRIES,
         allow_stale: bool = False,
+        source_format: str | None = None,
     ) -> None:
         _check_positive("page_size", page_size)
         _check_positive("timeout", timeout)
@@ -151,6 +153,7 @@ class Requests(Value):
             profile,
             retries,
             allow_stale,
+            source_format,
         )
 
     @property

@@ -75,7 +75,8 @@ def read_log(
             log whose messages are its files, in their order.
         format: a name, extension or media type; None: that of the file's extension, else detected from up to the first
             4 KiB. The parameters of a media type determine the syntax. In a document whose media type has none,
-            comments do not delimit messages.
+            comments do not delimit messages. Without a media type, a JSON-LD or RDF/XML document of several lines is a
+            log of one message.
         syntax: the syntax, if it is announced outside of the log, as by a media type: `"rdfm"`, `"1.2-messages"`,
             `"1.2-basic-messages"` or `"1.1-messages"`; None: that of the log.
         base: resolve relative IRIs against this IRI, until the log declares a base.
@@ -138,6 +139,7 @@ def read_log(
         syntax=None if format is None else _announced(format, syntax),
         label=syntax,
     )
+    by_name = format is None or not is_media_type(format)  # a media type says what is sent
     decoding = DecoderOptions(
         base=base,
         contexts=contexts,
@@ -145,7 +147,8 @@ def read_log(
         labels=Labels(label_prefix, keep=keep_labels),
         generalized=generalized,
         shared_labels=shared_labels,
-        comments=format is None or not is_media_type(format),
+        comments=by_name,
+        documents=by_name,
         lenience=Lenience(base=base) if lenient else None,
     )
     return LogReader(source, name, DetectingDecoder(known, decoding))

@@ -137,6 +137,14 @@ def add(commands: Commands) -> None:
         "-f, --follow",
         "wait for more messages, also of a file that takes the place of LOG; ends by Ctrl-C or SIGTERM",
     )
+    for command in (head, slice, tail):
+        command.add_argument(
+            "output",
+            metavar="OUT",
+            nargs="?",
+            default=argparse.SUPPRESS,  # otherwise an absent OUT would replace the value of --output
+            help="the same as --output",
+        )
     for command in (cat, head, slice, tail):
         option(command, "--output FILE", "write FILE instead of standard output", default=STANDARD)
         add_input(command)

@@ -50,7 +50,8 @@ def add_source(group: argparse._ArgumentGroup) -> None:
     option(
         group,
         "--source SOURCE",
-        f"RDF files, a store directory or an endpoint URL; default: the environment variable {VARIABLE}",
+        "RDF files, a store directory, an endpoint URL, or (of run) - for standard input; default: the environment "
+        f"variable {VARIABLE}",
         nargs="+",
         action="extend",
     )
@@ -78,6 +79,11 @@ def add_asking(group: argparse._ActionsContainer) -> None:
     option(group, "--profile NAME", "the kind of endpoint", default="generic")
     option(
         group, "--retries N", "repeat a request after temporary failures", type=int, default=RETRIES
+    )
+    option(
+        group,
+        "--source-format NAME",
+        "the format of files; default: that of the extension; of standard input, detected from the first bytes",
     )
     option(group, "--allow-stale", "read a store directory while another process writes to it")
 

@@ -155,6 +155,13 @@ def ask(
 def _run(options: argparse.Namespace) -> int:
     # printing the SELECT needs no data
     source = ox.Store() if options.select and not options.source else options.source
+    if source == [STANDARD]:
+        if options.file == STANDARD:
+            raise UsageError(
+                "the query and the data cannot both come from standard input",
+                hint="name a file for one of them, or write the query as --query",
+            )
+        source = sys.stdin.buffer
     with (
         validating(options, grows=options.to is not None) as validation,
         ask(query_text(options, "--source"), source, options, validation) as stream,

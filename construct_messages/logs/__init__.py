@@ -120,6 +120,8 @@ class DecoderOptions(Value):
         generalized, shared_labels: see `read_log`.
         comments: whether comments delimit messages in a log without a declared syntax; False if its media type declares
             a plain document.
+        documents: whether a log whose first line is the beginning of a document is that document, in formats with one
+            document a line.
         lenience: passes and counts malformed IRIs and language tags; None: they are errors.
         keep_lines: whether messages keep their lines if these are canonical N-Quads without blank nodes, and create
             their terms later, which takes half of the time if they are stored or written unchanged.
@@ -133,6 +135,7 @@ class DecoderOptions(Value):
     generalized: bool = False
     shared_labels: bool | None = None
     comments: bool = True
+    documents: bool = False
     lenience: Lenience | None = None
     keep_lines: bool = False
 

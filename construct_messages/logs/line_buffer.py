@@ -62,6 +62,7 @@ class WholeLines:
     Attributes:
         line: the number of the current or incomplete line, from 1.
         number: the number of its message, from 1; the decoder increments it.
+        joined: whether all lines are one document, which `close` returns.
 
     >>> lines = WholeLines(100)
     >>> list(lines.feed(b"a\\nb\\nc")), list(lines.close())
@@ -72,6 +73,12 @@ class WholeLines:
         self._message_bytes = message_bytes
         self._pending = bytearray()
         self.line = self.number = 1
+        self.joined = False
+
+    def join(self, line: bytes) -> None:
+        """Takes back the first line, which is the beginning of a document over several lines."""
+        self.joined = True
+        self._pending += line + b"\n"
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Returns the lines that are complete now, without their ends.
@@ -80,15 +87,15 @@ class WholeLines:
             LimitExceeded: a line is too long.
         """
         start = 0
-        while (end := data.find(b"\n", start)) >= 0:
+        while not self.joined and (end := data.find(b"\n", start)) >= 0:
             self._hold(data[start:end])
             yield from self._take()
             start = end + 1
         self._hold(data[start:])
 
     def close(self) -> Iterator[bytes]:
-        """Returns the last line, if it has no end."""
-        if self._pending and not (self.line == 1 and self._pending == BOM_UTF8):
+        """Returns the last line, if it has no end, or the document; a line that is taken back comes again."""
+        while self._pending and not (self.line == 1 and self._pending == BOM_UTF8):
             yield from self._take()
 
     def _hold(self, piece: bytes) -> None:
@@ -98,6 +105,7 @@ class WholeLines:
 
     def _take(self) -> Iterator[bytes]:
         line = bytes(self._pending)
-        yield line.removeprefix(BOM_UTF8) if self.line == 1 else line
-        self.line += 1
         self._pending.clear()
+        yield line.removeprefix(BOM_UTF8) if self.line == 1 else line
+        if not self.joined:
+            self.line += 1

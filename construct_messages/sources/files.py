@@ -8,24 +8,41 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final, cast
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, SourceError, UsageError
+from construct_messages.errors import LimitExceeded, SourceError, UsageError, shown
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.unpacking import UnpackedFile, unmarked, unpack_errors
-from construct_messages.formats.documents import EXTENSIONS, format_of_document
+from construct_messages.files.unpacking import (
+    MAGIC,
+    UnpackedFile,
+    packing_of,
+    unmarked,
+    unpack_errors,
+)
+from construct_messages.formats.documents import (
+    EXTENSIONS,
+    find_document_format,
+    format_of_document,
+)
+from construct_messages.logs.sniff import SNIFF_BYTES, sniff
+
+_MAGIC_BYTES: Final = max(map(len, MAGIC))
 
 
-def load_files(paths: Sequence[Path], *, lenient: bool = False) -> ox.Store:
+def load_files(
+    paths: Sequence[Path], format: str | None = None, *, lenient: bool = False
+) -> ox.Store:
     """Loads files into a new store in memory; blank nodes of different files are different.
 
     Args:
         paths: see `load_into`.
+        format: the format of all files; None: that of each extension.
         lenient: whether malformed IRIs and language tags are loaded, too.
 
     Raises:
@@ -33,8 +50,53 @@ def load_files(paths: Sequence[Path], *, lenient: bool = False) -> ox.Store:
         SourceError: a syntax error, with the file and line.
     """
     store = ox.Store()
-    load_into(store, paths, lenient=lenient)
+    load_into(store, paths, format=format, lenient=lenient)
     return store
+
+
+def load_open_file(file: IO[bytes], format: str | None, *, lenient: bool = False) -> ox.Store:
+    """Loads an open file, such as standard input, into a new store in memory.
+
+    Args:
+        file: the binary file, compressed or not; it stays open.
+        format: its format; None: detected from its first bytes.
+        lenient: see `load_files`.
+
+    Raises:
+        UsageError: an unknown format, or one that is not detected.
+        SourceError: a syntax error, with the line.
+    """
+    name = getattr(file, "name", None)
+    name = name if isinstance(name, str) else "the file"
+    found = None if format is None else _format_named(format)
+    store = ox.Store()
+    with _errors(name):
+        begun = _Begun(file)
+        if packing := packing_of(begun.head(_MAGIC_BYTES)):
+            begun = _Begun(UnpackedFile(cast(IO[bytes], begun), packing))
+        if found is None:
+            found = _detected(begun, name)
+        _load(store, unmarked(begun), found, None, lenient)
+    return store
+
+
+def _detected(file: _Begun, name: str) -> ox.RdfFormat:
+    size = SNIFF_BYTES
+    while (format := sniff(head := file.head(size), whole=len(head) < size)) is None:
+        size *= 2
+    for media_type in format.media_types + format.documents:
+        if (found := find_document_format(media_type)) is not None:
+            return found.parsed_as
+    raise UsageError(
+        f"{name} looks like {format.name}, which is no format of documents",
+        hint=f"name its format: {EXTENSIONS}",
+    )
+
+
+def _format_named(name: str) -> ox.RdfFormat:
+    if (format := find_document_format(name)) is None:
+        raise UsageError(f"{shown(name)} is no format of documents", hint=f"name one: {EXTENSIONS}")
+    return format.parsed_as
 
 
 def load_into(
@@ -42,6 +104,7 @@ def load_into(
     paths: Sequence[Path],
     progress: Callable[[int], None] | None = None,
     *,
+    format: str | None = None,
     lenient: bool = False,
 ) -> None:
     """Loads files into a store; blank nodes of different files are different.
@@ -50,33 +113,43 @@ def load_into(
         store: the store.
         paths: all are checked before the first is read.
         progress: called for each piece with the number of bytes read, before decompression.
+        format: see `load_files`.
         lenient: see `load_files`.
 
     Raises:
         UsageError: no such file, or a name without the extension of an RDF format.
         SourceError: a syntax error, with the file and line.
     """
-    for path, packing, format in [(path, *_kind(path)) for path in paths]:
-        try:
-            with path.open("rb") as raw:
-                read: Any = raw if progress is None else _Counted(raw, progress)
-                file: Any = unmarked(UnpackedFile(read, packing) if packing else read)
-                _load(store, file, format, path.absolute().as_uri(), lenient)
-        except LimitExceeded as error:
-            raise SourceError(f"{path}: {error.message}", hint=error.hint) from error
-        except MemoryError as error:  # of the parser's buffer, not of the machine
-            hint = "shorten the literal, or load the file into a store directory by other means"
-            raise SourceError(
-                f"{path}: a term is too long for the parser: {error}", hint=hint
-            ) from error
-        except unpack_errors(SyntaxError, ValueError) as error:
-            raise SourceError(
-                f"{path}: {error}",
-                hint="fix the file, check its extension, or load malformed IRIs leniently",
-            ) from error
+    named = None if format is None else _format_named(format)
+    for path, packing, found in [(path, *_kind(path, named)) for path in paths]:
+        with _errors(path), path.open("rb") as raw:
+            read: Any = raw if progress is None else _Counted(raw, progress)
+            file: Any = unmarked(UnpackedFile(read, packing) if packing else read)
+            _load(store, file, found, path.absolute().as_uri(), lenient)
 
 
-def _load(store: ox.Store, file: Any, format: ox.RdfFormat, base: str, lenient: bool) -> None:
+@contextmanager
+def _errors(name: object) -> Iterator[None]:
+    """Names the file in errors of reading it."""
+    try:
+        yield
+    except LimitExceeded as error:
+        raise SourceError(f"{name}: {error.message}", hint=error.hint) from error
+    except MemoryError as error:  # of the parser's buffer, not of the machine
+        hint = "shorten the literal, or load the file into a store directory by other means"
+        raise SourceError(
+            f"{name}: a term is too long for the parser: {error}", hint=hint
+        ) from error
+    except unpack_errors(SyntaxError, ValueError) as error:
+        raise SourceError(
+            f"{name}: {error}",
+            hint="fix the file, check its format, or load malformed IRIs leniently",
+        ) from error
+
+
+def _load(
+    store: ox.Store, file: Any, format: ox.RdfFormat, base: str | None, lenient: bool
+) -> None:
     if format != ox.RdfFormat.RDF_XML:
         _in_thread(partial(store.bulk_load, file, format, base_iri=base, lenient=lenient))
         return
@@ -91,19 +164,42 @@ def _load(store: ox.Store, file: Any, format: ox.RdfFormat, base: str, lenient: 
         raise statements.located(error) from error
 
 
-def _kind(path: Path) -> tuple[str | None, ox.RdfFormat]:
-    """The extension of a file's compression, if any, and its format."""
+def _kind(path: Path, named: ox.RdfFormat | None) -> tuple[str | None, ox.RdfFormat]:
+    """The extension of a file's compression, if any, and its format, unless that is named."""
     if not path.exists():
         raise UsageError(f"{path}: no such file")
     packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else None
+    if named is not None:
+        return packing, named
     name = path.with_suffix("") if packing else path
     format = format_of_document(name.suffix[1:].lower())
     if format is None:
         raise UsageError(
             f"{path}: the extension {name.suffix or '(none)'!r} is not an RDF format",
-            hint=f"end its name in one of {EXTENSIONS}; {', '.join(COMPRESSIONS)} may follow",
+            hint=f"name its format, or end its name in one of {EXTENSIONS}; {', '.join(COMPRESSIONS)} may follow",
         )
     return packing, format.parsed_as
+
+
+class _Begun:
+    """A binary file whose first bytes can be looked at before they are read."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._head = file, b""
+
+    def head(self, size: int) -> bytes:
+        """Returns the first bytes, fewer only at the end of the file."""
+        while len(self._head) < size and (data := self._file.read(size - len(self._head))):
+            self._head += data
+        return self._head[:size]
+
+    def read(self, size: int = -1) -> bytes:
+        """See `io.RawIOBase.read`."""
+        if not self._head:
+            return bytes(self._file.read(size))
+        data = self._head if size < 0 else self._head[:size]
+        self._head = self._head[len(data) :]
+        return data + bytes(self._file.read()) if size < 0 else data
 
 
 class _Counted:

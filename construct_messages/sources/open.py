@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
-from urllib.parse import urlsplit
+from typing import IO, TYPE_CHECKING, Any, Final, TypeGuard, cast
+from urllib.parse import unquote, urlsplit
 
 import pyoxigraph as ox
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from SPARQLWrapper import SPARQLWrapper
 
     Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-    SourceLike: TypeAlias = Paths | ox.Store | rdflib.Graph | SPARQLWrapper | Source | None
+    SourceLike: TypeAlias = (
+        Paths | IO[bytes] | ox.Store | rdflib.Graph | SPARQLWrapper | Source | None
+    )
 
 VARIABLE: Final = "CONSTRUCT_MESSAGES_SOURCE"
 """The environment variable with the source, used if the caller passes none."""
@@ -40,15 +42,16 @@ def open_source(
     profile: str = "generic",
     retries: int = RETRIES,
     allow_stale: bool = False,
+    source_format: str | None = None,
     lenient: bool = False,
 ) -> Source:
     """Opens the source for a URL, files, a store directory, or an object of a library.
 
     Args:
-        source: an endpoint's URL; one or several files; the directory of an Oxigraph store; a `pyoxigraph.Store`, an
-            `rdflib.Graph` or `Dataset`, a `SPARQLWrapper`; a `Source`. None: the URL or path in the environment
-            variable CONSTRUCT_MESSAGES_SOURCE. Credentials for a URL come from the environment, too: see
-            `net.headers.authorization_of_environment`.
+        source: an endpoint's URL; one or several files, also as `file:` URLs; an open binary file; the directory of an
+            Oxigraph store; a `pyoxigraph.Store`, an `rdflib.Graph` or `Dataset`, a `SPARQLWrapper`; a `Source`. None:
+            the URL or path in the environment variable CONSTRUCT_MESSAGES_SOURCE. Credentials for a URL come from the
+            environment, too: see `net.headers.authorization_of_environment`.
         method: `"post"` (a form) or `"get"`, for URLs.
         headers: additional request headers, for URLs.
         results: the results format to request from an endpoint: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
@@ -56,6 +59,8 @@ def open_source(
             `"qlever"`.
         retries: the number of retries of a request to an endpoint after a temporary failure.
         allow_stale: open a store directory while another process writes to it.
+        source_format: the format of files, by extension, name or media type; None: that of their extension, and for an
+            open file one detected from its first bytes.
         lenient: load files with malformed IRIs and language tags.
 
     Raises:
@@ -94,6 +99,15 @@ def open_source(
         )
     if _is_source(source):
         return source
+    if hasattr(source, "read"):
+        if hasattr(source, "encoding"):  # as text files have
+            raise UsageError("the file is open for text", hint='open it with mode "rb"')
+        from construct_messages.sources.files import load_open_file
+        from construct_messages.sources.oxigraph import OxigraphSource
+
+        return OxigraphSource(
+            load_open_file(cast("IO[bytes]", source), source_format, lenient=lenient)
+        )
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
     if len(paths) == 1 and is_url(paths[0]):
         from construct_messages.net.headers import TOKEN_URL, authorization_of_environment
@@ -113,6 +127,7 @@ def open_source(
             profile=profile,
             retries=retries,
         )
+    paths = [_local(path) for path in paths]
     for path in paths:
         if "://" in str(path):
             raise UsageError(
@@ -130,7 +145,8 @@ def open_source(
                 hint="name one store directory, or files",
             )
         return OxigraphSource(open_directory(Path(paths[0]), allow_stale=allow_stale))
-    return OxigraphSource(load_files([Path(path) for path in paths], lenient=lenient))
+    files = [Path(path) for path in paths]
+    return OxigraphSource(load_files(files, source_format, lenient=lenient))
 
 
 def name_of_source(source: SourceLike) -> dict[str, str]:
@@ -162,6 +178,18 @@ def paths_of_source(source: SourceLike) -> Sequence[str | os.PathLike[str]]:
     ):
         return []
     return paths
+
+
+def _local(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Returns the path of a `file:` URL (RFC 8089); other paths stay as they are."""
+    if not isinstance(path, str) or not path.lower().startswith("file:/"):
+        return path
+    parts = urlsplit(path)
+    if parts.netloc.lower() not in ("", "localhost"):
+        raise UsageError(
+            f"{path} names a file of the host {parts.netloc}", hint="copy it, and name the copy"
+        )
+    return unquote(parts.path)
 
 
 def _is_source(source: Any) -> TypeGuard[Source]:

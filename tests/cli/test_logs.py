@@ -10,6 +10,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+import rdflib
+from rdflib.compare import isomorphic
 
 from construct_messages import read_log, write_log
 from construct_messages.cli import build_parser
@@ -50,6 +52,33 @@ def test_pipes(one: str, other: str, place: Path) -> None:
     )
     assert done.stderr == b""
     assert [len(message) for message in read_log(done.stdout)] == [2, 0, 2, 1]
+
+
+DOCUMENTS = {"jsonld": "json-ld", "rdf": "pretty-xml", "xml": "xml"}
+"""The extension of a document, and the name of its format in rdflib."""
+
+
+@pytest.mark.parametrize("extension", DOCUMENTS)
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_document_of_several_lines_is_one_message(
+    extension: str, by_name: bool, here: Here, place: Path
+) -> None:
+    graph = rdflib.Graph().parse(data='<urn:s> <urn:p> [ <urn:q> "a\\nb" ], <urn:o> .')
+    written = graph.serialize(format=DOCUMENTS[extension])
+    assert written.count("\n") > 4
+    name = f"document.{extension}" if by_name else "document"
+    (place / name).write_text(written)
+    assert here("validate", name).status == 0
+    assert here("convert", name, "out.nq") == Done(0, "", "")
+    (message,) = read_log("out.nq")
+    assert isomorphic(message.to_rdflib().default_graph, graph)
+    lines = written.splitlines(keepends=True)
+    for end in range(1, len(lines)):  # a document that ends early is no message
+        (place / name).write_text("".join(lines[:end]))
+        assert here("convert", name, "cut.nq").status == 3
+    (place / name).write_text(written + written)
+    assert here("convert", name, "cut.nq").status == 3
+    assert not (place / "cut.nq").exists()
 
 
 # --- cat ------------------------------------------------------------------------------------------------------------
@@ -242,6 +271,15 @@ def test_ranges(arguments: list[str], expected: list[int], here: Here, place: Pa
     done = here(command, "numbers.nq", *options)
     assert (done.status, done.errors) == (0, "")
     assert re.findall(r'"(\d+)"', done.log) == list(map(str, expected))
+
+
+@pytest.mark.parametrize("command", ["head", "slice", "tail"])
+def test_the_output_may_follow_the_log(command: str, here: Here) -> None:
+    labels = ("--label-prefix", "b")
+    assert here(command, "log.ttl", "-", *labels) == here(command, "log.ttl", *labels)
+    assert here(command, "log.ttl", "out.nq") == Done(0, "", "")
+    assert here(command, "log.ttl", "--output", "same.nq") == Done(0, "", "")
+    assert sizes("out.nq") == sizes("same.nq") == [2, 0, 2, 1]
 
 
 def test_no_more_is_read_than_must_be(here: Here) -> None:

@@ -183,6 +183,23 @@ def test_the_query_from_standard_input_and_the_source_from_the_environment() -> 
     assert done.log.count("# @message\n") == 5
 
 
+def test_the_source_from_standard_input(data: str) -> None:
+    query = "CONSTRUCT { ?s ?p ?n } WHERE { ?s ?p ?o BIND(isBlank(?o) AS ?n) }"
+    arguments = [*COMMAND, "run", "--query", query, "--source"]
+    content = Path(data).read_bytes()
+    for given in (content, gzip.compress(content)):
+        piped = subprocess.run(
+            [*arguments, "-"], input=given, capture_output=True, env=ENVIRONMENT, check=True
+        )
+        named = subprocess.run([*arguments, data], capture_output=True, env=ENVIRONMENT, check=True)
+        assert sorted(piped.stdout.splitlines()) == sorted(named.stdout.splitlines())
+    both = subprocess.run(
+        [*COMMAND, "run", "-", "--source", "-"], input=b"", capture_output=True, env=ENVIRONMENT
+    )
+    assert both.returncode == 2
+    assert b"cannot both come from standard input" in both.stderr
+
+
 def test_select_needs_no_source(here: Callable[..., Done]) -> None:
     done = here(
         "run",

@@ -9,15 +9,22 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+import rdflib
 import zstandard
 
+from construct_messages import Requests, construct_messages
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.sources.files import load_files, open_directory
+from construct_messages.files.output import atomic_file
+from construct_messages.formats.documents import DOCUMENTS, DocumentFormat
+from construct_messages.sources.files import load_files, load_open_file, open_directory
+from construct_messages.sources.open import open_source
 
+QUERY = "CONSTRUCT WHERE { ?s ?p ?o }"
 TURTLE = b"@prefix ex: <http://example.org/> . ex:a ex:p [ ex:q <relative> ] ."
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": lambda data: data,
@@ -208,3 +215,40 @@ def test_a_writer_in_another_process(tmp_path: Path) -> None:
 def test_what_is_no_store_directory(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not an Oxigraph store directory"):
         open_directory(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "format", [each for each in DOCUMENTS if each.written], ids=attrgetter("name")
+)
+@pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("named", [True, False])
+def test_an_open_file(format: DocumentFormat, packed: str, named: bool, tmp_path: Path) -> None:
+    """rdflib writes the documents."""
+    graph = rdflib.Dataset()
+    for number in range(300):
+        subject = rdflib.URIRef(f"http://example.org/{number}")
+        graph.add((subject, rdflib.URIRef("http://example.org/p"), rdflib.Literal("é " * 20)))
+    written = graph.serialize(format=format.media_type, encoding="utf-8")
+    with atomic_file(tmp_path / f"data{packed}") as file:
+        file.write(written)
+    with (tmp_path / f"data{packed}").open("rb") as opened:
+        store = load_open_file(opened, format.extensions[0] if named else None)
+    assert {quad.subject.value for quad in store} == {str(node) for node in graph.subjects()}
+
+
+def test_file_urls_and_named_formats(tmp_path: Path) -> None:
+    path = tmp_path / "some data.unknown"
+    path.write_text("<urn:s> <urn:p> 1 .")
+    for source in (str(path), path.as_uri(), path.as_uri().replace("file://", "FILE://localhost")):
+        requests = Requests(source_format="text/turtle")
+        assert len(list(construct_messages(QUERY, source, requests=requests))) == 1
+    with pytest.raises(UsageError, match="a file of the host"):
+        open_source("file://example.org/data.ttl")
+    with pytest.raises(UsageError, match="unheard is no format of documents"):
+        open_source(path, source_format="unheard")
+    with pytest.raises(UsageError) as refused:
+        open_source(path)
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("name its format, or end its name")
+    with path.open() as text, pytest.raises(UsageError, match="open for text"):
+        open_source(text)  # type: ignore[arg-type]

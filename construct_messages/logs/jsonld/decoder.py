@@ -19,7 +19,6 @@ from construct_messages.logs.jsonld.json_text import JsonReader
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
 from construct_messages.message import Message
 
-_LINE_ENDS: Final = bytes.maketrans(b"\r\n", b"  ")
 _ONE_A_LINE: Final = (
     "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"
 )
@@ -53,6 +52,7 @@ class JsonLdDecoder:
             options.context,
         )
         self._json, self._lines = JsonReader(), WholeLines(options.message_bytes)
+        self._may_join = options.documents
 
     @property
     def prefixes(self) -> Mapping[str, str]:
@@ -65,30 +65,48 @@ class JsonLdDecoder:
             yield from self._read(line)
 
     def close(self) -> Iterator[Message]:
-        """Returns the message of a last line without an end; see `Decoder.close`."""
+        """Returns the message of a last line without an end, or of the whole document; see `Decoder.close`."""
         for line in self._lines.close():
             yield from self._read(line)
 
+    def read_whole(self, document: bytes) -> Iterator[Message]:
+        """Returns the message of a document, which may have any number of lines."""
+        self._lines.joined = True
+        yield from self.feed(document)
+        yield from self.close()
+
     def _read(self, line: bytes) -> Iterator[Message]:
         number, position = self._lines.number, Position(self._lines.line, 1)
+        joined = self._lines.joined
+        joins = self._may_join and self._lines.line == 1 and not joined
         text = decode_utf8(line, number, self._lines.line)
-        if not text.strip(" \t\r"):
+        if not text.strip(" \t\r\n"):
+            if joins:
+                self._lines.join(line)
+                return
             hint = "leave blank lines out, and write an empty message as {}"
             raise LogError("the line is blank", number=number, position=position, hint=hint)
         try:
             document = self._json.read(text, number, self._lines.line)
         except LogError as error:
-            if self._goes_on(text, error):
+            goes_on = self._goes_on(text, error)
+            if joins and goes_on:
+                self._lines.join(line)
+                return
+            if error.hint is None and (goes_on or (joined and self._may_join)):
                 error.hint = _ONE_A_LINE
             raise
+        if isinstance(document, list) and joins:  # only a document, and no log, begins so
+            self._lines.join(line)
+            return
+        if isinstance(document, list) and joined:
+            document = {"@included": document}
         if not isinstance(document, dict):
             raise LogError(
                 f"the line is no JSON object: {text[:40]}",
                 number=number,
                 position=position,
-                hint=_ONE_A_LINE
-                if text.strip() == "["
-                else 'write several nodes as {"@included": […]}',
+                hint='write several nodes as {"@included": […]}',
             )
         message = self._documents.read(
             document, number, position, most_characters(len(line), self._message_bytes)
@@ -114,16 +132,11 @@ def read_document(document: bytes, options: DecoderOptions) -> Iterator[Message]
         LogError: it is not JSON-LD.
         LimitExceeded: it is too long.
     """
-    # between the tokens of JSON a line end is white space, and tokens do not contain line ends
-    line = document.removeprefix(BOM_UTF8).translate(_LINE_ENDS).strip()
-    if not line:
+    if not document.removeprefix(BOM_UTF8).strip():
         raise LogError(
             "the document is empty, which is no JSON",
             number=1,
             hint="send {} for a message without a statement",
         )
-    if line.startswith(b"["):
-        line = b'{"@included":' + line + b"}"
     decoder = JsonLdDecoder(NDJSON_LD, NDJSON_LD.own, options)
-    yield from decoder.feed(line)
-    yield from decoder.close()
+    yield from decoder.read_whole(document)

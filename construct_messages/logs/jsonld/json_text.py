@@ -67,7 +67,7 @@ class JsonReader:
     """
 
     def __init__(self) -> None:
-        self._number = self._line = 1
+        self._text, self._number, self._line = "", 1, 1
         self._decoder = json.JSONDecoder(
             object_pairs_hook=self._object,
             parse_float=self._float,
@@ -79,14 +79,14 @@ class JsonReader:
         """Parses a text.
 
         Args:
-            text: the text, without line breaks.
+            text: the text.
             number: the number of the message, from 1.
-            line: the line of the log, from 1.
+            line: the line of the log at which it begins, from 1.
 
         Raises:
             LogError: not JSON, or JSON that JSON-LD does not allow.
         """
-        self._number, self._line = number, line
+        self._text, self._number, self._line = text, number, line
         self._check_depth(text)
         if _MAYBE_SURROGATE.search(text):
             self._check_surrogates(text)
@@ -96,9 +96,9 @@ class JsonReader:
             raise self._error(f"no JSON: {error.msg}", error.pos) from error
 
     def _error(self, message: str, offset: int = 0, hint: str | None = None) -> LogError:
-        return LogError(
-            message, number=self._number, position=Position(self._line, offset + 1), hint=hint
-        )
+        line = self._line + self._text.count("\n", 0, offset)
+        column = offset - self._text.rfind("\n", 0, offset)
+        return LogError(message, number=self._number, position=Position(line, column), hint=hint)
 
     def _check_depth(self, text: str) -> None:
         if text.count("[") + text.count("{") <= DEPTH:

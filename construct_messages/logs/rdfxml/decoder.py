@@ -63,23 +63,35 @@ class RdfXmlDecoder:
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """Returns the messages whose lines are complete now; see `Decoder.feed`."""
-        yield from map(self._message, self._lines.feed(data))
+        for line in self._lines.feed(data):
+            yield from self._read(line)
 
     def close(self) -> Iterator[Message]:
-        """Returns the message of a last line without an end; see `Decoder.close`."""
-        yield from map(self._message, self._lines.close())
+        """Returns the message of a last line without an end, or of the whole document; see `Decoder.close`."""
+        for line in self._lines.close():
+            yield from self._read(line)
 
-    def _message(self, line: bytes) -> Message:
+    def _read(self, line: bytes) -> Iterator[Message]:
         number = self._lines.number
+        joins = self._options.documents and number == 1 and not self._lines.joined
         if not line.strip():
+            if joins:
+                self._lines.join(line)
+                return
             hint = (
                 f'leave out blank lines, and write an empty message as <rdf:RDF xmlns:rdf="{RDF}"/>'
             )
             raise _error("the line is blank", number, hint)
-        message, prefixes = _read(line, number, self._options, self._labels, _ONE_A_LINE)
+        try:
+            message, prefixes = _read(line, number, self._options, self._labels, _ONE_A_LINE)
+        except LogError as error:
+            if joins and _ends_early(error.__cause__):
+                self._lines.join(line)
+                return
+            raise
         self._prefixes |= prefixes
         self._lines.number += 1
-        return message
+        yield message
 
 
 def read_document(document: bytes, options: DecoderOptions) -> Iterator[Message]:
@@ -126,9 +138,8 @@ def _read(
             quads, rename, options.lenience, number=number, most=most
         ), statements.prefixes
     except SyntaxError as error:
-        ends_early = isinstance(error, RdfXmlError) and error.ends_early
         raise log_error(
-            statements.located(error), number, number, hint if ends_early else None
+            statements.located(error), number, number, hint if _ends_early(error) else None
         ) from error
     except (
         MemoryError
@@ -157,6 +168,10 @@ def _message_of_long_lines(text: bytes, rename: Rename, lenience: Lenience | Non
             yield Quad(subject, quad.predicate, object)
 
     return Message(read())
+
+
+def _ends_early(error: BaseException | None) -> bool:
+    return isinstance(error, RdfXmlError) and error.ends_early
 
 
 def _error(message: str, number: int, hint: str | None) -> LogError:

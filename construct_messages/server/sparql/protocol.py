@@ -36,6 +36,9 @@ _GRAPHS: Final = frozenset(name for names in _DATASET.values() for name in names
 _VARIABLE: Final = re.compile(r"\?\w+")
 _WHOLE_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
+CUTTING: Final = ("timeout", "maxrows", "send", "limit", "offset")
+"""Parameters with which engines answer a part of a result as if it were whole, in lower case."""
+
 NOT_WITH_A_REWRITTEN_QUERY: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("format", "output", "out", "results", "action", "force-accept", "accept"),
@@ -47,7 +50,7 @@ NOT_WITH_A_REWRITTEN_QUERY: Final[Mapping[str, str]] = {
         "is for the proxy itself",
     ),
     **dict.fromkeys(
-        ("timeout", "maxrows", "send", "limit", "offset"),
+        CUTTING,
         "cuts the answer short, at Virtuoso, QLever or RDF4J with success; a log is whole or it is an error",
     ),
     **dict.fromkeys(
@@ -133,11 +136,22 @@ class ProtocolRequest:
         """The options of the messages.
 
         Raises:
-            ProtocolError: a value that the option does not have, or several values of an option that has one.
+            ProtocolError: a value that the option does not have, several values of an option that has one, or a
+                parameter of an engine that would cut the log short.
 
         >>> ProtocolRequest("query", "", parameters=(("max-messages", "5"),)).message_options.max_messages
         5
         """
+        for name, value in self.parameters:
+            if name.lower() in CUTTING and value not in (
+                "",
+                "0",
+            ):  # Virtuoso's form sends timeout=0
+                raise ProtocolError(
+                    f"{name}={shown(value)} would cut the log short, which must be whole",
+                    hint="write LIMIT or OFFSET into the query, or ask for max-messages=N; "
+                    "the settings of the server limit the time",
+                )
         return MessageOptions(
             Grouping([name.strip() for name in self.values("group-by")]),
             self._switch("distinct") or False,

@@ -107,12 +107,11 @@ _known: dict[Path, dict[str, Any]] = {}
 
 
 def known(folder: Path) -> dict[str, Any]:
-    """Every file of the suite that may be a context, by its IRI."""
+    """Every file of these tests that may be a context, by its IRI."""
     if folder not in _known:
         _known[folder] = {
             BASE + str(path.relative_to(folder)): json.loads(path.read_text())
-            for path in folder.rglob("*.jsonld")
-            if path.parent != folder
+            for path in (folder / "toRdf").rglob("*.jsonld")
         }
     return _known[folder]
 

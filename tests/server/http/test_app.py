@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -218,6 +218,44 @@ REFUSED: dict[str, tuple[str, dict[str, Any], int, str]] = {
         "500000",
     ),
 }
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("coding", PACKERS)
+async def test_compressed_requests(
+    served: Served, session: aiohttp.ClientSession, coding: str
+) -> None:
+    packed = PACKERS[coding](CONSTRUCT.encode())
+    headers = {"Content-Type": "application/sparql-query", "Content-Encoding": coding}
+    for body, status in (
+        (packed, 200),
+        (packed[:-1], 400),
+        (b"not compressed", 400),
+        (PACKERS[coding](bytes(1 << 26)), 413),  # a small body of large content
+    ):
+        url = f"{served.sparql}?messages=rdfm"
+        async with session.post(url, data=body, headers=headers) as response:
+            assert response.status == status, await response.text()
+    async with session.post(
+        served.sparql, data=packed, headers=headers | {"Content-Encoding": "br"}
+    ) as response:
+        assert response.status == 415
+        assert "gzip" in (await response.json(content_type=None))["hint"]
+
+
+@pytest.mark.parametrize("name", ["timeout", "limit", "offset", "maxrows", "LIMIT"])
+async def test_parameters_that_would_cut_a_log_short(
+    served: Served, session: aiohttp.ClientSession, name: str
+) -> None:
+    for value, status in (("5", 400), ("0", 200), ("", 200)):
+        parameters = {"query": CONSTRUCT, "messages": "rdfm", name: value}
+        async with session.get(served.sparql, params=parameters) as response:
+            assert response.status == status
 
 
 @pytest.mark.parametrize("name", REFUSED)
