@@ -190,6 +190,8 @@ export class Editor {
       const left = new AbortController();
       context.addEventListener("abort", () => left.abort(), { onDocChange: true });
       const iris = await this.vocabulary.terms(url, needed.kind, needed.namespace, left.signal);
+      // the editor may have been given another text meanwhile, in which the position means nothing
+      if (context.state.doc !== this.view.state.doc) return null;
       options.push(...termCompletions(iris, needed.kind, found, prefixes));
     }
     if (options.length === 0) return null;

@@ -41,7 +41,8 @@ async function send(form, submitter, changed) {
     const said = await SENT[form.dataset.form](form, submitter);
     result.replaceChildren();
     if (said) {
-      result.append(element("p", { class: "banner good" }, ...said));
+      const later = area?.value === sent ? [] : [" The text has changed since it was sent."];
+      result.append(element("p", { class: "banner good" }, ...said, ...later));
       changed();
     }
   } catch (error) {

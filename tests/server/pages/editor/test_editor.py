@@ -64,6 +64,35 @@ async def test_predicates_are_asked_for_once(page: Browser) -> None:
     assert seen[3] == "PREFIX ex: <http://example.org/>\nSELECT * { ?s ex:name"
 
 
+async def test_a_late_completion_belongs_to_its_text(page: Browser) -> None:
+    """The endpoint answers after another, shorter text was opened, in which the completion has no place."""
+    await choose(page, "people")
+    seen = await page.run(
+        TYPED
+        + WRITE
+        + """
+        let asked, answer;
+        const asking = new Promise((resolve) => { asked = resolve; });
+        const answering = new Promise((resolve) => { answer = resolve; });
+        await page.route("**/people/sparql", async (route) => {
+          if (route.request().postData()?.includes("LIMIT+1000")) { asked(); await answering; }
+          await route.continue();
+        });
+        await write("SELECT * { ?subject ?predicate ?object . ?subject ", "ex:k");
+        await asking;
+        await page.evaluate(() => { location.hash = "endpoint=people%2Fsparql&query=ASK+%7B%7D"; });
+        while ((await typed()).text !== "ASK {}") await page.waitForTimeout(10);
+        const answered = page.waitForResponse((response) => response.url().endsWith("/people/sparql"));
+        answer();
+        await (await answered).finished();
+        await page.waitForTimeout(200);  // the editor waits up to 100 ms to show completions
+        await page.unroute("**/people/sparql");
+        return [(await typed()).text, await page.locator(".cm-tooltip-autocomplete").count()];
+        """
+    )
+    assert seen == ["ASK {}", 0]
+
+
 async def test_an_endpoint_that_fails_completes_nothing(
     page: Browser, upstream: FaultServer
 ) -> None:
