@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from construct_messages.continuous.dataset.contents import Contents, ElementIri, HeldElement
-from construct_messages.continuous.incremental.aggregates import NotMaintained
 from construct_messages.continuous.incremental.contents import HeldQuads
+from construct_messages.continuous.incremental.expressions import NotMaintained
 from construct_messages.continuous.incremental.maintained import MaintainedSolutions
 from construct_messages.continuous.incremental.plan import MaintenancePlan
 from construct_messages.continuous.incremental.planner import plan_of

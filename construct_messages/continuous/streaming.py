@@ -53,6 +53,7 @@ def continuous(
     every: timedelta | None = None,
     origin: datetime | None = None,
     compare: str = "solutions",
+    maintain: bool = True,
     on_drop: OnDrop | None = None,
     label_prefix: str | None = None,
     base: str | None = None,
@@ -83,6 +84,8 @@ def continuous(
         origin: a time at which a window ends; None: the beginning of 1970, in UTC.
         compare: `"solutions"` or `"template"`: the variables that ISTREAM and DSTREAM compare, all of the pattern or
             those of the template.
+        maintain: whether to maintain solutions by difference if possible; else the whole query is evaluated each time.
+            The results are the same.
         on_drop: a function that is called with the IRI of the stream, the element, and `"late"`, `"untimed"` or
             `"ahead"`, for each element that enters no window.
         label_prefix: see `construct_messages`.
@@ -132,6 +135,7 @@ def continuous(
         static=() if static is None else read_static(static, parsed),
         on_drop=on_drop,
         label_prefix=label_prefix,
+        maintain=maintain,
     )
     if set(streams) != set(engine.streams):
         raise UsageError(

@@ -12,23 +12,21 @@ from decimal import Decimal
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
-from construct_messages.continuous.dataset.stored_terms import is_plain
-from construct_messages.continuous.incremental.expressions import Text, Undecided, value_of
+from construct_messages.continuous.incremental.expressions import (
+    Moment,
+    NotMaintained,
+    Text,
+    Undecided,
+    value_of,
+)
 from construct_messages.query.algebra.nodes import Aggregation
 from construct_messages.terms import XSD
-from construct_messages.terms.date_times import microseconds_of_date_time
 
 _MOST: Final = 10**18  # sums below it do not overflow in the engine, in any order of the values
 _FRACTION: Final = 10**18  # the digits of a decimal in the engine
 _SPARE: Final = 16
 _INTEGER: Final = f'"^^<{XSD}integer>'
 _DECIMAL: Final = f'"^^<{XSD}decimal>'
-_DATE_TIME: Final = f'"^^<{XSD}dateTime>'
-_DOUBLE: Final = f'"^^<{XSD}double>'
-
-
-class NotMaintained(Exception):
-    """Raised if solutions can no longer be maintained, with the reason."""
 
 
 class Count:
@@ -233,14 +231,10 @@ def _ordered(term: str) -> tuple[object, Any]:
     Raises:
         NotMaintained: its order is unknown here.
     """
-    if term.endswith(_DATE_TIME) and is_plain(term[1 : -len(_DATE_TIME)], "dateTime"):
-        return _DATE_TIME, microseconds_of_date_time(term[1 : -len(_DATE_TIME)])
-    if term.endswith(_DOUBLE) and is_plain(term[1 : -len(_DOUBLE)], "double"):
-        return _DOUBLE, float(term[1 : -len(_DOUBLE)])
     try:
         value = value_of(term)
     except Undecided:
         value = None
-    if type(value) in (int, Decimal, Text):
+    if type(value) in (int, Decimal, float, Moment, Text):
         return type(value), value
     raise NotMaintained("MIN or MAX of values with an order of the engine")

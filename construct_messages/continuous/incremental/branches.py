@@ -6,10 +6,10 @@ in a window; then the results of these joins are joined. SPARQL 1.1 Query, secti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-from construct_messages.continuous.incremental.expressions import is_about, necessary
+from construct_messages.continuous.incremental.expressions import certain, is_about, necessary
 from construct_messages.continuous.incremental.operators import (
     DependentOperator,
     JoinOperator,
@@ -22,7 +22,6 @@ from construct_messages.continuous.incremental.plan import (
     Row,
 )
 from construct_messages.continuous.incremental.relations import Names
-from construct_messages.continuous.incremental.rows import RowTest
 from construct_messages.query.algebra.nodes import Triple, Values, Var
 from construct_messages.query.continuous.values import MEMBER
 
@@ -37,7 +36,8 @@ class BranchOperators:
         branch: the branch.
         names: the variables of each triple pattern of the branch, and then of its dependents, in order. The
             matches of a pattern of the branch have passed the conditions that only read its variables.
-        target: called with the rows of the branch, before its steps.
+        target: called with the rows of the branch, before its steps; some may be repeated.
+        needed: the variables of these rows that are read.
 
     Attributes:
         variables: the variables of these rows.
@@ -49,10 +49,11 @@ class BranchOperators:
         branch: Branch,
         names: Sequence[Names],
         target: Target,
+        needed: Container[str],
     ) -> None:
         self.handlers: list[Target] = [target] * len(names)
         self._tables: list[tuple[Target, list[Row]]] = []
-        last = self._joined(branch, names)
+        last = self._joined(branch, names, None if branch.dependents else needed)
         first = len(branch.patterns)
         for dependent in branch.dependents:
             numbers = range(first, first + len(dependent.patterns))
@@ -75,6 +76,7 @@ class BranchOperators:
         self,
         branch: Branch,
         names: Sequence[Names],
+        needed: Container[str] | None,
     ) -> JoinOperator | DependentOperator:
         """The join of the patterns and tables of the branch."""
         stars: dict[str, list[int]] = {}
@@ -101,7 +103,7 @@ class BranchOperators:
         if len(joins) == 1 and not tables:
             return joins[0]
         of_tables = [tuple(variable.name for variable in table.variables) for table in tables]
-        whole = JoinOperator([*(join.variables for join in joins), *of_tables])
+        whole = JoinOperator([*(join.variables for join in joins), *of_tables], None, needed)
         for place, join in enumerate(joins):
             join.target = _side_of(whole, place)
         for place, table in enumerate(tables, len(joins)):
@@ -128,4 +130,4 @@ def _hub(pattern: Triple) -> str:
 
 def _condition_of(dependent: Dependent) -> Callable[[Names], Test] | None:
     condition = dependent.condition
-    return None if condition is None else lambda variables: RowTest(condition, variables)
+    return None if condition is None else lambda variables: certain(condition, variables)

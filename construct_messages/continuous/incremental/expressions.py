@@ -1,8 +1,8 @@
 """Evaluates expressions of SPARQL on solutions of texts if their value is certain without the engine.
 
-SPARQL 1.1 Query, section 17.3 (operators). Integers, decimals, booleans, plain strings without escapes, IRIs and blank
-nodes, in the forms in which a store returns them. Other values raise `Undecided`, and the engine evaluates them
-(`rows.py`).
+SPARQL 1.1 Query, section 17.3 (operators). Integers, decimals, doubles, booleans, times in UTC, plain strings without
+escapes, IRIs and blank nodes, in the forms in which a store returns them. Other values raise `Undecided`, and the
+engine evaluates them (`rows.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from construct_messages.query.algebra.nodes import Call, Constant, Expression, V
 from construct_messages.terms import XSD, Term
 
 Native: TypeAlias = Callable[[Row], Any]
-"""The value of an expression for a row, an `int`, `bool`, `Decimal`, `Text` or `Resource`, or None."""
+"""The value of an expression for a row: `int`, `bool`, `Decimal`, `float`, `Moment`, `Text`, `Resource` or None."""
+
+
+class NotMaintained(Exception):
+    """Raised if solutions can no longer be maintained, with the reason."""
 
 
 class Undecided(Exception):
@@ -33,6 +37,12 @@ class Text(NamedTuple):
     text: str
 
 
+class Moment(NamedTuple):
+    """An xsd:dateTime in UTC with a year of four digits, without its Z, so that texts have the order of times."""
+
+    text: str
+
+
 class Resource(NamedTuple):
     """An IRI or a blank node."""
 
@@ -41,6 +51,8 @@ class Resource(NamedTuple):
 
 _INTEGER_END: Final = f'"^^<{XSD}integer>'
 _DECIMAL_END: Final = f'"^^<{XSD}decimal>'
+_DOUBLE_END: Final = f'"^^<{XSD}double>'
+_DATE_TIME_END: Final = f'"^^<{XSD}dateTime>'
 _BOOLEAN_END: Final = f'"^^<{XSD}boolean>'
 _TRUE: Final = f'"true{_BOOLEAN_END}'
 _BOOLEANS: Final = (_TRUE, f'"false{_BOOLEAN_END}')
@@ -48,6 +60,11 @@ _INTEGER_TAIL: Final = len(_INTEGER_END)
 _DECIMAL_TAIL: Final = len(_DECIMAL_END)
 _INTEGER: Final = re.compile(PLAIN_FORMS["integer"]).fullmatch
 _DECIMAL: Final = re.compile(PLAIN_FORMS["decimal"]).fullmatch
+_DOUBLE_TAIL: Final = len(_DOUBLE_END)
+_DATE_TIME_TAIL: Final = len(_DATE_TIME_END)
+_DOUBLE: Final = re.compile(PLAIN_FORMS["double"]).fullmatch
+_DATE_TIME: Final = re.compile(PLAIN_FORMS["dateTime"]).fullmatch
+_EXACT: Final = 2**53  # integers up to it are doubles
 _MOST: Final = 10**18  # integers below it do not overflow in the engine
 
 _COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -79,6 +96,12 @@ def value_of(term: str) -> Any:
     elif term.endswith(_DECIMAL_END):
         if _DECIMAL(text := term[1:-_DECIMAL_TAIL]):
             return Decimal(text)
+    elif term.endswith(_DATE_TIME_END):
+        if _DATE_TIME(text := term[1:-_DATE_TIME_TAIL]):
+            return Moment(text[:-1])
+    elif term.endswith(_DOUBLE_END):
+        if _DOUBLE(text := term[1:-_DOUBLE_TAIL]):
+            return float(text)
     elif term in _BOOLEANS:
         return term == _TRUE
     raise Undecided
@@ -100,6 +123,10 @@ def term_of(value: Any) -> str:
             return f'"{str(value).lower()}{_BOOLEAN_END}'
         case int():
             return f'"{value}{_INTEGER_END}'
+        case float() if _DOUBLE(text := repr(value).removesuffix(".0")):
+            return f'"{text}{_DOUBLE_END}'
+        case Moment(text):
+            return f'"{text}Z{_DATE_TIME_END}'
         case Text(text):
             return f'"{text}"'
         case Resource(term):
@@ -178,6 +205,8 @@ def _comparison(
             if not is_equality and kind in (Resource, bool):
                 raise Undecided
             return compare(one, other)
+        if {kind, kind_other} == {int, float} and max(abs(one), abs(other)) <= _EXACT:
+            return compare(one, other)
         if is_equality and Resource in (kind, kind_other):
             return compare is ne
         raise Undecided
@@ -195,7 +224,7 @@ def _limit(compare: Callable[[Any, Any], bool], place: int, limit: int) -> Nativ
         value = value_of(term)
         if value is None:
             return None
-        if type(value) is Decimal:
+        if type(value) is Decimal or (type(value) is float and abs(limit) <= _EXACT):
             return compare(value, limit)
         if type(value) is Resource and compare in (eq, ne):
             return compare is ne
@@ -205,10 +234,14 @@ def _limit(compare: Callable[[Any, Any], bool], place: int, limit: int) -> Nativ
 
 
 def _computation(compute: Callable[[Any, Any], Any], first: Native, second: Native) -> Native:
-    def computed(row: Row) -> int | None:
+    def computed(row: Row) -> int | float | None:
         one, other = first(row), second(row)
         if one is None or other is None:
             return None
+        if float in (type(one), type(other)) and {type(one), type(other)} <= {int, float}:
+            if abs(one) <= _EXACT and abs(other) <= _EXACT:
+                return float(compute(float(one), float(other)))
+            raise Undecided
         if type(one) is int and type(other) is int:
             found: int = compute(one, other)
             if -_MOST < found < _MOST:
@@ -255,6 +288,31 @@ def is_about(condition: Expression, variables: Collection[str]) -> bool:
     True
     """
     return all(variable.name in variables for variable in mentioned(condition))
+
+
+def certain(condition: Expression, variables: Sequence[str]) -> Callable[[Row], bool]:
+    """The test of a condition.
+
+    It raises `NotMaintained` for values that only the engine can compare: a question to it for each pair of rows would
+    cost more than to ask it for all solutions.
+
+    Args:
+        condition: one that `native` knows.
+        variables: of the row.
+    """
+    test = native(condition, {name: place for place, name in enumerate(variables)})
+    assert test is not None  # the planner refuses others
+
+    def passes(row: Row) -> bool:
+        try:
+            value = test(row)
+        except Undecided:
+            raise NotMaintained("a FILTER of OPTIONAL, MINUS or EXISTS of unusual values") from None
+        if value is None or type(value) is bool:
+            return value is True
+        raise NotMaintained("a FILTER of OPTIONAL, MINUS or EXISTS without comparison")
+
+    return passes
 
 
 def necessary(

@@ -6,6 +6,7 @@ time of the output are not decided here.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from construct_messages.continuous.incremental.groups import Groups
 from construct_messages.continuous.incremental.plan import Branch, MaintenancePlan, Row
 from construct_messages.continuous.incremental.quads import PatternMatcher
 from construct_messages.continuous.incremental.relations import Names
-from construct_messages.continuous.incremental.rows import Counted, Steps
+from construct_messages.continuous.incremental.rows import Counted, Steps, read_by
 from construct_messages.labels import Labels
 from construct_messages.message import Quad
 from construct_messages.query.algebra.nodes import Expression, Triple
@@ -106,22 +107,21 @@ class _Branch:
         names: Sequence[Names],
         needed: Names,
     ) -> None:
-        self._net: dict[Row, int] = {}
-        self.operators = BranchOperators(branch, names, self._note)
+        self._net: defaultdict[Row, int] = defaultdict(int)
+        read = {*needed, *(name for step in branch.steps for name in read_by(step))}
+        self.operators = BranchOperators(branch, names, self._note, read)
         self._steps = Steps(branch.steps, self.operators.variables)
         variables = self._steps.variables
         self._project = None if variables == needed else projection(variables, needed)
 
     def _note(self, row: Row, sign: int) -> None:
-        count = self._net.pop(row, 0) + sign
-        if count:
-            self._net[row] = count
+        self._net[row] += sign
 
     def changes(self) -> list[Counted]:
         """Returns the changed rows and the changes of their counts, since the last call."""
         if not self._net:
             return []
-        rows = self._steps.made(self._net.items())
+        rows = self._steps.made([counted for counted in self._net.items() if counted[1]])
         self._net.clear()
         project = self._project
         return rows if project is None else [(project(row), count) for row, count in rows]

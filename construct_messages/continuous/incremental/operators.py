@@ -1,12 +1,12 @@
 """Operators that maintain their rows: joins, OPTIONAL, MINUS and EXISTS, each called with the changes of its operands.
 
-All rows have all variables of their patterns, so that none is repeated. SPARQL 1.1 Query, section 18.5. `plan.py` has
-the structure of queries.
+All rows but those of the last join have all variables of their patterns, so that none is repeated. SPARQL 1.1 Query,
+section 18.5. `plan.py` has the structure of queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TypeAlias
 
 from construct_messages.continuous.incremental.plan import Dependence, Row
@@ -29,6 +29,7 @@ class JoinOperator:
     Args:
         variables: the variables of each relation.
         test: creates the filter of rows from their variables; None: all rows pass.
+        needed: the variables of its rows, which are then repeated; None: all.
 
     Attributes:
         variables: the variables of its rows.
@@ -36,10 +37,13 @@ class JoinOperator:
     """
 
     def __init__(
-        self, variables: Sequence[Names], test: Callable[[Names], Test | None] | None = None
+        self,
+        variables: Sequence[Names],
+        test: Callable[[Names], Test | None] | None = None,
+        needed: Container[str] | None = None,
     ) -> None:
         self._relations = [IndexedRelation(names) for names in variables]
-        self._join = IncrementalJoin(self._relations)
+        self._join = IncrementalJoin(self._relations, needed)
         self.variables = self._join.variables
         self._test = None if test is None else test(self.variables)
         self.target: Target = _nobody
@@ -52,9 +56,10 @@ class JoinOperator:
         rows = self._join.rows_of(number, row)
         if sign > 0:
             relation.insert(row)
+        target, test = self.target, self._test
         for found in rows:
-            if self._test is None or self._test(found):
-                self.target(found, sign)
+            if test is None or test(found):
+                target(found, sign)
 
 
 class DependentOperator:

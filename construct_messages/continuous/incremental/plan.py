@@ -127,7 +127,11 @@ class MaintenancePlan:
     def may_end(self) -> bool:
         """Whether some values make maintaining the solutions impossible."""
         grouping = self.grouping
-        return grouping is not None and any(one.name != "COUNT" for _, one in grouping.aggregates)
+        return any(
+            dependent.condition is not None
+            for branch in self.branches
+            for dependent in branch.dependents
+        ) or (grouping is not None and any(one.name != "COUNT" for _, one in grouping.aggregates))
 
     def __str__(self) -> str:
         """Describes the plan: its operators, innermost first."""

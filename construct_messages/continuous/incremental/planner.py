@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from construct_messages.continuous.incremental.expressions import native
 from construct_messages.continuous.incremental.plan import (
     Branch,
     Dependence,
@@ -257,6 +258,11 @@ class _Planner:
             reads = frozenset(mentioned(condition)) & part.possible
             _require(reads <= part.core | other.possible, "OPTIONAL whose FILTER reads BIND")
         _check_steps(part, other)
+        columns = {each.name: place for place, each in enumerate(part.possible | other.possible)}
+        _require(
+            all(native(one, columns) is not None for one in conditions),
+            f"{kind.value} whose FILTER only the engine can evaluate",
+        )
         dependent = Dependent(kind, other.branch.patterns, conjunction(conditions))
         branch = replace(part.branch, dependents=(*part.branch.dependents, dependent))
         possible = part.possible | other.possible if kind is Dependence.OPTIONAL else part.possible

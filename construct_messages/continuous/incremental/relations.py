@@ -7,7 +7,7 @@ rows. Delta rules of joins: Gupta, Mumick, Subrahmanian, "Maintaining Views Incr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias, cast
 
@@ -102,10 +102,10 @@ class IncrementalJoin:
 
     Args:
         relations: at least one.
-        fixed: names of columns with few values for each row: see `_order`.
+        needed: the names of the columns of the combinations; None: all.
 
     Attributes:
-        variables: the names of the columns of the relations, in order.
+        variables: these names, in the order of the relations.
 
     >>> left, right = IndexedRelation(("s", "x")), IndexedRelation(("x", "o"))
     >>> join = IncrementalJoin([left, right])
@@ -114,10 +114,14 @@ class IncrementalJoin:
     [('<urn:a>', '<urn:x>', '"1"')]
     """
 
-    def __init__(self, relations: Sequence[IndexedRelation]) -> None:
+    def __init__(
+        self, relations: Sequence[IndexedRelation], needed: Container[str] | None = None
+    ) -> None:
         self._relations = relations
         self.variables: Names = tuple(
-            dict.fromkeys(name for relation in relations for name in relation.variables)
+            name
+            for name in dict.fromkeys(name for each in relations for name in each.variables)
+            if needed is None or name in needed
         )
         self._ways = [self._way(number) for number in range(len(relations))]
 
@@ -125,8 +129,6 @@ class IncrementalJoin:
         """Returns the combinations of a row of one relation with the current rows of the others."""
         steps, pick = self._ways[number]
         rows = [row]
-        if not steps:
-            return rows
         for take, find, more in steps:
             if more is None:
                 rows = [row for row in rows if find(take(row))]
@@ -160,7 +162,7 @@ class IncrementalJoin:
             )
             names += tuple(new)
         order = [names.index(name) for name in self.variables]
-        return steps, None if order == list(range(len(order))) else picking(order)
+        return steps, None if order == list(range(len(names))) else picking(order)
 
 
 def _selectivity(variables: Names, known: Names) -> tuple[int, int]:

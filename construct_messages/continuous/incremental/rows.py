@@ -112,27 +112,12 @@ def _copied(expression: Expression, columns: Mapping[str, int]) -> Native | None
     return native(expression, columns)
 
 
-class RowTest:
-    """Returns a function for whether a condition is true for a row.
-
-    Args:
-        condition: a condition on the variables.
-        variables: the names of the columns of rows.
-    """
-
-    def __init__(self, condition: Expression, variables: Sequence[str]) -> None:
-        self._steps = Steps([FilterStep(condition)], variables)
-
-    def __call__(self, row: Row) -> bool:
-        return bool(self._steps.made([(row, 1)]))
-
-
 class _RowQuery:
     """Returns the query to the engine for some steps."""
 
     def __init__(self, steps: Sequence[Step], variables: Sequence[str]) -> None:
         names = {name: f"?v{number}" for number, name in enumerate(variables)}
-        read = {name for step in steps for name in _read_by(step)}
+        read = {name for step in steps for name in read_by(step)}
         self._columns = [
             (place, ox.NamedNode(f"{_COLUMN}{place}"))
             for place, name in enumerate(variables)
@@ -175,7 +160,8 @@ class _RowQuery:
         return [(int(row[0][begin:-1]), row[1:]) for row in found or ()]
 
 
-def _read_by(step: Step) -> set[str]:
+def read_by(step: Step) -> set[str]:
+    """Returns the variables that a step reads."""
     left = [step.condition if isinstance(step, FilterStep) else step.expression]
     names = set()
     while left:

@@ -137,10 +137,15 @@ class _Windows:
                 options,
                 static=beside,
                 element_iri=registration.element_iri,
+                maintain=registration.maintain,
             )
         else:
             self._engine = WindowedQuery(
-                query, options, static=beside, element_iri=registration.element_iri
+                query,
+                options,
+                static=beside,
+                element_iri=registration.element_iri,
+                maintain=registration.maintain,
             )
         self._iris = {name: iri for iri, name in names.items()}
         self._after = registration.after

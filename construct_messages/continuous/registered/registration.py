@@ -35,6 +35,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         operator: the operator; None: the operator in the text.
         time, lateness, max_ahead, bounds, report, compare: see `WindowOptions`; microseconds, and the values of
             `Bounds`, `Report` and `Compared`.
+        maintain: see `WindowedQuery`.
         skip_after: the number of failures with one element after which it is left out; None: never.
         status: `"failed"` is paused by an error.
         error: the last error.
@@ -54,6 +55,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     bounds: str = Bounds.OPEN_CLOSED.value
     report: str | None = None
     compare: str = Compared.SOLUTIONS.value
+    maintain: bool = True
     skip_after: int | None = None
     status: Status = "running"
     error: str | None = None

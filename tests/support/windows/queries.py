@@ -31,11 +31,16 @@ VALUES = [
     *INTEGERS,
     *(literal(text, datatype=f"{XSD}decimal") for text in ("1.0", "2.5", "-0.25")),
     literal("1.5e0", datatype=f"{XSD}double"),
+    literal("2", datatype=f"{XSD}double"),
+    literal("1e300", datatype=f"{XSD}double"),
     literal("NaN", datatype=f"{XSD}double"),
     literal("true", datatype=f"{XSD}boolean"),
     literal("x", datatype=f"{XSD}integer"),
     literal("99999999999999999999", datatype=f"{XSD}integer"),
-    literal("2026-01-01T00:00:00Z", datatype=f"{XSD}dateTime"),
+    *(
+        literal(f"2026-01-01T{time}", datatype=f"{XSD}dateTime")
+        for time in ("00:00:00Z", "00:00:00.5Z", "00:00:00.25Z", "09:30:00Z", "01:00:00+01:00")
+    ),
     literal("b"),
     literal('a\n"<urn:p> '),
     literal("a <urn:p> b"),
@@ -65,6 +70,7 @@ def quad_lists(random: Random, values: list[Term], size: int) -> list[Quad]:
     ]
 
 
+TIME = f'"2026-01-01T00:00:00.3Z"^^<{XSD}dateTime>'
 VARIABLES = ["?s", "?o", "?x", "?y"]
 
 
@@ -89,7 +95,7 @@ def expressions(random: Random, depth: int = 2) -> str:
         return random.choice(VARIABLES)
 
     def value() -> str:
-        return random.choice(["1", "2.5", "1.0", '"b"', "true", ":a", "1e0", "3"])
+        return random.choice(["1", "2.5", "1.0", '"b"', "true", ":a", "1e0", "2e0", "3", TIME])
 
     kind = random.randint(0, 12 if depth else 7)
     if kind <= 3:

@@ -28,7 +28,16 @@ E = TypeVar("E", bound=Enum)
 Read: TypeAlias = tuple[Registration, str | None]
 """A registration, and the name of its output in the query."""
 
-_OF_WINDOWS: Final = ("time", "lateness", "max_ahead", "bounds", "report", "compare", "static")
+_OF_WINDOWS: Final = (
+    "time",
+    "lateness",
+    "max_ahead",
+    "bounds",
+    "report",
+    "compare",
+    "maintain",
+    "static",
+)
 PARAMETERS: Final = ("stream", "from", "operator", *_OF_WINDOWS, "every", "source", "skip_after")
 _MAX_AHEAD: Final = "1d"
 _MOST_TRIES: Final = 100
@@ -129,11 +138,18 @@ def read_registration(
         skip_after=_tries(given["skip_after"]) if "skip_after" in given else None,
         bounds=_one_of(Bounds, "bounds", given.get("bounds", Bounds.OPEN_CLOSED.value)),
         compare=_one_of(Compared, "compare", given.get("compare", Compared.SOLUTIONS.value)),
+        maintain=_truth("maintain", given.get("maintain", "true")),
         report=_one_of(Report, "report", given["report"].upper()) if "report" in given else None,
     )
     if query.windows:
         registration.options().policy_of(query)  # for its errors
     return registration, None if query.output is None else _output(query.output, streams)
+
+
+def _truth(name: str, value: str) -> bool:
+    if value not in ("true", "false"):
+        raise ProtocolError(f"{name}={value[:40]} is unknown", hint=f"{name} is true or false")
+    return value == "true"
 
 
 def _inputs(query: ContinuousQuery, bound: str | None, streams: str) -> dict[str, str]:
