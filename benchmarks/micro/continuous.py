@@ -1,7 +1,8 @@
 """Continuous queries over windows: messages of five quads, a window of 1,000, a step of 100; beside npm's rsp-js.
 
 `python -m benchmarks micro continuous`; with `--growth`, what a message costs in windows of 100 to 100,000 messages
-with a small step, of queries that are maintained and asked as a whole. rsp-js is asked the same queries in SELECT form,
+with a small step, of queries that are maintained and asked as a whole; with `--ways`, both ways for queries that are
+dear to maintain, in windows that overlap more or less. rsp-js is asked the same queries in SELECT form,
 where NODE_PATH or CONSTRUCT_MESSAGES_NODE holds it. The ratio is of CPU seconds a message, rsp-js to this package.
 """
 
@@ -26,6 +27,7 @@ from construct_messages.streams.element import Element
 PEER = Path(__file__).with_name("rsp.cjs")
 MILLISECOND = 1000
 
+DATE_TIME = "<http://www.w3.org/2001/XMLSchema#dateTime>"
 PREFIX = "PREFIX : <http://example.org/>\n"
 QUERIES = {
     "a filter": ("?s :high ?v", "?s ?v", "?s :value ?v . FILTER(?v > 950)"),
@@ -81,6 +83,39 @@ GROWTH = {
     ),
 }
 """What to construct, and the pattern in the window, for windows of several sizes."""
+
+
+_LATER = "FILTER NOT EXISTS { ?s2 :sensor ?x ; :at ?t2 FILTER(%s) }"
+_GROUPED = "{ SELECT ?x (%s AS ?a) WHERE { %s } GROUP BY ?x }"
+WAYS = {
+    "the latest of each sensor": (
+        "?x :latest ?t",
+        f"?s :sensor ?x ; :at ?t {_LATER % '?t2 > ?t'}",
+    ),
+    "the same by a function": (
+        "?x :latest ?t",
+        f"?s :sensor ?x ; :at ?t {_LATER % 'STR(?t2) > STR(?t)'}",
+    ),
+    "OPTIONAL of later ones": (
+        "?s :next ?t2",
+        "?s :sensor ?x ; :at ?t ; :value 999 OPTIONAL { ?s2 :sensor ?x ; :at ?t2 FILTER(?t2 > ?t) }",
+    ),
+    "FILTER of times": (
+        "?s :late ?t",
+        f'?s :at ?t FILTER(?t > "2026-01-01T00:30:00Z"^^{DATE_TIME})',
+    ),
+    "FILTER of doubles": ("?s :high ?d", "?s :level ?d FILTER(?d > 9.5e2)"),
+    "FILTER by a function": ("?s :high ?v", '?s :value ?v FILTER(STRSTARTS(STR(?v), "95"))'),
+    "BIND of doubles": ("?s :twice ?e", "?s :level ?d BIND(?d * 2 AS ?e)"),
+    "AVG of doubles": ("?x :average ?a", _GROUPED % ("AVG(?d)", "?s :sensor ?x ; :level ?d")),
+    "MAX of doubles": ("?x :highest ?a", _GROUPED % ("MAX(?d)", "?s :sensor ?x ; :level ?d")),
+    "COUNT of pairs": ("?x :pairs ?a", _GROUPED % ("COUNT(*)", "?s :sensor ?x . ?t :sensor ?x")),
+    "pairs": (
+        "?s :with ?t",
+        "?s :sensor ?x ; :value ?v . ?t :sensor ?x ; :value ?w FILTER(?v < ?w)",
+    ),
+}
+"""Queries that cost much where solutions are maintained: FILTERs on pairs of rows, joins of many with many, doubles."""
 
 
 def growing_query(construct: str, pattern: str, size: int, step: int) -> str:
@@ -205,6 +240,36 @@ def growth(sizes: Sequence[int], whole: int, sent: int) -> Iterator[Figure]:
                 yield Figure(label, cost, cost / first, "growth ≤ 1.3 ×")
 
 
+def ways(size: int) -> Iterator[Figure]:
+    """What a message costs both ways, the best of three turns; windows share no message, nine of ten, or 99 of 100."""
+    example, xsd = "http://example.org/", "http://www.w3.org/2001/XMLSchema#"
+
+    def measured(count: int, first: int = 0) -> Iterator[Element]:
+        for number, element in enumerate(each_element(count, 5, first), first):
+            level = f'"{number * 7919 % 1000}.5"^^<{xsd}double>'
+            line = f"\n<{example}observation/{number}> <{example}level> {level} ."
+            yield element._replace(nquads=element.nquads + line.encode())
+
+    for (what, (construct, pattern)), part in product(WAYS.items(), (1, 10, 100)):
+        costs = []
+        query = parse_continuous(growing_query(construct, pattern, size, size // part))
+        for maintain in (True, False):
+            options = WindowOptions(bounds=Bounds.CLOSED_OPEN)
+            engine = WindowedQuery(query, options, maintain=maintain)
+            for element in measured(size + 1):
+                engine.take(f"{example}in", element)
+            count, best = size // min(part, 20), float("inf")
+            for turn in range(3):
+                sent = list(measured(count, size + 1 + turn * count))
+                started = time.process_time()
+                for element in sent:
+                    engine.take(f"{example}in", element)
+                best = min(best, (time.process_time() - started) / count)
+            costs.append(best)
+        label = f"{costs[0] * 1e6:,.0f} µs, as a whole {costs[1] * 1e6:,.0f} µs: {what}, step {size // part:,}"
+        yield Figure(label, costs[0], costs[0] / costs[1], "≤ 1.2 ×")
+
+
 def figure(what: str, ours: Run, ratio: float | None = None) -> Figure:
     """The line of one of our runs."""
     rate, slowest = ours.messages / ours.seconds, ours.firings[len(ours.firings) * 99 // 100]
@@ -220,7 +285,13 @@ def main() -> None:
     parser.add_argument("--growth", action="store_true", help="windows of several sizes")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
     parser.add_argument("--whole", type=int, default=1_000, help="largest window asked as a whole")
+    parser.add_argument("--ways", action="store_true", help="both ways, where it is dear")
     options = parser.parse_args()
+    if options.ways:
+        print("windows of 1,000; CPU seconds a message, maintained and as a whole", flush=True)
+        for found in ways(1_000):
+            print(f"{found.ratio:5.2f} ×  {found.what}", flush=True)
+        return
     if options.growth:
         print("windows with a small step; CPU seconds a message, and growth", flush=True)
         for found in growth(options.sizes, options.whole, 5_000):

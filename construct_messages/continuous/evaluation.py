@@ -186,14 +186,13 @@ class IncrementalEvaluation:
         if self._operator is Operator.DSTREAM:
             return [_solution(row) for row in vanished]
         counts = self._counts
-        for row in vanished:
-            count = counts[_solution(row)] - 1
-            if count:
-                counts[_solution(row)] = count
+        for solution in map(_solution, vanished):
+            if counts[solution] > 1:
+                counts[solution] -= 1
             else:
-                del counts[_solution(row)]
-        for row in appeared:
-            counts[_solution(row)] = counts.get(_solution(row), 0) + 1
+                del counts[solution]
+        for solution in map(_solution, appeared):
+            counts[solution] = counts.get(solution, 0) + 1
         return self._unchanged()
 
     def _unchanged(self) -> list[Solution]:

@@ -171,7 +171,8 @@ async def test_static_data_by_from() -> None:
     assert await all_of(query.replace("FROM <urn:g>", ""), {"urn:here": HERE}, static=store) == []
 
 
-async def test_options() -> None:
+@pytest.mark.parametrize("maintain", [True, False])
+async def test_options(maintain: bool) -> None:
     dropped: list[tuple[str, int, str]] = []
     out_of_order = [seen(1, "ann"), seen(12, "bob"), seen(9, "cy"), seen(2, "dan")]
     found = await all_of(
@@ -183,6 +184,7 @@ async def test_options() -> None:
         report="PERIODIC",
         every=timedelta(seconds=4),
         origin=at(1),
+        maintain=maintain,
         on_drop=lambda stream, element, reason: dropped.append((stream, element.sequence, reason)),
     )
     assert dropped == [("urn:here", 4, "late")]

@@ -103,7 +103,7 @@ class BranchOperators:
         if len(joins) == 1 and not tables:
             return joins[0]
         of_tables = [tuple(variable.name for variable in table.variables) for table in tables]
-        whole = JoinOperator([*(join.variables for join in joins), *of_tables], None, needed)
+        whole = JoinOperator([*(join.variables for join in joins), *of_tables], test, needed)
         for place, join in enumerate(joins):
             join.target = _side_of(whole, place)
         for place, table in enumerate(tables, len(joins)):

@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from construct_messages.continuous.dataset.stored_terms import PLAIN_FORMS
+from construct_messages.continuous.dataset.stored_terms import PLAIN_FORMS, StoredTerms
 from construct_messages.continuous.incremental.plan import Row
 from construct_messages.query.algebra.calls import mentioned
 from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var
-from construct_messages.terms import XSD, Term
+from construct_messages.terms import XSD, Term, from_pyoxigraph, to_pyoxigraph
 
 Native: TypeAlias = Callable[[Row], Any]
 """The value of an expression for a row: `int`, `bool`, `Decimal`, `float`, `Moment`, `Text`, `Resource` or None."""
@@ -73,6 +74,7 @@ _COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 _COMPUTED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"+": add, "-": sub, "*": mul}
 
 
+@lru_cache(maxsize=1 << 14)
 def value_of(term: str) -> Any:
     """Returns the value of a term; None if it is unbound.
 
@@ -177,7 +179,7 @@ def _variable(name: str, columns: Mapping[str, int]) -> Native:
 
 def _constant(term: Term) -> Native | None:
     try:
-        value = value_of(term)
+        value = value_of(from_pyoxigraph(StoredTerms().term(to_pyoxigraph(term))))
     except Undecided:
         return None
     return lambda _: value
@@ -191,7 +193,7 @@ def _comparison(
     if first is None or second is None:
         return None
     if isinstance(left, Var) and isinstance(right, Constant) and left.name in columns:
-        limit = value_of(right.term)
+        limit = second(())
         if type(limit) is int:  # the most common filters
             return _limit(compare, columns[left.name], limit)
     is_equality = name in ("=", "!=")

@@ -11,9 +11,12 @@ from random import Random
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.continuous import Firing, WindowedQuery
+from construct_messages.continuous import Bounds, Firing, WindowedQuery
 from construct_messages.continuous.evaluation import WholeEvaluation
 from construct_messages.errors import ConstructMessagesError
+from construct_messages.query.continuous.parse import parse_continuous
+from construct_messages.query.continuous.values import Report
+from construct_messages.streams.element import Element
 from construct_messages.terms import XSD, Term, is_literal, literal_parts
 from tests.support.engines.servers import Arq
 from tests.support.windows.histories import happen, options_of, restored
@@ -33,6 +36,25 @@ def test_solutions_are_those_of_the_whole_query_at_length() -> None:
     found = Counter(check_seed(seed) for seed in range(1_000, 1_000 + MANY))
     print(found)
     assert found["maintained, with solutions"] > MANY // 10
+
+
+@pytest.mark.parametrize("time", ["2026-01-01T00:00:09Z", "2026-01-01T02:00:00+01:00"])
+def test_times_in_exists_are_compared_by_the_engine_where_need_be(time: str) -> None:
+    """The latest message of each room, from 2026-01-01T00:00:00Z on, and one with another time."""
+    query = parse_continuous(
+        "SELECT ?room ?time FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT5S STEP PT1S] WHERE { WINDOW <urn:w> { "
+        "?m <urn:room> ?room ; <urn:at> ?time FILTER NOT EXISTS { "
+        "?later <urn:room> ?room ; <urn:at> ?other FILTER(?other > ?time) } } }"
+    )
+    events = []
+    for number in range(1, 12):
+        at = time if number == 6 else f"2026-01-01T00:00:{number:02}Z"
+        nquads = f"<urn:m{number}> <urn:room> <urn:r{number % 2}> .\n"
+        nquads += f'<urn:m{number}> <urn:at> "{at}"^^<{XSD}dateTime> .'
+        events.append(Event(0, Element("0", number, number * 1_000_000, nquads.encode())))
+    case = Case(query, Report.WINDOW_CLOSE, 1, Bounds.OPEN_CLOSED, 0, 0)
+    kind = "maintained" if time.endswith("Z") else "maintained at first"
+    assert check_history(case, events, [4, 9]) == f"{kind}, with solutions"
 
 
 @pytest.mark.slow

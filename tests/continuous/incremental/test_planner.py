@@ -35,6 +35,9 @@ ASKED = {
     "?s :p ?o OPTIONAL { { ?s :q ?x } UNION { ?s :p ?x } }": "OPTIONAL of more than triple patterns with FILTER",
     # a FILTER does not see what is outside of its group: the example of SPARQL 1.1, section 8.3.3
     "?x :p ?n MINUS { ?x :q ?m FILTER(?n = ?m) }": "MINUS whose FILTER reads more than it binds",
+    "?s :p ?o OPTIONAL { ?s :q ?x FILTER(STR(?x) > STR(?o)) }": (
+        "OPTIONAL whose FILTER only the engine can evaluate"
+    ),
     "{ SELECT DISTINCT ?s { ?s :p ?o } } ?s :q ?x": "DISTINCT in a sub-select",
     "{ SELECT ?s { ?s :p ?o } LIMIT 1 } ?s :q ?x": "LIMIT or OFFSET in a sub-select",
     "{ SELECT ?s (COUNT(*) AS ?n) { ?s :p ?o } GROUP BY ?s } ?s :q ?x": "GROUP BY in a part of the pattern",

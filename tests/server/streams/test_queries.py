@@ -78,6 +78,14 @@ async def test_windows_name_their_streams_and_their_output(served: StreamsServer
     assert (await described(served, location))["plan"].startswith("maintained: join of ")
 
 
+async def test_a_query_that_is_asked_as_a_whole(served: StreamsServer) -> None:
+    location = location_of(await served.ask("POST", "/streams?maintain=false", RSP_QL, SPARQL))
+    await served.publish([numbered(1), numbered(2)])
+    assert len(await until(served, location, 2)) == 2
+    plan = (await described(served, location))["plan"]
+    assert plan == "evaluated as a whole each time: as requested"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stream", [b"<http://example.org/any>", b"?any"], ids=["iri", "variable"])
 async def test_windows_on_any_iri_at_the_endpoint_of_a_stream(
@@ -283,6 +291,7 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
         pytest.param(
             "/streams?max_ahead=soon", RSP_QL, 400, "max_ahead=soon is no duration", id="max_ahead"
         ),
+        pytest.param("/streams?maintain=no", RSP_QL, 400, "true or false", id="maintain"),
         pytest.param(
             "/streams?skip_after=0", RSP_QL, 400, "skip_after=0 is no number", id="skip_after"
         ),
