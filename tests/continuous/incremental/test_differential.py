@@ -134,7 +134,7 @@ def by_value(solution: dict[str, Term] | dict[str, str]) -> frozenset[tuple[str,
 
 def value_of(term: Term) -> object:
     if is_literal(term):
-        text, _, datatype = literal_parts(term)[:3]
+        text, datatype = literal_parts(term)[:2]
         if datatype in (f"{XSD}integer", f"{XSD}decimal", f"{XSD}double"):
             return datatype, round(Decimal(text), 12) if "double" not in datatype else float(text)
     return term
