@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams full-disks kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams full-disks power-cuts kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -86,6 +86,10 @@ full-disks:
 # an executor of a cluster of two, killed 20 times each with rows kept on two executors and in a folder: ten minutes
 kill-executors:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 20 tests/spark/test_lost_executors.py
+
+# 10,200 states of a disk after a power cut, for each kind of file that is to survive one: four minutes of a processor
+power-cuts:
+	$(PYTHON) -m pytest -q -n 2 --cuts 1700 tests/files/test_power_cuts.py
 
 # a server with registered queries, killed at 50 random points
 kill-queries:

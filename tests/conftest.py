@@ -59,6 +59,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
+        "--cuts", type=int, default=40, help="how many power cuts each kind of file is read after"
+    )
+
+    parser.addoption(
         "--messages", type=int, default=500, help="how many messages a log through a broker has"
     )
 
