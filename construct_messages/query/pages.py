@@ -21,21 +21,21 @@ from construct_messages.terms import literal
 
 _HEAD: Final = "SELECT*{}"  # before clauses that are parsed separately
 
-BY_VALUE: Final = ("?{}",)
-"""Sort keys of a variable, as format strings: its value, as ORDER BY compares terms."""
-
 BY_TEXT: Final = ("STR(?{0})", "?{0}")
-"""Its text, then its value: for engines whose order of terms of several types depends on their plan."""
+"""Sort keys of a variable, as format strings: its text, then its value, for engines that compare all values of a text.
+
+By value alone, the order of terms of several types depends on the plan of some engines, and is no order in others.
+"""
 
 BY_TEXT_ONLY: Final = (
     *(f'COALESCE({name}(?{{0}}), "")' for name in ("STR", "DATATYPE", "LANG")),
     'COALESCE(IF(isBlank(?{0}), ?{0}, ""), "")',
 )
-"""Only texts and blank nodes: for engines that fail to compare some values."""
+"""Only texts and blank nodes: for engines that fail to compare some values, as most do."""
 
 
 def page(
-    select: Select, limit: int, offset: int, *, wrap: bool = False, keys: Sequence[str] = BY_VALUE
+    select: Select, limit: int, offset: int, *, wrap: bool = False, keys: Sequence[str] = BY_TEXT
 ) -> Select | None:
     """A window into the query's own result, which its own LIMIT and OFFSET bound.
 
@@ -58,9 +58,9 @@ def page(
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 15", limit=15)
     >>> str(page(select, 10, 10))
-    'SELECT ?s WHERE { ?s ?p ?o } ORDER BY ?s LIMIT 5 OFFSET 10'
+    'SELECT ?s WHERE { ?s ?p ?o } ORDER BY STR(?s) ?s LIMIT 5 OFFSET 10'
     >>> str(page(select, 10, 10, wrap=True))
-    'SELECT ?s WHERE { { SELECT ?s WHERE { ?s ?p ?o } ORDER BY ?s } } LIMIT 5 OFFSET 10'
+    'SELECT ?s WHERE { { SELECT ?s WHERE { ?s ?p ?o } ORDER BY STR(?s) ?s } } LIMIT 5 OFFSET 10'
     >>> page(select, 10, 20) is None
     True
     """

@@ -55,8 +55,8 @@ def open_source(
         method: `"post"` (a form) or `"get"`, for URLs.
         headers: additional request headers, for URLs.
         results: the results format to request from an endpoint: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
-        profile: the kind of endpoint: `"generic"`, `"oxigraph"`, `"virtuoso"`, `"rdflib"`, `"blazegraph"` or
-            `"qlever"`.
+        profile: the kind of endpoint: `"generic"`, `"oxigraph"`, `"virtuoso"`, `"rdflib"`, `"rdf4j"`, `"graphdb"`,
+            `"blazegraph"`, `"fuseki"`, `"stardog"`, `"ontop"` or `"qlever"`.
         retries: the number of retries of a request to an endpoint after a temporary failure.
         allow_stale: open a store directory while another process writes to it.
         source_format: the format of files, by extension, name or media type; None: that of their extension, and for an

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY, BY_VALUE, page
+from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY, page
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.volatile import volatile
 
@@ -35,7 +35,7 @@ def test_volatile(where: str, names: str) -> None:
     assert volatile(query) == frozenset(names.split())
 
 
-@pytest.mark.parametrize("keys", [BY_VALUE, BY_TEXT, BY_TEXT_ONLY])
+@pytest.mark.parametrize("keys", [BY_TEXT, BY_TEXT_ONLY])
 def test_pages_are_not_ordered_by_them(keys: tuple[str, ...]) -> None:
     """Issue 26, 0: ordered by a UUID, two pages would hold solutions of two orders."""
     store = ox.Store()

@@ -6,6 +6,7 @@ equal keys. Virtuoso returns 10,000 solutions at most, so its results are larger
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,7 +15,12 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import IncompleteResult, SourceError, construct_messages
+from construct_messages import (
+    IncompleteResult,
+    SourceError,
+    SourceTimeout,
+    construct_messages,
+)
 from construct_messages.terms import Term, map_blanks
 from tests.support.engines.servers import ALL
 from tests.support.queries.options import arguments
@@ -25,8 +31,12 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _INTEGER, _DATE = f"{_XSD}integer", f"{_XSD}date"
 
-SUBJECTS = {"virtuoso": 11_000, "oxigraph": 3_000, "fuseki": 3_000, "rdflib": 400, "comunica": 400}
-SIZES = {"virtuoso": 3_000, "oxigraph": 700, "fuseki": 700, "rdflib": 150, "comunica": 150}
+SUBJECTS = {"virtuoso": 11_000, "oxigraph": 3_000, "rdflib": 400, "comunica": 400} | dict.fromkeys(
+    ("fuseki", "rdf4j", "blazegraph", "ontop"), 1_500
+)
+SIZES = {"virtuoso": 3_000, "oxigraph": 700, "rdflib": 150, "comunica": 150} | dict.fromkeys(
+    ("fuseki", "rdf4j", "blazegraph", "ontop"), 400
+)
 
 MIXED = "{ ?s <urn:mixed> ?o }"
 OPTIONAL = "{ ?s <urn:key> ?k OPTIONAL { ?s <urn:some> ?v } }"
@@ -230,10 +240,53 @@ def test_values_that_rdflib_cannot_compare(
         "".join(f"<urn:s{n}> <urn:n> {number} .\n" for n, number in enumerate(numbers * 20))
     )
     query, url = "CONSTRUCT { ?s <urn:n> ?o } WHERE { ?s <urn:n> ?o }", serve_with("rdflib", file)
-    with pytest.raises(SourceError, match='profile="rdflib"'):
-        _solutions(query, url, page_size=10)
-    came = _solutions(query, url, page_size=10, profile="rdflib")
+    with pytest.raises(SourceError, match='profile="rdflib"') as failed:
+        _solutions(f"{query} ORDER BY ?o", url, page_size=10)
+    assert "STR(?o)" in str(failed.value.hint)
+    came = _solutions(query, url, page_size=10)
     # it writes NaN as nan
     assert Counter(str(message).lower() for message in came) == Counter(
         str(message).lower() for message in _solutions(query, str(file))
     )
+
+
+def test_orders_that_rdf4j_and_blazegraph_do_not_keep(
+    serve_with: Callable[[str, Path], str], tmp_path: Path
+) -> None:
+    """Terms of many kinds: by their texts, each comes once; an order of the query by value is an error that says so."""
+    kinds = (
+        *(f'"{{}}"^^<{_XSD}{kind}>' for kind in ("integer", "decimal", "string", "gYear", "own")),
+        *(f'"2020-01-{{:02}}"^^<{_DATE}>', '"{}"@en', "<urn:o{}>", '"1{:01}:00:00"^^<urn:time>'),
+        *(f'"2020-01-{{:02}}T00:00:00{zone}"^^<{_XSD}dateTime>' for zone in ("", "Z", "+05:00")),
+        f'"P{{}}D"^^<{_XSD}duration>',
+    )
+    file = tmp_path / "kinds.nt"
+    file.write_text(
+        "".join(
+            f"<urn:s{n}> <urn:p> {kinds[n % len(kinds)].format(n % 19 + 10)} .\n"
+            for n in range(1_300)
+        )
+    )
+    query = "CONSTRUCT { <urn:s> <urn:p> ?o } WHERE { ?s <urn:p> ?o }"
+    for engine in ("rdf4j", "blazegraph"):
+        url = serve_with(engine, file)
+        whole = _solutions(query, url)
+        assert whole.total() == 1_300
+        assert _solutions(query, url, page_size=100) == whole, engine
+        with pytest.raises(SourceError, match=re.escape(url)) as failed:
+            _solutions(f"{query} ORDER BY ?o", url, page_size=100)
+        assert "STR(?o)" in str(failed.value.hint), engine
+
+
+def test_reasons_of_blazegraph(serve_with: Callable[[str, Path], str], tmp_path: Path) -> None:
+    """It repeats the query before the exception; the query is longer than what is shown of an error."""
+    file = tmp_path / "data.nt"
+    file.write_text("".join(f'<urn:s{n}> <urn:p> "{n}" .\n' for n in range(300)))
+    query = "CONSTRUCT { ?a <urn:is> ?f } WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i FILTER(CONCAT(?c, ?i) = ?f) }"
+    url = f"{serve_with('blazegraph', file)}?maxQueryTimeMillis=1"
+    query += f" VALUES ?x {{ {' '.join(f'<urn:x{n}>' for n in range(900))} }}"
+    with pytest.raises(SourceError, match=r"Query deadline is expired|TimeoutException") as failed:
+        _solutions(query, url)
+    assert 'profile="blazegraph"' in str(failed.value.hint)
+    with pytest.raises(SourceTimeout):
+        _solutions(query, url, profile="blazegraph")

@@ -24,7 +24,7 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.http.keyset import Groups, KeyEnd, KeyReader
 from construct_messages.sources.http.overlap import Overlap, OverlappingReader
-from construct_messages.sources.http.profiles import SORT_FAILURES, Profile
+from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.http.response import ResponseReader
 
 _FIRST_PAGE: Final = 500
@@ -60,7 +60,10 @@ class ResultPage:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
-        """Leaves failures unchanged."""
+        """Adds to a failure what its engine needs."""
+        if isinstance(error, SourceError) and self._reader is not None:
+            self._reader.add_hint(error)
+        return None
 
     @property
     def select(self) -> Select | None:
@@ -116,21 +119,6 @@ class _Window(ResultPage):
     ) -> None:
         super().__init__(url, query, new_reader)
         self.end, self.limit, self.overlap, self.profile = end, limit, overlap, profile
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Adds a hint to the error of an engine that cannot sort its values."""
-        if isinstance(error, SourceError):
-            for text, profile in SORT_FAILURES.items():
-                if (
-                    text in error.message
-                    and self.profile.page_keys != Profile.named(profile).page_keys
-                ):
-                    error.hint = f'the order of pages is by values that it cannot compare; give profile="{profile}"'
 
     @property
     def select(self) -> Select | None:
@@ -292,7 +280,7 @@ def pages(
             if paged and not profile.stable_blank_nodes
             else labels.of_data,
             lenience=request.lenience,
-            timeouts=profile.timeouts,
+            profile=profile,
             client_authenticates=any(
                 name.title() == "Authorization" for name, _ in request.headers
             ),
@@ -404,7 +392,7 @@ def _by_key(
 
 _HINT: Final = (
     "ask again if the data changed meanwhile; otherwise the endpoint does not keep its order: name a variable that is "
-    "an IRI as page_key, or let the query order its solutions by IRIs"
+    "an IRI as page_key, or let the query order its solutions by IRIs or texts, such as STR(?o)"
 )
 
 

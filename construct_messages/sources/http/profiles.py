@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from construct_messages.errors import UsageError
-from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY, BY_VALUE
+from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY
 from construct_messages.values import Value
 
 
@@ -34,7 +34,7 @@ class Profile(Value):
     prefixes: Mapping[str, str] = {}
     stable_blank_nodes: bool = False
     orders_in_sub_select: bool = False
-    page_keys: tuple[str, ...] = BY_VALUE
+    page_keys: tuple[str, ...] = BY_TEXT_ONLY
     timeouts: tuple[str, ...] = ()
     unsafe_functions: tuple[str, ...] = ()
     safe_functions: frozenset[str] = frozenset()
@@ -243,12 +243,55 @@ PROFILES: Final[Mapping[str, Profile]] = {
         safe_functions=_VIRTUOSO_SAFE,
     ),
     # it compares decimals with NaN by raising an error
-    "rdflib": Profile(page_keys=BY_TEXT_ONLY),
-    "blazegraph": Profile(prefixes=_WIKIDATA, timeouts=("TimeoutException", "QueryTimeout")),
+    "rdflib": Profile(),
+    # its order by value is none for terms of several types: it answers with status 200 and nothing
+    "rdf4j": Profile(timeouts=("Query evaluation took too long",)),
+    "graphdb": Profile(timeouts=("Query evaluation took too long",)),
+    # its order by value is none for terms of several types, and it may repeat solutions
+    "blazegraph": Profile(
+        prefixes=_WIKIDATA,
+        timeouts=("TimeoutException", "QueryTimeout"),
+    ),
+    "fuseki": Profile(timeouts=("Query timed out",), unsafe_functions=("java:",)),
+    "stardog": Profile(timeouts=("exceeded query timeout",)),
+    # it cannot sort terms of several types by value; it writes strings into TSV without quotation marks
+    "ontop": Profile(results=("json",)),
     # its status 429 means that a query took too long, not that there were too many
     "qlever": Profile(results=("json",), timeouts=("timed out", "timeout")),
 }
 """The profiles by name; `generic` assumes nothing beyond the recommendations."""
 
-SORT_FAILURES: Final[Mapping[str, str]] = {"decimal.InvalidOperation": "rdflib"}
-"""Texts in the errors of engines that cannot sort their values, and the profile whose pages they can sort."""
+_ENGINES: Final[Mapping[str, str]] = {
+    "decimal.InvalidOperation": "rdflib",
+    "com.bigdata.": "blazegraph",
+    "SPARQL-QUERY: queryStr=": "blazegraph",
+    "it.unibz.inf.ontop.": "ontop",
+    "com.complexible.stardog.": "stardog",
+    "An error has occurred while exporting the query": "qlever",
+    "GraphDB": "graphdb",
+    "com.ontotext.": "graphdb",
+    "org.eclipse.rdf4j.": "rdf4j",
+    "Query evaluation took too long": "rdf4j",
+    "Apache Jena Fuseki": "fuseki",
+    "Virtuoso": "virtuoso",
+}
+
+_SORT_FAILURES: Final = (
+    "decimal.InvalidOperation",  # rdflib
+    "Comparison method violates its general contract",  # Java, such as Blazegraph
+    "Was expecting a unique and known DB term type",  # Ontop
+)
+
+
+def fitting_profile(text: str) -> str | None:
+    """Returns the name of the profile of the engine that an error or the header `Server` shows, or None.
+
+    >>> fitting_profile("com.bigdata.bop.engine.QueryTimeoutException: Query deadline is expired.")
+    'blazegraph'
+    """
+    return next((name for trace, name in _ENGINES.items() if trace in text), None)
+
+
+def cannot_sort(text: str) -> bool:
+    """Returns whether an engine's error means that it cannot compare the values of ORDER BY."""
+    return any(failure in text for failure in _SORT_FAILURES)

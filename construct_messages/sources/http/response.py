@@ -19,10 +19,16 @@ from construct_messages.query.select import Select
 from construct_messages.results import NewDecoder, ResultsDecoder, decoder_of
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Validators
-from construct_messages.sources.http.partial import partial_reason
+from construct_messages.sources.http.partial import explained_at, partial_reason, reason_of
+from construct_messages.sources.http.profiles import (
+    PROFILES,
+    Profile,
+    cannot_sort,
+    fitting_profile,
+)
 from construct_messages.terms import Lenience
 
-_DETAIL_BYTES: Final = 4096
+_DETAIL_BYTES: Final = 4096  # of an error, in addition to the query that it may repeat
 _WORK: Final = 1 << 20  # see `ResponseReader.pieces`
 _SMALLEST: Final = 16  # bytes of a piece
 _USUAL: Final = 4  # variables; more of them take noticeable time
@@ -30,6 +36,7 @@ _CODED: Final = 1 << 12  # bytes that are decompressed at once: the rest is copi
 _SOLUTION_BYTES: Final = (
     8 << 20
 )  # of one solution, or of the text around all; a few of them compress very well
+_OK: Final = (200, 203)  # 203: a proxy changed the response (RFC 9110, section 15.3.4)
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
 _DIGITS: Final = 20  # a number with more is not a number of solutions
 
@@ -46,7 +53,7 @@ class ResponseReader:
         url: the endpoint, for errors.
         response: the number of the response (of pages).
         scope: the scope of blank node labels.
-        timeouts: texts in error responses to queries that took too long for the engine.
+        profile: the properties of the engine.
         client_authenticates: whether the credentials are those of a client of this server, to which their rejection
             must be reported.
         undeclared: the first undeclared prefix of the query, a possible reason for an error.
@@ -75,7 +82,7 @@ class ResponseReader:
         url: str,
         response: int = 0,
         scope: str = "d",
-        timeouts: tuple[str, ...] = (),
+        profile: Profile | None = None,
         client_authenticates: bool = False,
         undeclared: str | None = None,
         select: Select | None = None,
@@ -89,7 +96,7 @@ class ResponseReader:
         self._variables = variables
         self._limit = limit
         self._url = url
-        self._timeouts = timeouts
+        self._profile = profile or Profile()
         self._client_authenticates = client_authenticates
         self._received = 0
         coding = (header("Transfer-Encoding") or "identity").strip().lower()
@@ -100,7 +107,10 @@ class ResponseReader:
         self._promised = announced_length(header)
         self._is_delimited = self._promised is not None or coding == "chunked"
         self._body = _Body(header("Content-Encoding"))
-        self._detail = b""
+        self._detail = b""  # of an error
+        self._detail_size = _DETAIL_BYTES + (0 if select is None else len(str(select).encode()))
+        self._explained_size = 0
+        self._failure: IncompleteResult | None = None  # the engine explains it after the solutions
         self._decoder: ResultsDecoder | None = None
         self._rest: list[Solutions] | None = (
             None  # after the end of the body: solutions that only the end completes
@@ -112,11 +122,11 @@ class ResponseReader:
         if (reason := partial_reason(status, header)) is not None:
             raise IncompleteResult(
                 f"{url} sent a part of the result only" + (f": {shown(reason)}" if reason else ""),
-                hint="ask for less, or give the endpoint more time",
+                hint=_LESS,
             )
         if condition is not None:
             condition.received, condition.unchanged = _validators(header), self._unchanged
-        if status == 200:
+        if status in _OK:
             self._decoder = self._decoder_class(asked)(
                 variables, response=response, scope=scope, lenience=lenience
             )
@@ -150,11 +160,24 @@ class ResponseReader:
         """
         if self._decoder is None:
             self._detail += piece
-            if len(self._detail) >= _DETAIL_BYTES:
+            if len(self._detail) >= self._detail_size:
                 raise self._refusal()
             return
+        self._detail = (self._detail + piece[-self._detail_size :])[-self._detail_size :]
+        if self._failure is not None:
+            self._explained_size += len(piece)
+            if self._explained_size >= self._detail_size:
+                raise self._explained(self._failure)
+            return
         self.held += len(piece)
-        for batch in self._decoder.feed(piece) if self._rest is None else self._rest:
+        try:
+            batches = self._decoder.feed(piece) if self._rest is None else self._rest
+        except IncompleteResult as error:
+            if explained_at(self._detail.decode(errors="replace")) is None:
+                raise self._named(error) from None
+            self._failure, self._explained_size = error, len(piece)
+            return
+        for batch in batches:
             self.count += len(batch)
             self.held = 0
             if self._limit is not None and self.count > self._limit:
@@ -175,6 +198,13 @@ class ResponseReader:
         """
         if self._unchanged or self._decoder is None:
             return []
+        if self._failure is not None:
+            raise self._explained(self._failure)
+        if not self._received:
+            raise IncompleteResult(
+                f"{self._url} answered with status {self._status} and nothing: it ends before its first solution",
+                hint=_ORDER,  # RDF4J does so
+            )
         if self._promised is not None and self._received != self._promised:
             raise IncompleteResult(
                 f"{self._url} announced {self._promised} bytes and sent {self._received}, after {self.count} solutions",
@@ -184,10 +214,12 @@ class ResponseReader:
         try:
             self._rest = self._decoder.close()
         except IncompleteResult as error:
-            error.transient = (
-                not self._is_delimited
-            )  # then the connection may have been interrupted
-            raise
+            failure = self._explained(error)
+            # the connection may have been interrupted
+            failure.transient = failure.transient or not (
+                self._is_delimited or isinstance(failure, SourceTimeout)
+            )
+            raise failure from None
         return list(self.feed(b""))  # subclasses extend it
 
     def close(self) -> None:
@@ -214,10 +246,45 @@ class ResponseReader:
         """Returns the error for a body that the HTTP client could not read to its end."""
         if self._decoder is None:
             return self._refusal()
+        if self._failure is not None:
+            return self._explained(self._failure)
         return IncompleteResult(
             f"the result of {self._url} was cut after {self.count} solutions: {reason}",
             transient=True,
         )
+
+    def add_hint(self, error: SourceError) -> None:
+        """Adds to the hint of an error how the engine that it shows can be asked."""
+        text = f"{error.message} {self._header('Server') or ''} {self._detail.decode(errors='replace')}"
+        hints = [] if error.hint is None else [error.hint]
+        if cannot_sort(text):
+            hints = [_ORDER]
+        name = fitting_profile(text)
+        if name is not None and self._profile is PROFILES["generic"]:
+            hints.append(f'of this engine, give profile="{name}"')
+        error.hint = "; ".join(hints) or None
+
+    def _without_query(self, text: str) -> str:
+        # Blazegraph repeats the query first
+        return text if self._select is None else text.replace(str(self._select), "")
+
+    def _named(self, error: IncompleteResult) -> IncompleteResult:
+        return IncompleteResult(
+            f"{error.message} (from {self._url})", hint=error.hint, transient=error.transient
+        )
+
+    def _explained(self, failure: IncompleteResult) -> SourceError:
+        """The error for a damaged result, by what the engine wrote into it."""
+        text = self._without_query(self._detail.decode(errors="replace"))
+        start = explained_at(text)
+        if start is None:
+            return self._named(failure)
+        message = (
+            f"{self._url} failed after {self.count} solutions: {shown(reason_of(text[start:]))}"
+        )
+        if any(word in text[start:] for word in self._profile.timeouts):
+            return SourceTimeout(message, hint=_LESS, response_status=self._status)
+        return IncompleteResult(message, hint=failure.hint)
 
     def _decoder_class(self, asked: tuple[str, ...]) -> NewDecoder:
         declared = content_type(self._header)
@@ -241,12 +308,12 @@ class ResponseReader:
         )
 
     def _refusal(self) -> SourceError:
-        text = self._detail.decode(errors="replace")
+        text = self._without_query(self._detail.decode(errors="replace"))
         hint = _HINTS.get(self._status)
         if self._status == 400 and self._select is not None and self._select.written is not None:
             text, known = self._select.written.translated(text, str(self._select))
             hint = None if known else _OTHER_PLACES
-        detail = shown(text)
+        detail = shown(reason_of(text))
         # never an HTML page, which is for browsers
         reason = f": {detail}" if detail and not detail.startswith("<") else ""
         retry_after = seconds(self._header("Retry-After"))
@@ -261,10 +328,10 @@ class ResponseReader:
         )
         message = f"{self._url} {outcome}{reason}"
         # the error for the query itself may quote it, and so have any words
-        if self._status != 400 and any(word in text for word in self._timeouts):
+        if self._status != 400 and any(word in text for word in self._profile.timeouts):
             return SourceTimeout(
                 message,
-                hint="ask for less, or give the endpoint more time",
+                hint=_LESS,
                 response_status=self._status,
             )
         return SourceError(
@@ -307,6 +374,8 @@ def answer_status(status: int, *, client_authenticates: bool) -> int:
     return 403 if client_authenticates and status in (401, 403) else _ANSWERS.get(status, 502)
 
 
+_LESS: Final = "ask for less, or give the endpoint more time"
+_ORDER: Final = "if the query has ORDER BY, order by texts, such as STR(?o): not all engines can compare all values"
 _CREDENTIALS: Final = (
     "set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or "
     "CONSTRUCT_MESSAGES_TOKEN, in the environment"

@@ -6,6 +6,7 @@ function is a context manager that gives the endpoint's URL. All files of an eng
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 import signal
@@ -13,6 +14,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -23,9 +26,6 @@ import pyoxigraph as ox
 
 NODE: Final = "CONSTRUCT_MESSAGES_NODE"
 """The environment variable that names the folder which `npm install --prefix FOLDER` filled."""
-
-FUSEKI: Final = "CONSTRUCT_MESSAGES_FUSEKI"
-"""The environment variable that names the folder of Fuseki's jars."""
 
 DEFAULT_GRAPH: Final = "urn:default"
 """Virtuoso has no unnamed graph: what a file says outside of graphs goes here, and queries are asked of it."""
@@ -147,6 +147,25 @@ def rdflib(data: Path, place: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/"
 
 
+def _jars(engine: str) -> Path:
+    """The folder of what Maven copied for an engine, which an environment variable names."""
+    variable = f"CONSTRUCT_MESSAGES_{engine.upper()}"
+    folder = Path(os.environ.get(variable, "nowhere"))
+    if not folder.is_dir():
+        raise Missing(
+            f"{engine} is not installed: mvn -f tests/support/engines/{engine}.xml dependency:copy-dependencies "
+            f"-DoutputDirectory=FOLDER, and {variable}=FOLDER in the environment"
+        )
+    return folder
+
+
+def _java(*settings: str) -> list[str]:
+    java = program("java", "apt-get install openjdk-17-jdk-headless")
+    options = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    # older engines than this Java look into its classes
+    return [java, *options, "--add-opens=java.base/java.lang=ALL-UNNAMED", *settings]
+
+
 @contextmanager
 def fuseki(data: Path, place: Path) -> Iterator[str]:
     """Apache Jena Fuseki, over the file in memory."""
@@ -163,16 +182,7 @@ def _jena() -> list[str]:
     Raises:
         Missing: Java or Fuseki.
     """
-    java = program("java", "apt-get install openjdk-17-jdk-headless")
-    folder = Path(os.environ.get(FUSEKI, "nowhere"))
-    if not folder.is_dir():
-        pom = "tests/support/engines/fuseki.xml"
-        raise Missing(
-            f"Fuseki is not installed: mvn -f {pom} dependency:copy-dependencies -DoutputDirectory=FOLDER, and "
-            f"{FUSEKI}=FOLDER in the environment"
-        )
-    options = ["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    return [java, *options, "-cp", f"{folder}/*"]
+    return [*_java(), "-cp", f"{_jars('fuseki')}/*"]
 
 
 class Arq:
@@ -213,6 +223,166 @@ class Arq:
         self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()
+
+
+@contextmanager
+def _war(engine: str, place: Path, ready: str, *settings: str) -> Iterator[str]:
+    """A web application in Jetty, which listens before it has `ready`, a path of the application; gives its URL."""
+    folder, port = _jars(engine), free_port()
+    (runner,), (war,) = folder.glob("jetty-runner-*.jar"), folder.glob("*.war")
+    address = ["--host", "127.0.0.1", "--port", str(port), "--path", f"/{engine}"]
+    command: list[str | Path] = [
+        *_java(f"-Djava.io.tmpdir={place}", *settings),
+        "-jar",
+        runner,
+        *address,
+        war,
+    ]
+    url = f"http://127.0.0.1:{port}/{engine}"
+    with running(command, [port], place):
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                _send("GET", f"{url}/{ready}")
+            except urllib.error.HTTPError as error:
+                if time.monotonic() > deadline:
+                    raise NotStarted(f"{url} answers {error.status}") from error
+                time.sleep(0.05)
+            else:
+                break
+        yield url
+
+
+def _send(method: str, url: str, body: bytes | None = None, media_type: str = "") -> None:
+    request = urllib.request.Request(url, body, {"Content-Type": media_type}, method=method)
+    with urllib.request.urlopen(request, timeout=_SECONDS):
+        pass
+
+
+_RDF4J_REPOSITORY: Final = b"""
+@prefix repository: <http://www.openrdf.org/config/repository#> .
+@prefix sail: <http://www.openrdf.org/config/sail#> .
+[] a repository:Repository ; repository:repositoryID "data" ; repository:repositoryImpl [
+  repository:repositoryType "openrdf:SailRepository" ;
+  <http://www.openrdf.org/config/repository/sail#sailImpl> [ sail:sailType "openrdf:MemoryStore" ] ] .
+"""
+
+
+@contextmanager
+def rdf4j(data: Path, place: Path) -> Iterator[str]:
+    """RDF4J's server, over the file in memory."""
+    with _war("rdf4j", place, "protocol", f"-Dorg.eclipse.rdf4j.appdata.basedir={place}") as url:
+        repository = f"{url}/repositories/data"
+        _send("PUT", repository, _RDF4J_REPOSITORY, "text/turtle")
+        # of the formats that it reads, the one that has all the others, and RDF-star
+        _send("PUT", f"{repository}/statements", data.read_bytes(), "application/x-trigstar")
+        yield repository
+
+
+@contextmanager
+def blazegraph(data: Path, place: Path) -> Iterator[str]:
+    """Blazegraph, in memory; of a file with graphs, which it cannot read as TriG."""
+    settings = place / "blazegraph.properties"
+    settings.write_text(
+        "com.bigdata.journal.AbstractJournal.bufferMode=MemStore\n"
+        "com.bigdata.rdf.store.AbstractTripleStore.quads=true\n"
+        "com.bigdata.rdf.store.AbstractTripleStore.statementIdentifiers=false\n"
+        "com.bigdata.rdf.sail.truthMaintenance=false\n"
+        "com.bigdata.rdf.store.AbstractTripleStore.axiomsClass=com.bigdata.rdf.axioms.NoAxioms\n"
+    )
+    named = f"-Dcom.bigdata.rdf.sail.webapp.ConfigParams.propertyFile={settings}"
+    with _war("blazegraph", place, "sparql", named) as url:
+        quads = ox.serialize(ox.parse(path=data), format=ox.RdfFormat.N_QUADS)
+        assert quads is not None
+        _send("POST", f"{url}/sparql", quads, "text/x-nquads; charset=utf-8")
+        yield f"{url}/sparql"
+
+
+# The kinds of terms that a mapping can tell apart: each has a table, as a column has one type.
+_ONTOP_OBJECTS: Final = {
+    "iri": "<{o}>",
+    "blank": "_:{o}",
+    "string": "{o}",
+    "en": "{o}@en",
+    "de": "{o}@de",
+    "integer": "{o}^^xsd:integer",
+    "date": "{o}^^xsd:date",
+}
+
+
+def _ontop_kind(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:
+    match term:
+        case ox.NamedNode():
+            return "iri"
+        case ox.BlankNode():
+            return "blank"
+        case ox.Literal(language=str(tag)):
+            return tag
+        case ox.Literal():
+            return term.datatype.value.rpartition("#")[2]
+    raise NotStarted(f"no column holds {term}")
+
+
+@contextmanager
+def ontop(data: Path, place: Path) -> Iterator[str]:
+    """Ontop over H2: the triples of a file, in a table for each kind of object and of subject."""
+    jars, port = _jars("ontop"), free_port()
+    tables: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for quad in ox.parse(path=data):
+        kinds = (
+            "blank" if isinstance(quad.subject, ox.BlankNode) else "iri",
+            _ontop_kind(quad.object),
+        )
+        terms = (quad.subject, quad.predicate, quad.object)
+        tables.setdefault(kinds, []).append(tuple(str(term.value) for term in terms))
+    script, mappings = [], []
+    for (subject, kind), rows in tables.items():
+        table, file = f"{subject}_{kind}", place / f"{subject}_{kind}.csv"
+        with open(file, "w", newline="", encoding="utf-8") as opened:
+            writer = csv.writer(opened)
+            writer.writerows([("s", "p", "o"), *rows])
+        column = {"integer": "INT", "date": "DATE"}.get(kind, "VARCHAR(200)")
+        script.append(
+            f"CREATE TABLE {table}(s VARCHAR(200), p VARCHAR(200), o {column}) "
+            f"AS SELECT * FROM CSVREAD('{file}', NULL, 'charset=UTF-8');"
+        )
+        node = "<{s}>" if subject == "iri" else "_:{s}"
+        mappings.append(
+            f"mappingId\t{table}\ntarget\t{node} <{{p}}> {_ONTOP_OBJECTS[kind]} .\n"
+            f"source\tSELECT s, p, o FROM {table}\n"
+        )
+    (place / "tables.sql").write_text("\n".join(script))
+    (place / "mapping.obda").write_text(
+        "[PrefixDeclaration]\nxsd:\thttp://www.w3.org/2001/XMLSchema#\n\n"
+        "[MappingDeclaration] @collection [[\n" + "\n".join(mappings) + "]]\n"
+    )
+    database = f"jdbc:h2:{place / 'database'}"
+    (place / "database.properties").write_text(
+        f"jdbc.url={database}\njdbc.driver=org.h2.Driver\njdbc.user=sa\njdbc.password=\n"
+    )
+    java = [*_java(f"-Djava.io.tmpdir={place}"), "-cp", f"{jars}/*"]
+    subprocess.run(
+        [
+            *java,
+            "org.h2.tools.RunScript",
+            "-url",
+            database,
+            "-user",
+            "sa",
+            "-script",
+            place / "tables.sql",
+        ],
+        check=True,
+    )
+    options = (
+        f"--mapping={place / 'mapping.obda'}",
+        f"--properties={place / 'database.properties'}",
+        f"--port={port}",
+        "--server.address=127.0.0.1",
+    )
+    main = "it.unibz.inf.ontop.endpoint.OntopEndpointApplication"
+    with running([*java, main, *options], [port], place):
+        yield f"http://127.0.0.1:{port}/sparql"
 
 
 # The limits are DBpedia's; the buffers are for little data.
@@ -314,7 +484,10 @@ ENGINES: Final = {
 }
 """Those that `docs/reference/engines.md` compares."""
 
-ALL: Final = ENGINES | {"fuseki": Engine(fuseki, "generic")}
+ALL: Final = ENGINES | {
+    engine.__name__: Engine(engine, engine.__name__)
+    for engine in (fuseki, rdf4j, blazegraph, ontop)
+}
 
 
 Serve = Callable[[Path], str]
