@@ -8,7 +8,15 @@ in `template.py`, how it is written in `logs/`, where solutions come from in `so
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,7 +71,9 @@ def construct_messages(
 ) -> QueryMessages:
     """Runs a CONSTRUCT query and returns one RDF Message for each solution.
 
-    The query is parsed immediately. The source is not contacted before the first message is requested.
+    The query is parsed immediately. The source is not contacted before the first message is requested. A variable of
+    the template that no solution binds, such as a misspelt one, is legal, and a warning of the logger
+    `construct_messages.construct`: `logging.getLogger("construct_messages.construct").setLevel("ERROR")` turns it off.
 
     Args:
         query: the text of a SPARQL 1.1 or 1.2 CONSTRUCT query; `GRAPH` is allowed in its template.
@@ -123,6 +133,7 @@ def construct_messages(
         select = select.bind(
             {name.lstrip("?$"): as_term(value) for name, value in bindings.items()}
         )
+    _warn_of_unbound(parsed, {name.lstrip("?$") for name in bindings or ()})
     if grouping.is_sorted:
         select = select.sorted_by(grouping.by)
     options = Options(
@@ -154,6 +165,16 @@ def construct_messages(
         origin={"query": query, **name_of_source(source)},
         reads=paths_of_source(source),
     )
+
+
+def _warn_of_unbound(query: ConstructQuery, given: Collection[str]) -> None:
+    names = [f"?{name}" for name in query.unbound if name not in given]
+    if names:
+        import logging  # imported here because most programs do not need it
+
+        logging.getLogger(__name__).warning(
+            "no solution binds %s of the template, so its triples are left out", ", ".join(names)
+        )
 
 
 def _passed(validation: object) -> Callable[[Iterator[Message]], Iterator[Message]]:

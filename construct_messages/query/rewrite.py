@@ -89,6 +89,7 @@ class ConstructQuery(Value):
         prefixes: IRI by prefix (without colon): declared in the text or by the caller, or predefined by the server and
             used in the text.
         base: the base IRI at the template.
+        unbound: the variables of the template that no solution binds.
 
     >>> from construct_messages.labels import Labels
     >>> query = ConstructQuery.parse("CONSTRUCT { ?s <urn:p> [] } WHERE { ?s a <urn:C> } LIMIT 10")
@@ -102,6 +103,7 @@ class ConstructQuery(Value):
     template: Template
     prefixes: dict[str, str]
     base: str | None
+    unbound: tuple[str, ...] = ()
 
     @property
     def select(self) -> str:
@@ -151,9 +153,7 @@ class ConstructQuery(Value):
         mentioned, patterns = template_patterns(tree, construct.template or construct.where)
 
         keys, added = group_keys(construct.clauses), values_variables(construct.clauses)
-        bound = (
-            {*added, *in_scope(construct.dataset, construct.where)} if group_by or whole else set()
-        )
+        bound = {*added, *in_scope(construct.dataset, construct.where)}
         everywhere = {
             decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"
         }
@@ -207,6 +207,11 @@ class ConstructQuery(Value):
                 if prefix in used or prefix in own or prefix in prologue.declared
             },
             base=prologue.base,
+            unbound=tuple(
+                name
+                for name in mentioned
+                if name not in (bound if keys is None else {*keys, *added})
+            ),
         )
 
 

@@ -569,3 +569,41 @@ def test_limit_0_of_an_endpoint_that_takes_it_for_none(here: Callable[..., Done]
                 assert "LIMIT 3" in done.errors
     finally:
         server.close()
+
+
+UNBOUND = "no solution binds {} of the template, so its triples are left out\n"
+NOTHING = "no messages: the data have no solutions of the query\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "errors"),
+    [
+        (
+            "CONSTRUCT { ?s <urn:q> ?oo } WHERE { ?s <http://example.org/p> ?o }",
+            UNBOUND.format("?oo"),
+        ),
+        ("CONSTRUCT { ?s ?q ?t } WHERE { ?s <http://example.org/p> ?o }", UNBOUND.format("?q, ?t")),
+        ("CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:typo> ?o }", NOTHING),
+        ("CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:typo> ?o } LIMIT 0", ""),
+        (
+            "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <http://example.org/q> [] OPTIONAL { ?s <urn:q> ?o } }",
+            "",
+        ),
+    ],
+)
+def test_a_typo_does_not_look_like_success(
+    query: str, errors: str, data: str, here: Callable[..., Done], caplog: pytest.LogCaptureFixture
+) -> None:
+    done = here("run", "--query", query, "--source", data)
+    logged = "".join(f"{message}\n" for message in caplog.messages)
+    assert (done.status, done.errors + logged) == (0, errors)
+    if errors == NOTHING:
+        assert here("run", "--query", query, "--source", data, "--quiet").errors == ""
+
+
+def test_a_variable_that_is_given_is_bound(
+    data: str, here: Callable[..., Done], caplog: pytest.LogCaptureFixture
+) -> None:
+    query = "CONSTRUCT { ?s <urn:q> ?t } WHERE { ?s <http://example.org/p> ?o }"
+    assert here("run", "--query", query, "--source", data, "--bind", "t=<urn:t>").errors == ""
+    assert not caplog.messages
