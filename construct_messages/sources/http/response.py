@@ -200,15 +200,16 @@ class ResponseReader:
             return []
         if self._failure is not None:
             raise self._explained(self._failure)
-        if not self._received:
-            raise IncompleteResult(
-                f"{self._url} answered with status {self._status} and nothing: it ends before its first solution",
-                hint=_ORDER,  # RDF4J does so
-            )
         if self._promised is not None and self._received != self._promised:
             raise IncompleteResult(
                 f"{self._url} announced {self._promised} bytes and sent {self._received}, after {self.count} solutions",
                 transient=True,
+            )
+        if not self._received:
+            raise IncompleteResult(
+                f"{self._url} answered with status {self._status} and nothing: it ends before its first solution",
+                hint=_ORDER,  # RDF4J does so
+                transient=not self._is_delimited,
             )
         self._body.close()
         try:
