@@ -162,15 +162,11 @@ async def _follow(
 
 
 def _target(options: argparse.Namespace) -> Target:
-    for name, paths in (
-        ("--source", options.source or ()),
-        ("--state", [options.state] if options.state else ()),
-    ):
-        if Path(options.to).resolve() in (Path(path).resolve() for path in paths):
-            raise UsageError(
-                f"--to {options.to} is the file of {name}",
-                hint="name another file: a log is appended to",
-            )
+    if options.state and Path(options.to).resolve() == Path(options.state).resolve():
+        raise UsageError(
+            f"--to {options.to} is the file of --state",
+            hint="name another file: a log is appended to",
+        )
     return target_of(options)
 
 

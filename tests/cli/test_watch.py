@@ -253,7 +253,7 @@ def test_once(here: Callable[..., Done], endpoint: FaultServer, tmp_path: Path) 
         ("--source none.nt", 2, "none.nt: no such file"),
         ("--bind x=1", 2, "no variable ?x"),
         ("--state log.txt", 4, "not a database"),
-        ("--to data.nt", 2, "--to data.nt is the file of --source"),
+        ("--to data.nt", 2, "data.nt is what is read"),
         ("--state seen.nq --to ./seen.nq", 2, "--to ./seen.nq is the file of --state"),
     ],
 )

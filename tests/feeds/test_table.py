@@ -133,6 +133,10 @@ class MemoryTransport(Transport):
     def position(self) -> Checkpoint:
         return Checkpoint(self._sequence)
 
+    @property
+    def acknowledges(self) -> bool:
+        return True
+
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
         assert not follow
         messages = [each for batch in self._queue.batches.values() for each in batch]

@@ -507,7 +507,8 @@ async def test_rdflib_reads_the_output(served: StreamsServer, format: str | None
     ("head", "body", "status"),
     [
         (b"Transfer-Encoding: chunked", b"zz\r\n", b"400"),
-        (b"Content-Length: 5\r\nContent-Encoding: gzip", b"12345", b"415"),
+        (b"Content-Length: 5\r\nContent-Encoding: gzip", b"12345", b"400"),
+        (b"Content-Length: 5\r\nContent-Encoding: br", b"12345", b"415"),
     ],
 )
 async def test_damaged_and_compressed_bodies(
