@@ -46,7 +46,8 @@ CSV: Final = ResultsFormat(
 TSV: Final = ResultsFormat(
     name="TSV",
     media_type="text/tab-separated-values",
-    names=("tsv", "text/sparql-results+tsv"),  # the latter from RDF4J's and Ontop's older versions
+    # not text/sparql-results+tsv, under which Ontop writes strings as if they were other terms
+    names=("tsv",),
     charset=True,
     decoder="tsv:TsvDecoder",
     tells_end=False,

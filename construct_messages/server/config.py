@@ -254,6 +254,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         reserve_bytes: the disk space to reserve next to the store: released when the disk is full, so that a smaller
             retention, or deleting a stream, can free space.
         streams: the maximal number of streams.
+        contexts: files with JSON-LD contexts, by the IRIs that messages name; none is fetched.
         message_bytes: the maximal size of one message in a request body.
         body_bytes: the maximal size of one request body.
         bodies_bytes: the maximal size of all request bodies in memory; requests beyond it get 503.
@@ -287,6 +288,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     tokens: tuple[str, ...] = ()
     reserve_bytes: Size = 32 << 20
     streams: Count = 10_000
+    contexts: dict[str, str] = {}
     message_bytes: Count = 8 << 20
     body_bytes: Count = 64 << 20
     bodies_bytes: Count = 128 << 20

@@ -34,6 +34,7 @@ from construct_messages.server.config import (
     dotted_name,
 )
 from construct_messages.server.sparql.answers import KnownFrames
+from construct_messages.server.streams.publishing.messages import known_contexts
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.streams.store import is_name
 from construct_messages.terms import iri, is_iri
@@ -138,6 +139,7 @@ def _check_streams(
             f"{where('workers')} is {config.workers}, and one process can write streams",
             hint="set workers = 1",
         )
+    _check_at(where("streams", "contexts"), lambda: known_contexts(streams.contexts))
     if not Path(streams.file).absolute().parent.is_dir():
         raise UsageError(
             f"{where('streams', 'file')}: {streams.file}: no such folder",

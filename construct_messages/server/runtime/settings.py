@@ -147,7 +147,7 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
             given = Given(tuple(_beside(path, source) for source in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `EndpointSettings.source`
         if key[-1] in ("shapes", "shapes_data"):
             given = Given(tuple(_beside(path, file) for file in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `BridgeSettings.shapes`
-        if key[-1] == "frames":
+        if key[-1] in ("frames", "contexts"):
             files = {name: _beside(path, file) for name, file in given.value.items()}  # type: ignore[attr-defined] # its type is that of `EndpointSettings.frames`
             given = Given(files, given.origin)
         yield key, given

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from construct_messages.documents.contexts import CONTEXTS
 from construct_messages.feeds.bridging import Bridge, BridgeStatus, feed, forward_on
 from construct_messages.feeds.delivery.targets import StreamTarget
 from construct_messages.feeds.subscription import reading
@@ -24,6 +23,7 @@ from construct_messages.server.config import BridgeSettings, StreamsSettings
 from construct_messages.server.http.endpoint import Measure, Observe, Route
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.streams.addresses import ROOT
+from construct_messages.server.streams.publishing.messages import known_contexts
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.store import StreamStore
@@ -158,7 +158,7 @@ class BridgesEndpoint:
 
     def _fed(self, name: str, bridge: BridgeSettings, url: str) -> _Side:
         settings = Settings(
-            contexts=CONTEXTS,
+            contexts=known_contexts(self._settings.contexts),
             message_bytes=self._settings.message_bytes,
             token=_token(bridge, "from"),
             retries=0,  # the bridge itself retries

@@ -546,3 +546,20 @@ async def test_conditions_that_do_not_hold(
     assert hint in answer.json["hint"]
     posted = await served.ask("POST", "/streams", Slug="a")
     assert (posted.status, posted.json["detail"]) == (409, "the stream a exists already")
+
+
+async def test_contexts_of_the_settings(tmp_path: Path) -> None:
+    """As pyoxigraph reads it with the context inline; a context that is not known is not fetched."""
+    terms = {"@context": {"schema": "https://schema.org/", "name": "schema:name"}}
+    file = tmp_path / "schema.jsonld"
+    file.write_text(json.dumps(terms))
+    notification = {"@id": "urn:s", "name": "Ada"}
+    body = json.dumps({"@context": "https://schema.org/", **notification}).encode()
+    expected = set(ox.parse(json.dumps(terms | notification), format=ox.RdfFormat.JSON_LD))
+    known = {"https://schema.org/": str(file)}
+    for contexts, status in ((known, 201), ({}, 422)):
+        async with serving_streams(tmp_path / "streams.db", contexts=contexts) as served:
+            await served.ask("PUT", "/streams/a")
+            assert (await served.ask("POST", "/streams/a/inbox", body, JSON_LD)).status == status
+            found = await served.ask("GET", "/streams/a/output/1", Accept="application/n-triples")
+            assert set(ox.parse(found.body, format=ox.RdfFormat.N_TRIPLES)) == expected

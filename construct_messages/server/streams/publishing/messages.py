@@ -6,13 +6,15 @@ document); Activity Streams 2.0, section 2.1, and ActivityPub, section 3.2 (the 
 
 from __future__ import annotations
 
+import json
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from construct_messages.documents import DocumentReader, document_format
-from construct_messages.documents.contexts import CONTEXTS, implied_context
+from construct_messages.documents.contexts import CONTEXTS, KnownContexts, implied_context
 from construct_messages.errors import LimitExceeded, LogError, ProtocolError, UsageError
 from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, Format, Syntax
 from construct_messages.formats.lookup import find_format
@@ -31,7 +33,13 @@ ACCEPTED: Final = tuple(
 
 
 def read_messages(
-    content_type: str | None, body: bytes, *, base: str, message_bytes: int, most: int
+    content_type: str | None,
+    body: bytes,
+    *,
+    base: str,
+    message_bytes: int,
+    most: int,
+    contexts: KnownContexts = CONTEXTS,
 ) -> list[Message]:
     """Returns the messages of a body: one for a document, all messages of a log.
 
@@ -41,6 +49,7 @@ def read_messages(
         base: the base of relative IRIs.
         message_bytes: the maximal size of a message.
         most: the maximal number of messages.
+        contexts: the known JSON-LD contexts, by IRI.
 
     Raises:
         ProtocolError: another media type or charset (415), an empty body in a format without empty documents (400), or
@@ -58,7 +67,7 @@ def read_messages(
     [1, 0]
     """
     body_type = body_type_of(content_type)
-    options = options_of(body_type, base, message_bytes)
+    options = options_of(body_type, base, message_bytes, contexts)
     messages = DocumentReader(body_type.format, options, body_type.syntax).messages(body)
     read: list[Message] = []
     try:
@@ -161,17 +170,41 @@ def body_type_of(content_type: str | None) -> BodyType:
         raise _refused(error.message) from error
 
 
-def options_of(body_type: BodyType, base: str, message_bytes: int) -> DecoderOptions:
+def known_contexts(files: Mapping[str, str]) -> KnownContexts:
+    """Returns the JSON-LD contexts of this package and those in files, by IRI.
+
+    Raises:
+        UsageError: a file cannot be read, or is not JSON.
+    """
+    contexts: dict[str, Any] = {}
+    for iri, file in files.items():
+        try:
+            contexts[iri] = json.loads(Path(file).read_bytes())
+        except OSError as error:
+            raise UsageError(f"cannot read the context {file}: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"the context {file} is not JSON: {error}") from error
+    return KnownContexts(contexts)
+
+
+def options_of(
+    body_type: BodyType, base: str, message_bytes: int, contexts: KnownContexts = CONTEXTS
+) -> DecoderOptions:
     """Returns the options of the decoder of a body; see `read_messages`."""
     if body_type.has_base:
-        return _options_of(base, body_type.context, message_bytes)
+        return _options_of(base, body_type.context, message_bytes, contexts)
     return _known_options_of(None, body_type.context, message_bytes)
 
 
-def _options_of(base: str | None, context: str | None, message_bytes: int) -> DecoderOptions:
+def _options_of(
+    base: str | None,
+    context: str | None,
+    message_bytes: int,
+    contexts: KnownContexts = CONTEXTS,
+) -> DecoderOptions:
     return DecoderOptions(
         base=base,
-        contexts=CONTEXTS,
+        contexts=contexts,
         context=context,
         message_bytes=message_bytes,
         comments=False,  # the media type decides whether comments delimit messages

@@ -36,6 +36,7 @@ from construct_messages.server.streams.publishing.intake import Answers, take_fr
 from construct_messages.server.streams.publishing.messages import (
     BodyType,
     body_type_of,
+    known_contexts,
     options_of,
     read_documents,
     read_messages,
@@ -97,6 +98,7 @@ class PublishingView:
             in_thread,
         )
         self._iris_of, self._admit, self._shapes = iris_of, admit, shapes
+        self._contexts = known_contexts(settings.contexts)
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -118,7 +120,7 @@ class PublishingView:
             appender = Appender(
                 self._store, self._shapes, name, own, record, key=key, after=_log_after(request)
             )
-            options = options_of(body_type, base, self._settings.message_bytes)
+            options = options_of(body_type, base, self._settings.message_bytes, self._contexts)
             decoder = decoder_for(body_type.format, body_type.syntax, options)
             return await self._acknowledge(request, decoder, appender, iris, permit)
         async with self._bounds.publishing(request, permit) as body:
@@ -263,6 +265,7 @@ class PublishingView:
             base=base,
             message_bytes=self._settings.message_bytes,
             most=most,
+            contexts=self._contexts,
         )
         return await self._in_thread(read) if len(body) > _LARGE else read()
 
