@@ -183,7 +183,7 @@ def _leaves(
     known = fields(struct)
     for name, value in table.items():
         key = (*above, name)
-        if struct is StreamsSettings and isinstance(value, dict):
+        if struct is StreamsSettings and isinstance(value, dict) and name != "contexts":
             if name in known and name != BRIDGES:
                 raise UsageError(
                     f"{origin}: {dotted_name(key)} is the name of a setting, and not of a bridge",
