@@ -7,6 +7,7 @@ types of settings.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -165,6 +166,7 @@ def _check_streams(
             return where("streams", "bridges", name, *key)
 
         _check_bridge(name, bridge, environ, of)
+    _check_loops(config, streams, where)
     if streams.ldes_version_of_path is not None and not is_iri(streams.ldes_version_of_path):
         raise UsageError(
             f"{where('streams', 'ldes_version_of_path')}: {streams.ldes_version_of_path!r} is no absolute IRI",
@@ -259,6 +261,31 @@ def _check_bridge(
         has_token = variable is not None or getattr(bridge, f"{side}_token_url") is not None
         if has_token and url is not None:
             _check_at(where(side), partial(check_token, url))
+
+
+def _check_loops(config: Config, streams: StreamsSettings, where: Where) -> None:
+    """Refuses bridges that would bring each message back to the stream that it comes from, again and again."""
+    bases = [f"http://{config.bind}", *([config.public_url] if config.public_url else [])]
+    own = {f"{base.rstrip('/')}/streams/{name}": name for base in bases for name in streams.bridges}
+    onward = defaultdict[str, list[str]](list)
+    for name, bridge in streams.bridges.items():
+        if bridge.source is not None:
+            onward[own.get(bridge.source.rstrip("/"), bridge.source)].append(name)
+        if bridge.target is not None:
+            onward[name].append(own.get(bridge.target.rstrip("/"), bridge.target))
+    for name in streams.bridges:
+        reached, paths = set[str](), [[name]]
+        while paths:
+            path = paths.pop()
+            for each in onward[path[-1]]:
+                if each == name:
+                    raise UsageError(
+                        f"{where('streams', 'bridges', name)} is a loop: {' → '.join([*path, name])}",
+                        hint="leave out one of its bridges: each message would go round for ever",
+                    )
+                if each not in reached:
+                    reached.add(each)
+                    paths.append([*path, each])
 
 
 def _check_jwt(settings: JwtSettings, where: Where) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,35 @@ def test_tables_and_variables(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path, table: str, match: str) -> None:
     with pytest.raises(UsageError, match=match):
         load(tmp_path, f"{STREAMS}{table}\n")
+
+
+@pytest.mark.parametrize(
+    ("tables", "loop"),
+    [
+        ('[streams.x]\nfrom = "nats://a/t"\nto = "nats://a/t"\n', "x → nats://a/t → x"),
+        (
+            '[streams.x]\nto = "http://127.0.0.1:8080/streams/y"\n'
+            '[streams.y]\nto = "http://127.0.0.1:8080/streams/x/"\n',
+            "x → y → x",
+        ),
+        (
+            '[streams.x]\nfrom = "nats://a/t"\nto = "nats://a/u"\n'
+            '[streams.y]\nfrom = "nats://a/u"\nto = "nats://a/t"\n',
+            "x → nats://a/u → y → nats://a/t → x",
+        ),
+        (
+            '[streams.x]\nto = "nats://a/u"\n[streams.y]\nfrom = "nats://a/u"\nto = "nats://a/t"\n',
+            None,
+        ),
+    ],
+    ids=["one", "two of this server", "two through a broker", "a chain"],
+)
+def test_loops(tmp_path: Path, tables: str, loop: str | None) -> None:
+    if loop is None:
+        assert load(tmp_path, STREAMS + tables).keys() == {"x", "y"}
+    else:
+        with pytest.raises(UsageError, match=f"is a loop: {re.escape(loop)}"):
+            load(tmp_path, STREAMS + tables)
 
 
 def test_a_bridge_without_a_store(tmp_path: Path) -> None:
