@@ -130,7 +130,7 @@ def by_run(folder: Path) -> bytes:
     (folder / "none.ttl").write_bytes(b"")
     (folder / "query.rq").write_text(QUERY)
     done = run("run", "query.rq", "--source", "none.ttl", "--output", "log.jelly", cwd=folder)
-    assert done == (0, "", "")
+    assert (done.status, done.log) == (0, "")
     return (folder / "log.jelly").read_bytes()
 
 
