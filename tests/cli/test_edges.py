@@ -301,8 +301,8 @@ def test_terms_that_are_reserved(place: Path) -> None:
 def test_tail(extension: str, count: int, here: Here, place: Path) -> None:
     """Issue 13, what users missed: `tail` gives the last messages, as `slice` from there does."""
     log = "".join(f'# @message\n<urn:s> <urn:p> "{number}" .\n' for number in range(10))
-    (place / "numbers.nq").write_text(log, encoding="utf-8")
-    assert here("convert", "numbers.nq", f"numbers.{extension}").status == 0
+    (place / "source.nq").write_text(log, encoding="utf-8")
+    assert here("convert", "source.nq", f"numbers.{extension}").status == 0
     assert here(
         "tail", f"numbers.{extension}", "-n", str(count), "--output", f"tail.{extension}"
     ) == Done(0, "", "")
@@ -353,8 +353,10 @@ def test_no_prefixes(command: str, extension: str, here: Here, place: Path) -> N
 )
 @pytest.mark.parametrize("name", ["data.jsonld", "data.ndjsonld"])
 def test_json_ld_over_several_lines(name: str, document: str, here: Here, place: Path) -> None:
-    """Issue 13, what users missed: a hint, as RDF/XML over several lines has one."""
+    """It is one message; a document that is cut gets a hint."""
     (place / name).write_text(document, encoding="utf-8")
+    assert here("validate", name).log.startswith(f"{name}: ok, 1 message")
+    (place / name).write_text(document.rstrip()[:-1], encoding="utf-8")
     done = here("validate", name)
     assert done.status == 1
     assert "hint: write each message as one JSON-LD document on one line" in done.errors

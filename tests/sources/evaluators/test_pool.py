@@ -98,7 +98,7 @@ async def test_datasets(steady: EvaluatorPool) -> None:
         (
             request("s", "{ ?s ?p"),
             QueryError,
-            "^line 1, column .*unexpected token.*\n  hint: lines are those",
+            "^line 1, column .*: this { is never closed\n  hint: add the }",
         ),
         (
             request("s", "{ ?s foo:p ?o }"),
