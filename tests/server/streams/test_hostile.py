@@ -232,7 +232,8 @@ BODIES = {
         b"13\r\n" + ELEMENT + b"\r\n0\r\n\r\n",
         501,
     ),
-    "compressed": (b"Content-Encoding: gzip\r\nContent-Length: 19", ELEMENT, 415),
+    "not compressed as it says": (b"Content-Encoding: gzip\r\nContent-Length: 19", ELEMENT, 400),
+    "compressed otherwise": (b"Content-Encoding: br\r\nContent-Length: 19", ELEMENT, 415),
     "unknown expectation": (b"Expect: 200-maybe\r\nContent-Length: 19", ELEMENT, 417),
 }
 
