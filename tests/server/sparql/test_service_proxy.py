@@ -266,7 +266,7 @@ async def test_an_evaluation_that_is_given_up_gives_up_its_service(
 
 async def test_errors_of_the_engine_stay_what_they_are(proxy: Open, remote: Remote) -> None:
     opened = await proxy({f"{remote.url}ok"})
-    with pytest.raises(ConstructMessagesError, match="unexpected token"):
+    with pytest.raises(ConstructMessagesError, match="expected a variable or an RDF term"):
         await collect(opened, f"{{ SERVICE <{remote.url}ok> {{ ?s ?p }} }}")
     assert opened.stable_blank_nodes
     assert opened.predefined == {}
