@@ -25,6 +25,7 @@ from benchmarks.harness import Figure, Run, completed, report
 from benchmarks.micro.spark_data import QUERY, write_dump
 from construct_messages.spark.construct import construct_messages
 from construct_messages.spark.quads.loading import load_quads, read_quads
+from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import local_session
 
 SIZES = (2_000_000, 5_000_000, 10_000_000, 20_000_000)
@@ -169,7 +170,8 @@ def _session(dump: Path, table: Path, query: Path) -> dict[str, list[float]]:
     text, log = query.read_text(), query.with_name("again")
 
     def from_dump() -> None:
-        construct_messages(text, load_quads(spark, dump)).write(log, mode="overwrite")
+        quads = QuadTable.of(load_quads(spark, dump), assume_terms=True)
+        construct_messages(text, quads).write(log, mode="overwrite")
 
     def from_table() -> None:
         construct_messages(text, read_quads(spark, table)).write(log, mode="overwrite")

@@ -73,15 +73,15 @@ async def test_large_request_heads_are_refused(files: Served) -> None:
 
 
 @IN_MODULE
-async def test_coded_request_bodies_are_refused(
+async def test_compressed_request_bodies_are_bounded(
     files: Served, session: aiohttp.ClientSession
 ) -> None:
     bomb = gzip.compress(b"query=" + b"a" * 100_000_000, 9)
     assert len(bomb) < 200_000
-    for coding in ("gzip", "deflate", "br", "zstd", "gzip, gzip"):
+    for coding, status in (("gzip", 413), ("deflate", 415), ("br", 415), ("gzip, gzip", 415)):
         headers = {"Content-Type": FORM, "Content-Encoding": coding}
         async with session.post(files.sparql, data=bomb, headers=headers) as answer:
-            assert answer.status == 415
+            assert answer.status == status
 
 
 @IN_MODULE
