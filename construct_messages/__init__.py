@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from construct_messages._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from construct_messages.cli.notebook import load_ipython_extension
     from construct_messages.columns.options import ColumnOptions
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
         WrongType,
     )
     from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
+    from construct_messages.logs.json import to_json
     from construct_messages.logs.json.options import JsonOptions
     from construct_messages.message import Message, Quad
     from construct_messages.options import Dataset, Grouping, Requests
@@ -62,8 +65,6 @@ if TYPE_CHECKING:
     from construct_messages.terms import Term, blank, iri, literal, to_python, triple
     from construct_messages.writing import awrite_log, write_log
     from construct_messages.writing.growing import GrowingLog
-
-__version__ = "0.1.0"
 
 _ROOMS: Final = {
     "CannotFold": "errors",
@@ -128,6 +129,7 @@ _ROOMS: Final = {
     "open_source": "sources.open",
     "query_form": "query.rewrite",
     "read_log": "reading",
+    "to_json": "logs.json",
     "to_python": "terms",
     "transform": "continuous.transform",
     "triple": "terms",
@@ -197,6 +199,7 @@ __all__ = [
     "open_source",
     "query_form",
     "read_log",
+    "to_json",
     "to_python",
     "transform",
     "triple",

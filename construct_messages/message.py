@@ -5,11 +5,10 @@ https://w3c-cg.github.io/rsp/messages/). A message is held as quads, as their te
 then made when they are first asked for. No serialization here, and nothing about where messages come from.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, repeat
 from operator import itemgetter
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
@@ -25,6 +24,7 @@ from construct_messages.terms import (
     map_blanks,
     to_python,
 )
+from construct_messages.terms.parsing import terms_of_lines
 from construct_messages.terms.quads import (
     check_terms,
     html_table,
@@ -139,7 +139,7 @@ class Message:
         """The terms in a row; None: there are quads."""
         lines = self._held
         if lines is not None:
-            self._terms = _reader()(lines)
+            self._terms = terms_of_lines(lines)
             self._held = None  # last, so that other threads find the one or the other
         return self._terms
 
@@ -303,41 +303,6 @@ class Message:
         """
         return rdflib_dataset(self._quads)
 
-    def to_json(
-        self,
-        frame: Mapping[str, Any] | None = None,
-        *,
-        context: Any = None,
-        contexts: Mapping[str, Any] | None = None,
-        native: bool = True,
-    ) -> dict[str, Any]:
-        """Returns the message as a JSON document.
-
-        Args:
-            frame: a JSON-LD frame, as parsed JSON, which decides what the document has; None: what is embedded of the
-                subjects that are no objects, with local names of predicates as keys.
-            context: a JSON-LD context, or its IRI, for a frame without one, or for documents without a frame.
-            contexts: JSON-LD contexts by IRI, as parsed JSON; contexts are never fetched.
-            native: whether numbers and booleans are those of JSON.
-
-        Returns:
-            The node that matches the frame; several are under `@graph`, and where there is none, it is empty. Contexts
-                are left out.
-
-        Raises:
-            UsageError: a frame or context that has no meaning.
-            UnsupportedByFormat: a triple term, or an IRI that the context cannot write.
-
-        >>> message = Message([Quad(iri("urn:a"), iri("urn:x:size"), Term('"3"^^<http://www.w3.org/2001/XMLSchema#int>'))])
-        >>> message.to_json()
-        {'id': 'urn:a', 'size': 3}
-        >>> message.to_json({"@context": {"large": "urn:x:size"}, "large": {}})
-        {'@id': 'urn:a', 'large': 3}
-        """
-        # encoders are above the messages that they write
-        document = resolve_name("construct_messages.logs.json:document")
-        return document(self, frame, context, contexts, native)  # type: ignore[no-any-return] # by name
-
     def skolemize(self, prefix: str) -> "Message":
         """Returns the message with IRIs for blank nodes: `prefix` and the label (RDF 1.2 Concepts, section 3.5).
 
@@ -411,12 +376,6 @@ def of_lines(lines: bytes) -> Message:
     message._held, message._terms, message._made = lines, None, ()
     message._set, message.checked = None, True
     return message
-
-
-@cache
-def _reader() -> Callable[[bytes], Sequence[Term | None]]:
-    # decoders are above the messages that they make
-    return resolve_name("construct_messages.logs.lines.texts:terms_of")  # type: ignore[no-any-return] # by name
 
 
 def of_distinct(quads: tuple[Quad, ...]) -> Message:

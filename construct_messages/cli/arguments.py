@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from construct_messages import __version__
+from construct_messages._version import __version__
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
 from construct_messages.formats import COLUMNS, FORMATS, READ, SYNTAXES, WRITTEN, Format

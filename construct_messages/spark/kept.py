@@ -17,7 +17,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Final, NamedTuple
 
-import construct_messages
+from construct_messages._version import __version__
 
 RUNTIME: Final = "XDG_RUNTIME_DIR"
 """The environment variable with the user's runtime folder (XDG Base Directory Specification)."""
@@ -48,14 +48,12 @@ class KeptSession(NamedTuple):
 
         >>> KeptSession.here("sc://127.0.0.1:15002").mismatch()
         """
-        return cls(
-            url, _spark_version(), construct_messages.__version__, "{}.{}".format(*sys.version_info)
-        )
+        return cls(url, _spark_version(), __version__, "{}.{}".format(*sys.version_info))
 
     def mismatch(self) -> str | None:
         """Returns how the server differs from the versions installed here, in words; None: it does not.
 
-        >>> KeptSession("sc://127.0.0.1:15002", "1.0", construct_messages.__version__, "3.0").mismatch() != None
+        >>> KeptSession("sc://127.0.0.1:15002", "1.0", __version__, "3.0").mismatch() != None
         True
         """
         own = KeptSession.here(self.url)

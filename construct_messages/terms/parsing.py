@@ -5,13 +5,14 @@ RDF 1.2 N-Triples, section 7, and the abbreviated numbers and booleans of SPARQL
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
+from construct_messages import compiled
 from construct_messages.errors import TermError
 from construct_messages.terms import grammar
 from construct_messages.terms.canonical import Term, blank, iri, literal, triple
 from construct_messages.terms.escapes import unescape
-from construct_messages.terms.grammar import BLANK_LABEL, IRIREF, XSD, compiled
+from construct_messages.terms.grammar import BLANK_LABEL, IRIREF, XSD
 from construct_messages.terms.wellformed import Lenience
 
 _TOKEN: Final = rf"""(?x)\s*+(?:
@@ -76,10 +77,33 @@ def parse_term(
 TERM_HINT: Final = 'write an IRI as <http://…>, a string as "…", a number as 42'
 
 
+def terms_of_lines(lines: bytes) -> list[Term | None]:
+    r"""Returns the terms of canonical N-Quads lines: subject, predicate, object, graph, subject …
+
+    Args:
+        lines: known to be valid and canonical; each ends with LF.
+
+    >>> terms_of_lines(b'<urn:s> <urn:p> "o" .\n')
+    ['<urn:s>', '<urn:p>', '"o"', None]
+    """
+    if compiled.wire is not None and (found := compiled.wire.statements(lines, True)):
+        read, _, others = found
+        if not any(others):  # they have triple terms
+            return cast("list[Term | None]", read)
+    terms: list[Term | None] = []
+    for line in lines.decode().split("\n")[:-1]:
+        end, row = 0, list[Term | None]()
+        while line[end:] != " .":
+            term, end = _read_term(line, end, "", None, True)
+            row.append(term)
+        terms += row if len(row) == 4 else [*row, None]
+    return terms
+
+
 def _read_term(
     text: str, start: int, scope: str, lenience: Lenience | None, generalized: bool
 ) -> tuple[Term, int]:
-    token = compiled(_TOKEN, text.isascii())
+    token = grammar.compiled(_TOKEN, text.isascii())
     match = token.match(text, start)
     if match is None:
         raise TermError(f"{text[start:]!r} is not an RDF term", hint=TERM_HINT)

@@ -18,14 +18,39 @@ from construct_messages.message import Message
 _MOST_FRAMES: Final = 32
 
 
-def document(
+def to_json(
     message: Message,
-    frame: Mapping[str, Any] | None,
-    context: Any,
-    contexts: Mapping[str, Any] | None,
-    native: bool,
+    frame: Mapping[str, Any] | None = None,
+    *,
+    context: Any = None,
+    contexts: Mapping[str, Any] | None = None,
+    native: bool = True,
 ) -> dict[str, Any]:
-    """Returns the document of a message; see `Message.to_json`."""
+    """Returns a message as a JSON document.
+
+    Args:
+        message: the message.
+        frame: a JSON-LD frame, as parsed JSON, which decides what the document has; None: what is embedded of the
+            subjects that are no objects, with local names of predicates as keys.
+        context: a JSON-LD context, or its IRI, for a frame without one, or for documents without a frame.
+        contexts: JSON-LD contexts by IRI, as parsed JSON; contexts are never fetched.
+        native: whether numbers and booleans are those of JSON.
+
+    Returns:
+        The node that matches the frame; several are under `@graph`, and where there is none, it is empty. Contexts are
+            left out.
+
+    Raises:
+        UsageError: a frame or context that has no meaning.
+        UnsupportedByFormat: a triple term, or an IRI that the context cannot write.
+
+    >>> from construct_messages import Quad, iri, literal
+    >>> message = Message([Quad(iri("urn:a"), iri("urn:x:size"), literal(3))])
+    >>> to_json(message)
+    {'id': 'urn:a', 'size': 3}
+    >>> to_json(message, {"@context": {"large": "urn:x:size"}, "large": {}})
+    {'@id': 'urn:a', 'large': 3}
+    """
     try:
         # callers pass the same frame with every message
         key = msgspec.json.encode([frame, context, contexts, native])

@@ -20,7 +20,7 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.logs.lines.statements import Statements
 from construct_messages.message import Message
-from construct_messages.terms import Lenience, Term
+from construct_messages.terms import Lenience
 
 _UNBOUNDED: Final = 1 << 62  # no limit: the text is already in memory
 _LABELS: Final = Labels("x", keep=True)  # labels are unchanged
@@ -43,6 +43,7 @@ def lines_read_back(message: Message) -> bytes | None:
     This takes less time than `Checker`, which looks at each term, unless the terms were met before.
 
     >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import Term
     >>> message = Message([Quad(Term("<urn:s>"), Term("<urn:p>"), Term('"o"'))])
     >>> lines_read_back(message), message.checked
     (b'<urn:s> <urn:p> "o" .\n', True)
@@ -88,19 +89,6 @@ def to_messages(
     if len(messages) == len(texts):
         return messages
     return [_only_message(text, number, lenience) for number, text in enumerate(texts, first)]
-
-
-def terms_of(lines: bytes) -> Sequence[Term | None]:
-    r"""Returns the terms of canonical N-Quads lines in a list, see `of_lines`; labels are unchanged.
-
-    >>> terms_of(b'<urn:s> <urn:p> "o" .\n')
-    ['<urn:s>', '<urn:p>', '"o"', None]
-    """
-    read = Statements(N_QUADS).read(lines)
-    if not any(read.others):
-        return read.terms
-    (message,) = to_messages([lines[:-1].decode()])  # lines with triple terms
-    return [term for statement in message.statements for term in statement]
 
 
 def _only_message(text: str, number: int, lenience: Lenience | None) -> Message:

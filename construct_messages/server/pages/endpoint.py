@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from construct_messages import __version__
+from construct_messages._version import __version__
 from construct_messages.formats import LOGS, content_type
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.media_types import JSON

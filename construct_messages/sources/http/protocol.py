@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from construct_messages import __version__
+from construct_messages._version import __version__
 from construct_messages.errors import UsageError
 from construct_messages.formats.media_types import FORM, SPARQL_QUERY
 from construct_messages.net.headers import authorization, check_header

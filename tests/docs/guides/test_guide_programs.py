@@ -15,7 +15,7 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import construct_messages
+from construct_messages import construct_messages, to_json
 from tests.support.docs import BLOCKS
 from tests.support.http.serving import serving
 from tests.support.pages.reporting import reporting
@@ -81,7 +81,7 @@ def test_documents_are_loaded_into_a_search_engine() -> None:
     frame = json.loads((ROOT / "queries/country-documents.json").read_bytes())
     data = ROOT / "queries/data/companies.ttl"
     documents = [
-        message.to_json(frame) for message in construct_messages(query, data, group_by="?country")
+        to_json(message, frame) for message in construct_messages(query, data, group_by="?country")
     ]
     assert index == {("countries", document["uri"]): document for document in documents}
 

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages import JsonOptions, Message, UsageError, construct_messages, read_log
+from construct_messages import (
+    JsonOptions,
+    Message,
+    UsageError,
+    construct_messages,
+    read_log,
+    to_json,
+)
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import JSON_DOCUMENTS
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
@@ -149,7 +156,7 @@ EX = "http://example.org/"
 )
 def test_documents_without_a_frame(turtle: str, expected: dict[str, Any]) -> None:
     found = message(turtle)
-    assert found.to_json() == expected
+    assert to_json(found) == expected
     assert encoder().encode(found) == encoder().encode_document(found) + b"\n"
 
 
@@ -223,19 +230,19 @@ def _plain(value: Any) -> Any:
 )
 def test_bad_frames_name_the_place(frame: Any, place: str) -> None:
     with pytest.raises(UsageError, match=place.replace("/", "[/]")) as raised:
-        message(":a :p 1").to_json(frame)
+        to_json(message(":a :p 1"), frame)
     assert raised.value.hint or "malformed" in str(raised.value)
 
 
 def test_errors_of_one_message_have_no_number_of_others() -> None:
     for _ in range(2):
         with pytest.raises(UnsupportedByFormat, match="message 1: JSON has no triple terms"):
-            message(":a :p <<( :a :b :c )>>").to_json()
+            to_json(message(":a :p <<( :a :b :c )>>"))
 
 
 def test_two_contexts() -> None:
     with pytest.raises(UsageError, match="another one is given"):
-        message(":a :p 1").to_json({"@context": {}, "urn:p": {}}, context={})
+        to_json(message(":a :p 1"), {"@context": {}, "urn:p": {}}, context={})
 
 
 @pytest.mark.parametrize(
@@ -271,8 +278,8 @@ def test_context_alone_names_the_keys() -> None:
     found = message(":a :p :b . :b :q 1")
     expected = {"@id": f"{EX}a", "P": {"@id": f"{EX}b", "Q": 1}}
     context = {"P": f"{EX}p", "Q": f"{EX}q"}
-    assert found.to_json(context=context) == found.to_json({"@context": context}) == expected
-    by_iri = found.to_json(context="https://c.example/", contexts={"https://c.example/": context})
+    assert to_json(found, context=context) == to_json(found, {"@context": context}) == expected
+    by_iri = to_json(found, context="https://c.example/", contexts={"https://c.example/": context})
     assert by_iri == expected
 
 
@@ -291,7 +298,7 @@ def test_context_alone_names_the_keys() -> None:
 def test_other_features_are_left_to_pyld(frame: dict[str, Any]) -> None:
     found = message(":a :p :b . :b :q :a")
     options = JsonOptions(frame=frame)
-    assert found.to_json(frame) == json.loads(by_pyld(options, frame).document(found))
+    assert to_json(found, frame) == json.loads(by_pyld(options, frame).document(found))
 
 
 @given(
@@ -373,7 +380,7 @@ def test_an_empty_array(store: ox.Store) -> None:
 
 def test_a_log_becomes_documents(store: ox.Store) -> None:
     log = b"".join(construct_messages(QUERY, store).serialize("nq"))
-    documents = [found.to_json() for found in read_log(log)]
+    documents = [to_json(found) for found in read_log(log)]
     assert len(documents) == 4
     assert documents[0] == {
         "id": "urn:a",
@@ -390,6 +397,6 @@ def test_documents_are_not_read() -> None:
 
 def test_blank_nodes_keep_an_identifier_where_it_is_needed() -> None:
     found = message(":a :p _:x ; :q _:x")
-    document = found.to_json()
+    document = to_json(found)
     assert document["p"] == document["q"]
     assert is_blank(Term(document["p"]))

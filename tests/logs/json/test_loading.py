@@ -11,7 +11,7 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import GrowingLog, JsonOptions, UsageError, construct_messages
+from construct_messages import GrowingLog, JsonOptions, UsageError, construct_messages, to_json
 from tests.support.places import ROOT, absent
 
 QUERIES = ROOT / "queries"
@@ -20,7 +20,7 @@ FRAME = json.loads((QUERIES / "country-documents.json").read_text())
 
 @pytest.fixture(scope="module")
 def documents() -> list[dict[str, Any]]:
-    return [message.to_json(FRAME) for message in messages()]
+    return [to_json(message, FRAME) for message in messages()]
 
 
 def messages() -> Any:
