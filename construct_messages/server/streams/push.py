@@ -14,7 +14,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Final, NamedTuple, Protocol
 
-from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp import WebSocketError, WSCloseCode, WSMsgType, web
+from aiohttp.http import WebSocketReader, WebSocketWriter
 
 from construct_messages.errors import (
     ConstructMessagesError,
@@ -47,6 +48,69 @@ def frame(document: bytes, *, text: bool) -> bytes:
     if size < 1 << 16:
         return struct.pack("!BBH", first, 126, size) + document
     return struct.pack("!BBQ", first, 127, size) + document
+
+
+class ServerSocket(web.WebSocketResponse):
+    """A WebSocket that closes with 1002 at a frame that is not masked (RFC 6455, section 5.1).
+
+    The reader of aiohttp accepts such frames. The names with an underscore are all that it takes to be asked before it.
+    """
+
+    def _post_start(
+        self, request: web.BaseRequest, protocol: str | None, writer: WebSocketWriter
+    ) -> None:
+        handler = request.protocol
+        early, handler._message_tail = handler._message_tail, b""  # came with the request
+        super()._post_start(request, protocol, writer)
+        handler._payload_parser = masked = _MaskedFrames(handler._payload_parser, self._refuse)
+        masked.feed_data(early)
+
+    def _refuse(self, error: WebSocketError) -> None:
+        if self._reader is not None:
+            self._reader.set_exception(error)
+
+
+class _MaskedFrames:
+    """Passes bytes on to a reader of frames, up to the first frame that is not masked.
+
+    Args:
+        reader: gets the bytes; it reads the frames.
+        refuse: called once, at the first frame without a mask.
+    """
+
+    def __init__(self, reader: WebSocketReader, refuse: Callable[[WebSocketError], None]) -> None:
+        self._reader, self._refuse = reader, refuse
+        self._refused = False
+        self._header = b""  # what has come of a header whose rest is missing
+        self._skipped = 0  # bytes until the next header
+
+    def feed_eof(self) -> None:
+        self._reader.feed_eof()
+
+    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
+        if self._refused:
+            return True, b""
+        known = len(self._header)
+        data, start = (self._header + data if known else data), self._skipped
+        end = len(data)
+        while start + 1 < end:
+            size = data[start + 1] - 0x80
+            if size < 0:
+                self._refused = True
+                self._reader.feed_data(data[known:start])
+                reason = "a client's frames are masked"
+                self._refuse(WebSocketError(WSCloseCode.PROTOCOL_ERROR, reason))
+                return True, b""
+            if size < 126:
+                start += 6 + size  # 2 bytes, and the mask
+                continue
+            extended = 2 if size == 126 else 8
+            if start + 2 + extended > end:
+                break
+            size = int.from_bytes(data[start + 2 : start + 2 + extended])
+            start += 6 + extended + size
+        self._header, self._skipped = data[start:], max(0, start - end)
+        return self._reader.feed_data(data[known:] if known else data)
 
 
 class Pushed(NamedTuple):

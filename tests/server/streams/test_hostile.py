@@ -10,7 +10,9 @@ import struct
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from itertools import cycle, pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -311,6 +313,11 @@ FRAMES = {
     "close with a code that is none": (frame(CLOSE, b"\0\1"), BROKEN),
     "close without a code": (frame(CLOSE), NORMAL),
     "close": (frame(CLOSE, b"\x03\xe8"), NORMAL),
+    "text that is not masked": (b"\x81\x01x", BROKEN),
+    "ping that is not masked": (b"\x89\x00", BROKEN),
+    "close that is not masked": (b"\x88\x02\x03\xe8", BROKEN),
+    "long text that is not masked": (b"\x82\x7f" + bytes(8), BROKEN),
+    "half a frame, before which one is not masked": (b"\x81\x00\x81", BROKEN),
 }
 
 
@@ -327,6 +334,42 @@ async def test_frames_of_followers(served: StreamsServer, sent: bytes, code: int
     writer.close()
     await eventually(lambda: not served.followers())
     await check_whole(served)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_frames_that_are_not_masked_at_any_cut(served: StreamsServer, seed: int) -> None:
+    """However the bytes come, masked frames are stored, and nothing from the unmasked one on is."""
+    random = Random(seed)
+
+    def of_size(size: int, mask: bytes) -> bytes:
+        text = b"#" + b"x" * (size - 1)
+        short = size if size < 126 else 126 if size < 1 << 16 else 127
+        length = {126: struct.pack(">H", size & 0xFFFF), 127: struct.pack(">Q", size)}.get(
+            short, b""
+        )
+        data = bytes(byte ^ key for byte, key in zip(text, cycle(mask or b"\0"), strict=False))
+        return bytes([0x80 | TEXT, short | (0x80 if mask else 0)]) + length + mask + data
+
+    sizes = random.choices([1, 124, 125, 126, 127, 300, 65_534, 65_535, 65_536, 70_000], k=5)
+    before = b"".join(of_size(size, random.randbytes(4)) for size in sizes)
+    rest = of_size(random.choice([1, 125, 126]), b"") + of_size(1, random.randbytes(4))
+    reader, writer = await connected(served)
+    writer.write(HANDSHAKE.replace(b"/socket", b"/input"))
+    came = b""
+    async with asyncio.timeout(SECONDS):
+        if random.random() < 0.5:
+            await reader.readuntil(b"\r\n\r\n")
+        whole = len(before) + 1  # the mask is in the second byte
+        ends = {random.choice([1, 2, 3, 9, whole]) + random.randrange(whole) for _ in range(30)}
+        for start, end in pairwise([0, *sorted(end for end in ends if end < whole), whole]):
+            writer.write((before + rest)[start:end])
+            await asyncio.sleep(0.001)  # so that the server reads it by itself
+        while came.count(b'"elements"') < len(sizes):
+            came += await reader.read(1 << 16)
+        writer.write(rest[1:])
+        assert await reader.read() == b"\x88\x02" + BROKEN.to_bytes(2)
+    writer.close()
+    await check_whole(served, 2 + len(sizes))
 
 
 async def test_a_websocket_that_reads_nothing(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from construct_messages.server.streams.following.fanout import Fanout, SharedPla
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.push import (
     Live,
+    ServerSocket,
     close,
     event_stream,
     push_frames,
@@ -110,7 +111,7 @@ class FollowingView:
         record = record_of(request)
         record.action, record.stream = "websocket", name
         permit = await self._admit(request)
-        socket = web.WebSocketResponse(
+        socket = ServerSocket(
             protocols=tuple(SUBPROTOCOLS),
             timeout=CLOSE_SECONDS,
             heartbeat=self._settings.heartbeat_seconds,

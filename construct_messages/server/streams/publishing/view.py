@@ -41,6 +41,7 @@ from construct_messages.server.streams.publishing.messages import (
     read_documents,
     read_messages,
 )
+from construct_messages.server.streams.push import ServerSocket
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
     InThread,
@@ -147,7 +148,7 @@ class PublishingView:
         """Appends the frames of a WebSocket: each one is a message."""
         name, iris, record, permit = await self._published(request)
         settings = self._settings
-        socket = web.WebSocketResponse(
+        socket = ServerSocket(
             protocols=tuple(SUBPROTOCOLS),
             timeout=CLOSE_SECONDS,
             heartbeat=settings.heartbeat_seconds,

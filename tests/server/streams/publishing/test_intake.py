@@ -75,6 +75,19 @@ async def test_answers_come_in_order_without_waiting_for_each(served: StreamsSer
     assert await published(served) == [text(numbered(number)) for number in range(1, total + 1)]
 
 
+async def test_a_client_that_stops_to_mask_its_frames(served: StreamsServer) -> None:
+    """RFC 6455, section 5.1."""
+    async with served.client.ws_connect(served.url + PATH) as socket:
+        for size in (100, 1_000, 100_000):
+            await send(socket, frame(numbered(size, size)))
+            assert (await socket.receive()).type is aiohttp.WSMsgType.TEXT
+        socket._writer.use_mask = False
+        await send(socket, frame(numbered(4)))
+        assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
+        assert socket.close_code == aiohttp.WSCloseCode.PROTOCOL_ERROR
+    assert len(await published(served)) == 3
+
+
 async def test_a_label_in_two_frames_is_two_nodes(served: StreamsServer) -> None:
     message = Message([Quad(blank("b"), iri("urn:p"), blank("b"))])
     async with served.client.ws_connect(served.url + PATH) as socket:
