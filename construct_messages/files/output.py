@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from construct_messages.errors import CannotWrite, UsageError
 from construct_messages.files.compression import COMPRESSIONS, opener
+
+_SHOWN: Final = 3  # names in an error
 
 
 @contextmanager
@@ -88,6 +90,21 @@ def refuse_input(
         if _is_within(target, read) or _is_within(read, target):
             message = f"{_shown(target)} is what is read, or in the same folder: {_shown(read)}"
             raise UsageError(message, hint="write to another place, and move it afterwards")
+
+
+def refuse_foreign(folder: str, found: Iterable[str], recorded: Container[str]) -> None:
+    """Checks that the files in a folder that is going to be overwritten are those of a record.
+
+    Raises:
+        UsageError: there are others.
+    """
+    foreign = sorted(name for name in found if name not in recorded)
+    if foreign:
+        more = f", and {len(foreign) - _SHOWN} more" if len(foreign) > _SHOWN else ""
+        raise UsageError(
+            f"{folder} has files that no earlier run has recorded: {', '.join(foreign[:_SHOWN])}{more}",
+            hint="write to another folder, or remove them yourself: only recorded files are overwritten",
+        )
 
 
 def _is_within(inner: str | os.PathLike[str] | int, outer: str | os.PathLike[str] | int) -> bool:

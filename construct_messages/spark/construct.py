@@ -30,6 +30,7 @@ from construct_messages.spark.frames.evaluation import EvaluationOptions, evalua
 from construct_messages.spark.frames.messages import messages, relabelled
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
 from construct_messages.spark.planning import plan_query
+from construct_messages.spark.quads.loading import refuse_files_read
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
 from construct_messages.targets import format_of_target
@@ -204,17 +205,20 @@ class Messages:
             syntax: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
             prefixes: for formats that have prefixes; None: those of the query.
             options: options of the format, such as `JellyOptions`.
-            mode: if the folder exists: `"error"`, `"overwrite"` or `"append"`.
+            mode: if the folder exists: `"error"`, `"overwrite"` (only the logs that earlier runs have recorded: a
+                folder with other files is refused) or `"append"`.
             compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows.
 
         Returns:
             The numbers of messages and quads.
 
         Raises:
-            UsageError: an unknown format, syntax or mode, or an existing folder.
+            UsageError: an unknown format, syntax or mode, an existing folder, one with files of others to overwrite, or
+                one whose files the query reads.
             UnsupportedByFormat: the format cannot represent a quad.
         """
         found, delimiting = find_log(format, syntax, FORMATS)
+        refuse_files_read(path, self.table.frame)
         return write_folder(
             self.frame,
             path,
@@ -249,6 +253,7 @@ class Messages:
             IncompleteResult: the executors write to another filesystem.
         """
         found, delimiting = find_log(format_of_target(path, format), syntax, FORMATS)
+        refuse_files_read(path, self.table.frame)
         return write_file(
             self.frame,
             path,

@@ -348,6 +348,11 @@ def _numbered(error: ConstructMessagesError) -> ConstructMessagesError:
     return QuadsError(f"{found['file']}: malformed line {number}: {found['text']}", hint=error.hint)
 
 
+def is_remote(spark: SparkSession) -> bool:
+    """Returns whether a session is one of Spark Connect, which has its own class, and no Java here."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
 def active_session() -> SparkSession | None:
     """Returns the active session of this program, of Spark or of Spark Connect, or None. Imports nothing."""
     if "pyspark.sql" not in sys.modules:

@@ -21,7 +21,7 @@ from construct_messages.errors import (
     UsageError,
     ValueOutOfRange,
 )
-from construct_messages.spark import translated
+from construct_messages.spark import load_quads, translated
 from construct_messages.terms import XSD, from_pyoxigraph
 from tests.support.logs.kinds import blanks
 from tests.support.queries.options import arguments
@@ -351,6 +351,26 @@ def test_one_log_is_that_of_the_embedded_engine(
 
 def text_of(message: Message) -> list[str]:
     return list(map(str, message))
+
+
+@pytest.mark.parametrize("output", ["in", "in/deep", ".", "link", "in/../link"])
+@pytest.mark.parametrize("mode", ["overwrite", "append"])
+def test_what_is_read_is_not_written(
+    spark: SparkSession, tmp_path: Path, mode: str, output: str
+) -> None:
+    (tmp_path / "in/deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("in")
+    for name in ("in/a b.nt", "in/deep/c#d.nt"):
+        (tmp_path / name).write_text("<urn:a> <urn:p> <urn:b> .\n")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    found = room.construct_messages(
+        "CONSTRUCT { ?o <urn:q> ?s } WHERE { ?s <urn:p> ?o }", load_quads(spark, tmp_path / "in")
+    )
+    with pytest.raises(UsageError, match="is what is read"):
+        found.write(tmp_path / output, mode=mode)
+    with pytest.raises(UsageError, match="is what is read"):
+        found.write_file(tmp_path / "link" / "a b.nt", "nq")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_a_folder_of_logs(quads: DataFrame, tmp_path: Path) -> None:

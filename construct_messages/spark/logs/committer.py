@@ -26,7 +26,7 @@ from construct_messages.spark.logs.files import Place, place_of
 from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.owners import Owner
 from construct_messages.spark.logs.records import LogFile, RunRecord
-from construct_messages.spark.logs.runs import Run, check_runs
+from construct_messages.spark.logs.runs import Run, check_overwriting, check_runs
 from construct_messages.terms import Lenience
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -95,8 +95,8 @@ class LogJob:
             )
         folder = place.at(dirname(place.path)) if options.single else place
         try:
-            if not options.single and not overwrite:
-                check_runs(folder)
+            if not options.single:
+                (check_overwriting if overwrite else check_runs)(folder)
             run = Run.begin(folder, Owner.java())
             # tasks may run in another working directory, where a relative path would differ
             job = cls(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -16,13 +17,15 @@ import msgspec
 from pyarrow import fs
 
 from construct_messages.errors import IncompleteResult
-from construct_messages.spark.logs.files import Place, read_bytes, visible_below
+from construct_messages.spark.logs.files import Place, read_bytes, remove_folder, visible_below
 
 SUCCESS: Final = "_SUCCESS"
 """The file by which Spark's own writers mark a folder as complete; theirs is empty."""
 
-_PREFIX: Final = "_run-"
-_SUFFIX: Final = ".json"
+RECORDS: Final = "_run-*.json"
+"""The names of the files of records."""
+
+_PREFIX, _, _SUFFIX = RECORDS.partition("*")
 
 
 def run_id() -> str:
@@ -105,25 +108,50 @@ def records(folder: Place) -> list[RunRecord]:
         IncompleteResult: a file is not a record.
         OSError: one cannot be read.
     """
-    paths = sorted(
-        info.path
+    infos = [
+        info
         for info in folder.files.get_file_info(fs.FileSelector(folder.path, allow_not_found=True))
         if info.base_name.startswith(_PREFIX) and info.base_name.endswith(_SUFFIX)
-    )
+    ]
+    # what Spark alone has written, over Spark Connect, is a folder with one file
+    whole = [info for info in infos if info.type == fs.FileType.Directory]
+    infos += [file for info in whole for file in visible_below(folder, info.path)]
     found = list[RunRecord]()
-    for path in paths:
+    for path in sorted(info.path for info in infos if info.type == fs.FileType.File):
         try:
             contents = read_bytes(folder, path)
         except FileNotFoundError:  # another run has overwritten it meanwhile
             continue
-        try:
-            found.append(msgspec.json.decode(contents, type=RunRecord))
-        except msgspec.DecodeError as error:
-            raise IncompleteResult(
-                f"{folder.at(path).uri} is no record of a run: {error}",
-                hint="write the folder again",
-            ) from error
+        found.append(record_of(folder.at(path).uri, contents))
     return found
+
+
+def record_of(name: str, contents: bytes) -> RunRecord:
+    """Returns the record in a file.
+
+    Raises:
+        IncompleteResult: it is none.
+    """
+    try:
+        return msgspec.json.decode(contents, type=RunRecord)
+    except msgspec.DecodeError as error:
+        raise IncompleteResult(
+            f"{name} is no record of a run: {error}", hint="remove it, or write to another folder"
+        ) from error
+
+
+def remove_record(folder: Place, record: RunRecord) -> None:
+    """Removes a record, if it is there.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    place = folder.at(f"{folder.path}/{record.name}")
+    if place.files.get_file_info(place.path).type == fs.FileType.Directory:
+        remove_folder(place)
+    else:
+        with suppress(FileNotFoundError):
+            place.files.delete_file(place.path)
 
 
 def last_run(folder: Place) -> str | None:

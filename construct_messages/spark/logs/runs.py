@@ -20,6 +20,7 @@ import msgspec
 from pyarrow import fs
 
 from construct_messages.errors import IncompleteResult, UsageError
+from construct_messages.files.output import refuse_foreign
 from construct_messages.spark.logs.files import Place, read_bytes, remove_folder
 from construct_messages.spark.logs.owners import Owner
 from construct_messages.spark.logs.records import (
@@ -28,6 +29,7 @@ from construct_messages.spark.logs.records import (
     damage,
     last_run,
     records,
+    remove_record,
     run_id,
     sizes,
     write,
@@ -102,7 +104,7 @@ class Run:
             alone: whether logs of other runs are an error.
 
         Raises:
-            UsageError: there are logs of other runs.
+            UsageError: there are logs of other runs, or files to overwrite that no run has written.
             IncompleteResult: another run has written here meanwhile, or an earlier one was stopped.
             OSError: a file cannot be moved or removed; existing logs are then kept.
         """
@@ -117,7 +119,9 @@ class Run:
                 f"{self.folder.uri} exists already: another run has written there meanwhile",
                 hint="choose another path, or ask for it to be overwritten",
             )
-        if not overwrite:
+        if overwrite:
+            check_overwriting(self.folder)
+        else:
             check_runs(self.folder)
         before = self._take_success() if overwrite else None
         write(self.folder, record.name, record.encoded())
@@ -175,13 +179,13 @@ class Run:
                 files.move(checksums(source), checksums(f"{path}/{name}"))
 
     def _remove_others(self, record: RunRecord) -> None:
-        own = {log.name for log in record.files}
-        for name in sizes(self.folder):
-            if name not in own:
-                _remove_log(self.folder, name)
+        found, own = sizes(self.folder), {log.name for log in record.files}
         for other in records(self.folder):
             if other.run != self.id:
-                _remove_file(self.folder, other.name)
+                for log in other.files:
+                    if log.name in found and log.name not in own:  # no record names other folders
+                        _remove_log(self.folder, log.name)
+                remove_record(self.folder, other)
 
     def _withdraw(self, record: RunRecord) -> None:
         """Removes the files of a commit that cannot be completed."""
@@ -227,6 +231,19 @@ def check_runs(folder: Place) -> None:
                 f"{folder.uri} is incomplete: of run {record.run}, {_listed(wrong)}",
                 hint="overwrite it, or write to another folder",
             )
+
+
+def check_overwriting(folder: Place) -> None:
+    """Checks that all visible files in a folder are logs of earlier runs: only these are overwritten.
+
+    Raises:
+        UsageError: there are others.
+        IncompleteResult: a record cannot be read.
+        OSError: the folder cannot be read.
+    """
+    # another run may replace both between two looks
+    known, found, now = records(folder), sizes(folder), records(folder)
+    refuse_foreign(folder.uri, found, {log.name for run in (*known, *now) for log in run.files})
 
 
 @dataclass(frozen=True)

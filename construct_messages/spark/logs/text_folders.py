@@ -19,8 +19,17 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.spark.logs.files import Place, place_of
 from construct_messages.spark.logs.owners import Owner
-from construct_messages.spark.logs.records import SUCCESS, LogFile, RunRecord, run_id
-from construct_messages.spark.logs.runs import Run, check_runs
+from construct_messages.spark.logs.records import (
+    RECORDS,
+    SUCCESS,
+    LogFile,
+    RunRecord,
+    record_of,
+    run_id,
+)
+from construct_messages.spark.logs.runs import Run, check_overwriting, check_runs
+from construct_messages.spark.quads.loading import literal_path, refuse_foreign_files
+from construct_messages.spark.session import is_remote
 
 PARTITION: Final = "spark_partition_id() AS partition"
 FIGURES: Final = ("sum(octet_length(value) + 1) AS bytes", "collect_set(partition) AS partitions")
@@ -28,7 +37,6 @@ FIGURES: Final = ("sum(octet_length(value) + 1) AS bytes", "collect_set(partitio
 
 NO_COMPRESSION: Final = "none"
 _PART: Final = re.compile(r"part-(?P<partition>\d+)-(?P<job>[0-9a-f-]+)-c000(?P<suffix>\..*)")
-_WILD: Final = re.compile(r"[{}\[\]*?\\]")
 _HINT: Final = "run one after the other, or give each a folder of its own"
 
 
@@ -88,15 +96,10 @@ def write_parts(
 
 def _place_here(spark: SparkSession, path: str) -> Place | None:
     """Returns the folder on this machine's file system that Spark understands by a path; None if it is elsewhere."""
-    if _is_remote(spark):
+    if is_remote(spark):
         return None
     location = _location(spark, path)
     return place_of(f"file:{location.getPath()}") if location.getScheme() == "file" else None
-
-
-def _is_remote(spark: SparkSession) -> bool:
-    """Returns whether a session is one of Spark Connect, which has its own class, and no Java here."""
-    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def _location(spark: SparkSession, path: str) -> Any:
@@ -131,6 +134,8 @@ def _write_run(
     try:
         if mode == "append":
             check_runs(folder)
+        elif mode == "overwrite":
+            check_overwriting(folder)
         run = Run.begin(folder, Owner.this())
     except OSError as error:
         raise _cannot_write(folder, error) from error
@@ -215,6 +220,9 @@ def _write_and_compare(
 ) -> None:
     spark = values.sparkSession
     before = set(_listed(spark, path)) if mode == "append" else set[tuple[str, int]]()
+    if mode == "overwrite":  # Spark removes the folder, with all that is in it
+        recorded = {log.name for record in _records_there(spark, path) for log in record.files}
+        refuse_foreign_files(spark, path, recorded)
     write_parts(values, path, mode=mode, compression=compression)
     jobs = defaultdict[str, list[_Part]](list)
     for job, part in _parts(sorted(set(_listed(spark, path)) - before)):
@@ -225,9 +233,12 @@ def _write_and_compare(
             nothing = spark.createDataFrame([], "value string").write.mode("overwrite")
             nothing.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").text(path)
         raise IncompleteResult(f"another job wrote to {path} at the same time", hint=_HINT)
-    if not _is_remote(spark):
-        files = [LogFile(part.name, part.bytes) for part in whole[0]]
-        record = _record(run_id(), media_type, observation.get, files)
+    files = [LogFile(part.name, part.bytes) for part in whole[0]]
+    record = _record(run_id(), media_type, observation.get, files)
+    if is_remote(spark):  # Spark's own writers alone reach the place: they write a folder
+        text = spark.createDataFrame([(record.encoded().decode().strip(),)], "value string")
+        text.coalesce(1).write.text(f"{path}/{record.name}")
+    else:
         _write_there(spark, f"{path}/{record.name}", record.encoded())
         _write_there(spark, f"{path}/{SUCCESS}", record.success())
 
@@ -243,12 +254,26 @@ def _listed(spark: SparkSession, path: str) -> list[tuple[str, int]]:
     )
     try:
         # the contents are not read
-        rows = reader.load(_WILD.sub(r"\\\g<0>", path)).select("path", "length").collect()
+        rows = reader.load(literal_path(path)).select("path", "length").collect()
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
         return []
     return [(row["path"].rpartition("/")[2], row["length"]) for row in rows]
+
+
+def _records_there(spark: SparkSession, path: str) -> list[RunRecord]:
+    """Returns the records in a folder that Java reaches; none if there is no folder."""
+    pattern = spark._jvm.org.apache.hadoop.fs.Path(f"{literal_path(path)}/{RECORDS}")  # type: ignore[union-attr]  # Java's
+    files = _files(spark, pattern)
+    found = list[RunRecord]()
+    for status in files.globStatus(pattern) or ():
+        file = files.open(status.getPath())
+        try:
+            found.append(record_of(status.getPath().toString(), bytes(file.readAllBytes())))
+        finally:
+            file.close()
+    return found
 
 
 def _write_there(spark: SparkSession, path: str, contents: bytes) -> None:

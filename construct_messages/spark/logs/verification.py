@@ -1,8 +1,7 @@
 """Verifies a folder of logs: whether all logs of its runs are present and undamaged, and which other files it has.
 
 Logs are read to their end, several at once, by processes of this machine; no Spark is needed. The files of a run are in
-its record (`records`). A folder without records, which an earlier version, another program or Spark Connect wrote, can
-only be read.
+its record (`records`). A folder without records, which an earlier version or another program wrote, can only be read.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from construct_messages.spark.logs.text_folders import (
     write_parts,
     write_texts,
 )
-from construct_messages.spark.session import translated
+from construct_messages.spark.session import is_remote, translated
 from construct_messages.spark.sql.values import literal
 
 MODES: Final = ("error", "overwrite", "append")
@@ -82,19 +82,21 @@ def write_folder(
         graphs: whether messages may have named graphs.
         prefixes: for formats that have prefixes.
         options: options of the format.
-        mode: one of `MODES`.
+        mode: one of `MODES`. Only logs that earlier runs have recorded are overwritten.
         compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows; None: no compression.
         lenient: write malformed IRIs and language tags unchanged.
 
     Raises:
-        UsageError: an unknown mode, or an existing folder.
+        UsageError: an unknown mode, an existing folder, or files of others in one to overwrite.
         UnsupportedByFormat: the format cannot represent a quad.
         IncompleteResult: another job wrote to the folder at the same time, or its existing logs are incomplete.
     """
     if mode not in MODES:
         raise UsageError(f"mode {mode!r} is unknown", hint=f"choose one of {', '.join(MODES)}")
     check_options(format, options)
-    if not (_is_native(format, syntax, graphs=graphs) and compression in _CODECS):
+    # over Spark Connect, Spark's own overwriting would remove files that no run has recorded
+    removes = mode == "overwrite" and is_remote(messages.sparkSession)
+    if removes or not (_is_native(format, syntax, graphs=graphs) and compression in _CODECS):
         how = {"compression": compression} if compression else {}
         return _write_rdfm(
             messages, os.fspath(path), format, syntax, graphs, prefixes, options, mode, how, lenient

@@ -14,11 +14,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import reduce
 from typing import Final
+from urllib.parse import unquote
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from construct_messages.errors import IncompleteResult, QuadsError, UsageError
+from construct_messages.files.output import refuse_foreign, refuse_input
 from construct_messages.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.spark import jar
@@ -38,6 +41,9 @@ _FILE: Final = "input_file_name()"
 _WILD: Final = re.compile(r"[{}\[\]*?\\]")
 _NO_COLONS: Final = "Hadoop reads no local file with a colon in its name"
 _RENAME: Final = "rename it, or read it with construct-messages run"
+# hidden files of other programs: those of Spark and of this package begin with _SUCCESS, _construct_messages, _run-,
+# _temporary, _started, _committed, .part- and ._
+_FOREIGN_HIDDEN: Final = "{_[^Scrst]*,_S[^U]*,_c[^o]*,_r[^u]*,_s[^t]*,_t[^e]*,.[^p_]*,.p[^a]*}"
 _VERSION: Final = 2  # of the file of statistics
 _DEVIATION: Final = 0.02  # of estimates of distinct terms, which need 3 KB for each predicate
 
@@ -108,7 +114,59 @@ def escaped_path(path: str) -> str:
     ...     escaped_path(file.name).endswith("[1].nt"), escaped_path(file.name + "?") == file.name + "?"
     (False, True)
     """
-    return _WILD.sub(r"\\\g<0>", path) if os.path.exists(path.removeprefix("file:")) else path
+    return literal_path(path) if os.path.exists(path.removeprefix("file:")) else path
+
+
+def literal_path(path: str) -> str:
+    """Returns a path for Spark's readers with its wildcards escaped.
+
+    >>> print(literal_path("logs [1]"))
+    logs \\[1\\]
+    """
+    return _WILD.sub(r"\\\g<0>", path)
+
+
+def refuse_files_read(path: str | os.PathLike[str], frame: DataFrame) -> None:
+    """Checks that a file or folder is none that a frame reads, nor has one in it.
+
+    Raises:
+        UsageError: it is.
+    """
+    with translated():
+        files = frame.inputFiles()  # as URIs
+    refuse_input(
+        path,
+        (
+            unquote(file.removeprefix("file://")) if file.startswith("file:") else file
+            for file in files
+        ),
+    )
+
+
+def refuse_foreign_files(spark: SparkSession, path: str, recorded: Iterable[str]) -> None:
+    """Checks that Spark, which removes a folder to overwrite it, removes no files but those of a record.
+
+    Raises:
+        UsageError: there are others.
+    """
+    folder = literal_path(path)
+    files = _files_at(spark, folder) or []
+    top = min((file.rpartition("/")[0] for file in files), key=len, default="")
+    found = [unquote(file.removeprefix(f"{top}/")) for file in files]
+    if _files_at(spark, f"{folder}/{_FOREIGN_HIDDEN}") is not None:
+        found.append("hidden files (_… or .…)")
+    refuse_foreign(path, found, {*recorded})
+
+
+def _files_at(spark: SparkSession, pattern: str) -> list[str] | None:
+    """Returns the URIs of the files that Spark does not take for hidden; None if nothing has such a name."""
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
+    try:
+        return list(reader.option("ignoreMissingFiles", True).load(pattern).inputFiles())
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return None
 
 
 class _Dump:
@@ -264,13 +322,14 @@ def write_quads(
     Args:
         quads: a DataFrame like that of `load_quads`.
         path: a folder, on any filesystem of Spark.
-        overwrite: replace an existing table; otherwise it is an error.
+        overwrite: replace an existing table; otherwise it is an error. A folder with other files than those of the
+            table is not overwritten.
 
     Returns:
         The statistics. Distinct subjects and objects are estimated, to about 2 %.
 
     Raises:
-        UsageError: the path exists.
+        UsageError: the path exists, has other files, or is what is read.
         QuadsError: a malformed line or file, or columns that are not quads.
         IncompleteResult: another job wrote to the path at the same time.
 
@@ -283,6 +342,9 @@ def write_quads(
     path = os.fspath(path)
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
     spark = frame.sparkSession
+    refuse_files_read(path, frame)
+    if overwrite:
+        refuse_foreign_files(spark, path, _recorded(spark, path))
     clustered = (
         frame.repartition("subject")
         .dropDuplicates()
@@ -306,6 +368,16 @@ def write_quads(
             hint="write it again, alone",
         )
     return statistics
+
+
+def _recorded(spark: SparkSession, path: str) -> list[str]:
+    """Returns the files of a table, by its statistics; none if there is no table."""
+    try:
+        with translated():
+            text = spark.read.text(f"{escaped_path(path)}/{_STATISTICS}", wholetext=True).collect()
+    except UsageError:
+        return []
+    return list(json.loads(text[0].value).get("files", ())) if text else []
 
 
 def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:

@@ -76,12 +76,47 @@ def test_runs_that_add_and_one_that_overwrites(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="exists already"):
         write(tmp_path, 1, alone=True)
     assert verify_folder(tmp_path).problems == []
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "old.nq").write_text(LINE)
     (tmp_path / f".{first.id}-0.nq.crc").touch()
     third = write(tmp_path, 4, overwrite=True)
-    assert names(tmp_path) == {"_SUCCESS", f"_run-{third.id}.json", f"{third.id}-0.nq", "deep"}
+    assert names(tmp_path) == {"_SUCCESS", f"_run-{third.id}.json", f"{third.id}-0.nq"}
     assert verify_folder(tmp_path)[1:6] == ([third.id], 1, 4, 4, [])
+
+
+@pytest.mark.parametrize("foreign", [["a.nt"], ["deep/old.nq"], list("abcde")], ids=str)
+def test_files_of_others_are_not_overwritten(foreign: list[str], tmp_path: Path) -> None:
+    write(tmp_path, 1)
+    (tmp_path / "deep").mkdir()
+    for name in foreign:
+        (tmp_path / name).write_text(LINE)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(UsageError, match=f"no earlier run has recorded: {foreign[0]}"):
+        write(tmp_path, 4, overwrite=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_record_names_no_files_outside_of_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "other.nq").write_text(LINE)
+    run = write(tmp_path / "logs", 1)
+    record = tmp_path / "logs" / f"_run-{run.id}.json"
+    record.write_text(
+        record.read_text().replace('"files": [', '"files": [{"name":"../other.nq","bytes":9},')
+    )
+    write(tmp_path / "logs", 2, overwrite=True)
+    assert names(tmp_path) == {"logs", "other.nq"}
+
+
+def test_a_record_that_spark_has_written_as_a_folder(tmp_path: Path) -> None:
+    """As over Spark Connect."""
+    run = write(tmp_path, 1)
+    record = tmp_path / f"_run-{run.id}.json"
+    text = record.read_text()
+    record.unlink()
+    record.mkdir()
+    (record / "part-00000-9d8f-c000.txt").write_text(text)
+    (record / "_SUCCESS").touch()
+    assert verify_folder(tmp_path)[1:6] == ([run.id], 1, 1, 1, [])
+    after = write(tmp_path, 2, overwrite=True)
+    assert names(tmp_path) == {"_SUCCESS", f"_run-{after.id}.json", f"{after.id}-0.nq"}
 
 
 def test_adding_to_what_is_broken(tmp_path: Path) -> None:
@@ -144,7 +179,7 @@ STEPS = ("write", "sizes", "records", "last_run", "_remove_file")
 """The functions of `runs` that look at the folder or change it."""
 
 
-@pytest.mark.parametrize("steps", range(18))
+@pytest.mark.parametrize("steps", range(21))
 @pytest.mark.parametrize(
     "overwrite", [(True, True), (True, False), (False, True), (False, False)], ids=str
 )

@@ -71,6 +71,29 @@ def test_modes(spark: SparkSession, tmp_path: Path, compression: str | None) -> 
         write(spark, target, 1)
 
 
+@pytest.mark.parametrize("foreign", ["dump.nt", "empty.nt", "sub/dump.nt", "_notes", ".hidden"])
+def test_files_of_others_are_not_overwritten(
+    spark: SparkSession, tmp_path: Path, place: str, foreign: str
+) -> None:
+    target = tmp_path / "logs [1]"
+    write(spark, target, 5)
+    (target / foreign).parent.mkdir(exist_ok=True)
+    (target / foreign).write_text("" if foreign == "empty.nt" else "# notes\n")
+    before = contents(tmp_path)
+    if place == "here" and foreign[0] in "_.":  # it is left where it is
+        write(spark, target, 3, "overwrite")
+        assert (target / foreign).read_text() == "# notes\n"
+        return
+    with pytest.raises(UsageError, match="has files that no earlier run has recorded") as caught:
+        write(spark, target, 3, "overwrite")
+    assert (foreign if foreign[0] not in "_." else "hidden files") in str(caught.value)
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_names_of_later_runs_come_later(spark: SparkSession, tmp_path: Path) -> None:
     for size in (4, 2):
         write(spark, tmp_path / "logs", size, "append")
@@ -187,9 +210,9 @@ def test_a_job_that_fails_leaves_what_was_there(
     target = tmp_path / "logs"
     if mode == "overwrite":
         write(spark, target, 3)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    before = contents(tmp_path)
     broken = spark.range(3).selectExpr("if(id = 1, raise_error('UsageError: x'), '') AS message")
     with pytest.raises(UsageError, match="x"):
         writer.write_folder(broken, target, N_QUADS, RDFM, mode=mode)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert contents(tmp_path) == before
     assert target.exists() == (mode == "overwrite")

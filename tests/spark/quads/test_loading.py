@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import shutil
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -343,7 +344,7 @@ def test_a_table_is_a_set_with_its_statistics(spark: SparkSession, tmp_path: Pat
     # any other reader takes it for plain Parquet
     assert spark.read.parquet(str(path)).count() == len(QUADS)
     with pytest.raises(UsageError, match="exists already"):
-        write_quads(table, path)
+        write_quads(doubled, path)
     assert write_quads(doubled.filter("predicate = '<urn:q>'"), path, overwrite=True).rows == 1
     assert read_quads(spark, path).statistics.rows == 1
 
@@ -381,11 +382,46 @@ def test_a_table_that_is_not_whole_is_none(spark: SparkSession, tmp_path: Path) 
         read_quads(spark, path)
     with pytest.raises(QuadsError, match="no whole table"):
         read_quads(spark, tmp_path / "absent")
+    with pytest.raises(UsageError, match=r"has files that no earlier run has recorded: part-"):
+        write_quads(frame, path, overwrite=True)
+    shutil.rmtree(path)
     write_quads(frame, path, overwrite=True)
     frame.write.mode("append").parquet(str(path))
     with pytest.raises(QuadsError, match="other files") as caught:
         read_quads(spark, path)
     assert "QuadTable.of" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("foreign", ["a.nt", "sub/a.nt", "_notes", ".hidden"])
+def test_files_of_others_are_not_overwritten(
+    spark: SparkSession, tmp_path: Path, foreign: str
+) -> None:
+    path = tmp_path / "table"
+    frame = spark.createDataFrame(
+        QUADS, "subject string, predicate string, object string, graph string"
+    )
+    write_quads(frame, path)
+    (path / foreign).parent.mkdir(exist_ok=True)
+    (path / foreign).write_text("notes")
+    with pytest.raises(UsageError, match="no earlier run has recorded"):
+        write_quads(frame, path, overwrite=True)
+    assert (path / foreign).read_text() == "notes"
+    assert spark.read.parquet(str(path / "part-*.parquet")).count() == len(QUADS)
+
+
+@pytest.mark.parametrize("name", ["table", "table/../table", "link"])
+def test_a_table_is_not_written_over_what_it_reads(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "link").symlink_to("table")
+    frame = spark.createDataFrame(
+        QUADS, "subject string, predicate string, object string, graph string"
+    )
+    write_quads(frame, tmp_path / "table")
+    table = read_quads(spark, tmp_path / "table")
+    with pytest.raises(UsageError, match="is what is read"):
+        write_quads(table.frame.distinct(), tmp_path / name, overwrite=True)
+    assert read_quads(spark, tmp_path / "table").statistics == STATISTICS
 
 
 def test_a_failed_load_leaves_no_table(spark: SparkSession, tmp_path: Path) -> None:
