@@ -24,7 +24,7 @@ _INPUTS: Final = (
     *("file", "source", "log", "logs", "paths", "quads", "shapes", "shapes_data", "frame"),
     *("transform", "state"),
 )
-_OUTPUTS: Final = ("output", "to", "report", "invalid_to", "quarantine")
+_OUTPUTS: Final = ("output", "to", "report", "invalid_to", "quarantine", "dead_letters")
 
 _CHUNK_BYTES: Final = 1 << 16
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 from contextlib import aclosing
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import (
@@ -108,7 +107,7 @@ def _watch(options: argparse.Namespace) -> int:
     from construct_messages.continuous.watching import NAME, as_operator, state_store
 
     every, text = _seconds(options.every), query_text(options, "--source")
-    to = _target(options)
+    to = target_of(options)
     with state_store(options.state) as store:
         watching = Watch(
             text,
@@ -159,15 +158,6 @@ async def _follow(
                 if not error.transient:
                     raise
                 report(f"the messages wait: {error}")
-
-
-def _target(options: argparse.Namespace) -> Target:
-    if options.state and Path(options.to).resolve() == Path(options.state).resolve():
-        raise UsageError(
-            f"--to {options.to} is the file of --state",
-            hint="name another file: a log is appended to",
-        )
-    return target_of(options)
 
 
 def _seconds(text: str) -> float:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from construct_messages.arguments import checked
-from construct_messages.errors import UsageError
 from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch, labelled, size_of
 from construct_messages.feeds.delivery.logs import ReadableLog
 from construct_messages.feeds.delivery.progress import Delivery
@@ -34,6 +33,7 @@ from construct_messages.feeds.transport import (
     Start,
     Transport,
 )
+from construct_messages.files.output import refuse_input
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.message import Message
 from construct_messages.net.oauth import BearerToken
@@ -143,8 +143,9 @@ async def relay(
             repeatable=state is not None,
         ),
     )
-    if name == to.name != STANDARD:
-        raise UsageError(f"{name} would be relayed to itself", hint="give two streams or logs")
+    if to.name != STANDARD:
+        read = source.name if isinstance(source, LogReader) else source
+        refuse_input(to.name, [place for place in (read, state) if place])
     known = None if state is None else read_state(state, Sent, to.name, source=name)
     delivery = Delivery(to, known or Sent.begin(to.name, source=name), state, on_batch)
     if known is not None and known.position is not None:

@@ -16,6 +16,8 @@ from construct_messages.errors import CannotWrite, UsageError
 from construct_messages.files.compression import COMPRESSIONS, opener
 
 _SHOWN: Final = 3  # names in an error
+# the URLs that have folders: topics of brokers that begin alike are not within one another
+_REMOTE: Final = ("s3", "hdfs:", "gs:", "abfs", "wasb", "viewfs:")
 
 
 @contextmanager
@@ -111,8 +113,10 @@ def _is_within(inner: str | os.PathLike[str] | int, outer: str | os.PathLike[str
     """Whether both are the same regular file, or the first is the second folder or is in it."""
     if not isinstance(inner, int) and not isinstance(outer, int):
         inner, outer = _local(inner), _local(outer)
-        if inner == outer or ("://" in outer and inner.startswith(f"{outer}/")):
+        if inner == outer or (outer.startswith(_REMOTE) and inner.startswith(f"{outer}/")):
             return True
+        if not os.path.exists(outer):  # such as a log and a state that are both new
+            return "://" not in outer and os.path.realpath(inner) == os.path.realpath(outer)
     try:
         folder = os.stat(outer)
         if isinstance(inner, int):

@@ -254,7 +254,9 @@ def test_once(here: Callable[..., Done], endpoint: FaultServer, tmp_path: Path) 
         ("--bind x=1", 2, "no variable ?x"),
         ("--state log.txt", 4, "not a database"),
         ("--to data.nt", 2, "data.nt is what is read"),
-        ("--state seen.nq --to ./seen.nq", 2, "--to ./seen.nq is the file of --state"),
+        ("--state seen.nq --to ./seen.nq", 2, "./seen.nq is what is read"),
+        ("--state link.nq --to new.nq", 2, "new.nq is what is read"),
+        ("--state data.nt --to data.nt", 2, "data.nt is what is read"),
     ],
 )
 def test_refusals(
@@ -268,8 +270,10 @@ def test_refusals(
     monkeypatch.chdir(tmp_path)
     Path("data.nt").write_text('<urn:a> <urn:p> "a" .\n')
     Path("log.txt").write_text("no database\n" * 100)
+    Path("link.nq").symlink_to("new.nq")
     source = () if "--source" in arguments else ("--source", "data.nt")
     done = here("watch", "--query", QUERY, "--once", *source, *arguments.split())
     assert done.status == status
     assert words in done.errors
     assert not done.log
+    assert not {"seen.nq", "new.nq"} & set(os.listdir())

@@ -272,7 +272,15 @@ async def test_a_log_without_what_was_written_is_not_continued(source: str, tmp_
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda folder: relay(folder / "a.nq", folder / "a.nq"), "relayed to itself"),
+        (lambda folder: relay(folder / "a.nq", folder / "a.nq"), "is what is read"),
+        (lambda folder: relay(folder / "a.nq", folder / "hard.nq"), "is what is read"),
+        (lambda folder: relay(folder / "link.nq", folder / "a.nq"), "is what is read"),
+        (lambda folder: relay(read_log(folder / "a.nq"), folder / "hard.nq"), "is what is read"),
+        (
+            lambda folder: relay(folder / "a.nq", folder / "b", state=folder / "c" / ".." / "b"),
+            "is what is read",
+        ),
+        (lambda _: relay("nats://host/a", "nats://host/a"), "is what is read"),
         (lambda folder: relay("ftp://example.org/a", folder / "a.nq"), "malformed"),
         (lambda folder: relay(folder / "a.nq", "ftp://example.org/a"), "malformed"),
         (lambda folder: relay(folder / "a.nq", folder / "b.jelly"), "cannot be continued"),
@@ -288,8 +296,16 @@ async def test_a_log_without_what_was_written_is_not_continued(source: str, tmp_
 )
 async def test_refusals(tmp_path: Path, call: Callable[[Path], Awaitable[int]], match: str) -> None:
     write_log(SENT, tmp_path / "a.nq")
+    (tmp_path / "hard.nq").hardlink_to(tmp_path / "a.nq")
+    (tmp_path / "link.nq").symlink_to("a.nq")
+    before = contents(tmp_path)
     with pytest.raises(UsageError, match=match):
         await call(tmp_path)
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 async def test_states_of_others(served: StreamsServer, tmp_path: Path) -> None:

@@ -58,6 +58,36 @@ def test_what_is_written_is_read(format: Any, packing: str, write: Write, tmp_pa
     assert os.listdir(tmp_path) == [path.name]
 
 
+@pytest.mark.parametrize("name", ["log", "hard", "symbolic"])
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_a_log_is_written_in_place_of_the_one_that_is_read(
+    format: Any, name: str, write: Write, tmp_path: Path
+) -> None:
+    """It is read to its end before the new one has its name, under which it stays if reading fails."""
+    log, target = (tmp_path / f"{each}.{format.extension}" for each in ("log", name))
+    many = MESSAGES * 30  # more than is read at once
+    write_log(many, log)
+    if name == "hard":
+        target.hardlink_to(log)
+    elif name == "symbolic":
+        target.symlink_to(log.name)
+    before = log.read_bytes()
+
+    def failing() -> Iterator[Message]:
+        yield from read_log(log)
+        raise OSError("the disk has gone")
+
+    with pytest.raises(OSError, match="gone"):
+        write(failing(), target)
+    assert (log.read_bytes(), target.read_bytes()) == (before, before)
+    assert write((message for message in read_log(log) if message), target) == 98 * 30
+    assert list(read_log(target)) == [message for message in many if message]
+    if name == "hard":
+        assert log.read_bytes() == before
+    assert write(read_log(target), target) == 98 * 30
+    assert sorted(os.listdir(tmp_path)) == sorted({log.name, target.name})
+
+
 LOGS: dict[str, tuple[str | None, dict[str, Any], str]] = {
     "by default": (None, {}, '# @message\n<http://example.org/s> <http://example.org/p> "0" .\n'),
     "a label": (
