@@ -20,11 +20,13 @@ class ResultsFormat(Serialization, kw_only=True):
         declares_encoding: whether a document declares its encoding; otherwise it must be UTF-8.
         tells_end: whether truncated documents can be detected; otherwise the transfer must announce its length, and the
             format is only accepted if it was requested.
+        variants: media types of the same format that are requested, too, and read.
     """
 
     decoder: str | None = None
     declares_encoding: bool = False
     tells_end: bool = True
+    variants: tuple[str, ...] = ()
 
 
 JSON: Final = ResultsFormat(
@@ -32,6 +34,9 @@ JSON: Final = ResultsFormat(
     media_type="application/sparql-results+json",
     names=("json", "srj", "application/json"),
     decoder="json:JsonDecoder",
+    # in which RDF4J and GraphDB write triple terms. After the media type of the recommendation with the same weight:
+    # RDF4J then chooses this one, and Virtuoso, which takes XML if the first is unknown to it, the other
+    variants=("application/x-sparqlstar-results+json",),
 )
 XML: Final = ResultsFormat(
     name="XML",
@@ -72,5 +77,10 @@ def find_results(media_type: str) -> ResultsFormat | None:
     ('JSON', None)
     """
     return next(
-        (format for format in RESULTS if media_type in (format.media_type, *format.names)), None
+        (
+            format
+            for format in RESULTS
+            if media_type in (format.media_type, *format.variants, *format.names)
+        ),
+        None,
     )

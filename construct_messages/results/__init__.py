@@ -118,6 +118,30 @@ def accepted(lenience: Lenience | None, read: Callable[[_Value], Term], value: _
         return Term(UNREADABLE)
 
 
+OPAQUE: Final = "<urn:rdf4j:triple:"
+"""The beginning of the IRIs by which RDF4J and GraphDB replace triple terms in most formats."""
+
+
+def checked_iri(term: Term) -> Term:
+    """Returns an IRI of a result, or any other term.
+
+    Raises:
+        TermError: the IRI stands for a triple term.
+
+    >>> checked_iri(Term("<urn:rdf4j:triple:PDx1cm46YT4->"))
+    Traceback (most recent call last):
+    construct_messages.errors.TermError: <urn:rdf4j:triple:PDx1cm46YT4-> stands for a triple term
+      hint: ask RDF4J and GraphDB for JSON results, the only format in which they write triple terms: results="json"
+    """
+    if term.startswith(OPAQUE):
+        raise TermError(
+            f"{term} stands for a triple term",
+            hint="ask RDF4J and GraphDB for JSON results, the only format in which they write triple terms: "
+            'results="json"',
+        )
+    return term
+
+
 def excerpt(data: bytes) -> str:
     """The beginning of some bytes, for errors.
 

@@ -8,6 +8,7 @@ the right place. `json_frame.py` reads the rest of the document; `json_structs.p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final, Protocol
 
@@ -28,6 +29,9 @@ _SPACES: Final = regex(rb"[%b]*+" % SPACE)
 _BOUNDARY: Final = regex(rb"\}[%b]*+,[%b]*+\Z" % (SPACE, SPACE))
 # the end of every solution contains one of these, as few other places do: without them, the scanner is not needed yet
 _MAY_END: Final = regex(rb"[{}\]][%b]*+\}|\]" % SPACE)
+# what msgspec says of JSON that is no solution
+_IN_SOLUTION: Final = regex(r"(.*) - at `\$\[([0-9]+)\]\.?(.*)`", re.DOTALL)
+_OTHER_FORMAT: Final = 'the endpoint writes what no results document has: ask for another format, such as results="xml"'
 # beyond this much white space, or this many braces of an incomplete solution, the scanner is used
 _BOUNDARY_SPAN: Final = 64
 _BOUNDARY_BRACES: Final = 100
@@ -214,6 +218,13 @@ class JsonDecoder:
             return []  # either the cut or the JSON is wrong: `_last_end` decides
 
     def _malformed(self, reason: str) -> IncompleteResult:
+        if match := _IN_SOLUTION.fullmatch(reason):
+            number = self._count + int(match[2]) + 1
+            member = f", in {shown(match[3])!r}" if match[3] else ""
+            return IncompleteResult(
+                f"solution {number} of the JSON result: {shown(match[1])}{member}",
+                hint=_OTHER_FORMAT if match[3] and "unknown field" in reason else None,
+            )
         return IncompleteResult(
             f"the JSON result is damaged after solution {self._count}: {shown(reason)}"
         )

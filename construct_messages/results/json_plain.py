@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from construct_messages.regex import regex
-from construct_messages.results import accepted
+from construct_messages.results import accepted, checked_iri
 from construct_messages.results.json_frame import load
 from construct_messages.terms import UNBOUND, Lenience, Term, blank, iri, literal
 
 _SURROGATE: Final = regex(rb"\\u[dD]")
 """The escape of a half of a character, which the standard library accepts without the other half."""
 
-
+_ANY: Final = ("type", "value")
 _LITERAL: Final = ("datatype", "xml:lang", "its:dir")
 
 
@@ -62,7 +62,7 @@ class PlainReader:
         text = value["value"]
         match value["type"]:
             case "uri":
-                return iri(text, encode=True, lenience=self._lenience)
+                return checked_iri(iri(text, encode=True, lenience=self._lenience))
             case "bnode":
                 return blank(text, self._scope)
             case _:
@@ -91,7 +91,9 @@ def _is_plain_term(value: object) -> bool:
         return False
     match value.get("type"):
         case "uri" | "bnode":
-            return True
+            return len(value) == len(_ANY)
         case "literal" | "typed-literal":
-            return all(isinstance(value.get(name), str | None) for name in _LITERAL)
+            return value.keys() <= {*_ANY, *_LITERAL} and all(
+                isinstance(value.get(name), str | None) for name in _LITERAL
+            )
     return False

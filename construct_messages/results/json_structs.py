@@ -14,7 +14,7 @@ import msgspec
 
 from construct_messages.errors import TermError
 from construct_messages.regex import regex
-from construct_messages.results import DEEPEST, accepted
+from construct_messages.results import DEEPEST, OPAQUE, accepted, checked_iri
 from construct_messages.terms import (
     NEEDS_ESCAPE,
     UNBOUND,
@@ -28,15 +28,19 @@ from construct_messages.terms import (
 )
 
 
-class _Iri(msgspec.Struct, tag_field="type", tag="uri", gc=False):
+class _Strict(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A member with another name, such as `lang`, is an error: without it, this would be another term."""
+
+
+class _Iri(_Strict, tag_field="type", tag="uri", gc=False):
     value: str
 
 
-class _Blank(msgspec.Struct, tag_field="type", tag="bnode", gc=False):
+class _Blank(_Strict, tag_field="type", tag="bnode", gc=False):
     value: str
 
 
-class _Literal(msgspec.Struct, tag_field="type", tag="literal", gc=False):
+class _Literal(_Strict, tag_field="type", tag="literal", gc=False):
     value: str
     datatype: str | None = None
     language: str | None = msgspec.field(default=None, name="xml:lang")
@@ -47,17 +51,40 @@ class _TypedLiteral(_Literal, tag_field="type", tag="typed-literal", gc=False):
     """The type of literals with a datatype in drafts of the first edition; Virtuoso still uses it."""
 
 
-class _Parts(msgspec.Struct, gc=False):
-    subject: _Value
-    predicate: _Value
-    object: _Value
+class _Parts(_Strict, gc=False):
+    """The terms of a triple term by the names of RDF 1.2, or by those of RDF4J, GraphDB and Stardog."""
+
+    subject: _Value | None = None
+    predicate: _Value | None = None
+    object: _Value | None = None
+    s: _Value | None = None
+    p: _Value | None = None
+    o: _Value | None = None
+
+    def terms(self) -> tuple[_Value, _Value, _Value]:
+        names = _LONG if self.s is self.p is self.o is None else _SHORT
+        first, second, third = (getattr(self, name) for name in names)
+        given = [name for name in (*_LONG, *_SHORT) if getattr(self, name) is not None]
+        if first is None or second is None or third is None or len(given) > len(names):
+            raise TermError(f"a triple term of {', '.join(given) or 'nothing'}")
+        return first, second, third
 
 
-class _Triple(msgspec.Struct, tag_field="type", tag="triple", gc=False):
+class _Triple(_Strict, tag_field="type", tag="triple", gc=False):
     value: _Parts
 
 
-_Value: TypeAlias = _Iri | _Blank | _Literal | _TypedLiteral | _Triple
+class _Statement(_Parts, tag_field="type", tag="statement", gc=False):
+    """A triple term of Stardog, with the graph that has the triple, which is no part of the term."""
+
+    value: _Parts | None = None
+    g: msgspec.Raw = msgspec.Raw()
+
+
+_Value: TypeAlias = _Iri | _Blank | _Literal | _TypedLiteral | _Triple | _Statement
+
+_LONG: Final = ("subject", "predicate", "object")
+_SHORT: Final = ("s", "p", "o")
 
 _CLOSE: Final = " )>>"
 _value = attrgetter("value")
@@ -98,7 +125,8 @@ class StructReader:
         if kinds == {_Iri}:
             texts = list(map(_value, values))
             text = "\n".join(texts)
-            if text.count("\n") == len(texts) - 1 and _IRIS.fullmatch(text):
+            is_usual = text.count("\n") == len(texts) - 1 and OPAQUE[1:] not in text
+            if is_usual and _IRIS.fullmatch(text):
                 return [Term(f"<{text}>") for text in texts]
         elif kinds <= {_Literal, _TypedLiteral}:
             texts = list(map(_value, values))
@@ -117,7 +145,7 @@ class StructReader:
             case None:
                 return UNBOUND
             case _Iri():
-                return iri(value.value, encode=True, lenience=self._lenience)
+                return checked_iri(iri(value.value, encode=True, lenience=self._lenience))
             case _Blank():
                 return blank(value.value, self._scope)
             case _Literal():
@@ -128,7 +156,7 @@ class StructReader:
                     direction=value.direction,
                     lenience=self._lenience,
                 )
-            case _Triple():
+            case _Triple() | _Statement():
                 return self._triple(value)
 
     def _triple(self, value: _Value) -> Term:
@@ -137,15 +165,16 @@ class StructReader:
         Only its object can be a triple term, too (RDF 1.2 Concepts, section 3.1).
         """
         opened: list[str] = []
-        while isinstance(value, _Triple):
+        while isinstance(value, _Triple | _Statement):
             if len(opened) == DEEPEST:
                 raise TermError(f"more than {DEEPEST} triple terms are nested")
+            parts = (value.value or value) if isinstance(value, _Statement) else value.value
+            *others, value = parts.terms()
             subject, predicate = (
-                Term("<<(") if isinstance(part, _Triple) else self._term(part)
-                for part in (value.value.subject, value.value.predicate)
+                Term("<<(") if isinstance(part, _Triple | _Statement) else self._term(part)
+                for part in others
             )
             opened.append(triple(subject, predicate, UNBOUND).removesuffix(_CLOSE))
-            value = value.value.object
         return Term("".join((*opened, self._term(value), _CLOSE * len(opened))))
 
 

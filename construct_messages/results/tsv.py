@@ -11,7 +11,14 @@ from typing import Final
 
 from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.regex import regex
-from construct_messages.results import DEEPEST, accepted, check_head, excerpt
+from construct_messages.results import (
+    DEEPEST,
+    OPAQUE,
+    accepted,
+    check_head,
+    checked_iri,
+    excerpt,
+)
 from construct_messages.solutions import SharedRows, Solutions
 from construct_messages.terms import XSD, Lenience, Term, nesting, parse_term
 from construct_messages.terms.grammar import (
@@ -57,6 +64,7 @@ _NO_CHARACTERS: Final = ("\ufffe".encode(), "\uffff".encode())
 _ODD_HOST: Final = regex(rb"://[A-Za-z0-9\-._~]*+[^A-Za-z0-9\-._~/?#>]")
 _TWO_FRAGMENTS: Final = regex(b"#[^>#]*+#")
 _NO_ENCODING: Final = regex(b"%(?![0-9A-Fa-f]{2})")
+_OPAQUE: Final = f"\n{OPAQUE}".encode()
 _BLANK: Final = regex(rb"(?:\n_:[A-Za-z0-9]++)*+")
 _ABBREVIATED: Final = tuple(
     (regex(rb"(?:\n(?:%b))*+" % lexical), b'"^^<%b%b>' % (XSD.encode(), datatype))
@@ -206,7 +214,7 @@ class TsvDecoder:
         for lexical, end in _ABBREVIATED:
             if lexical.fullmatch(text):
                 return (b'"' + (end + b'\n"').join(fields) + end).split(b"\n")
-        return fields if _is_canonical(text) else None
+        return fields if _OPAQUE not in text and _is_canonical(text) else None
 
     def _one_by_one(self, column: list[bytes]) -> list[bytes]:
         terms: list[bytes] = []
@@ -253,7 +261,7 @@ class _Terms(dict[bytes, bytes]):
         if field.count(b"<<(") > DEEPEST and nesting(field.decode(errors="replace")) > DEEPEST:
             raise TermError(f"more than {DEEPEST} triple terms are nested")
         try:
-            return parse_term(field.decode(), self._scope, self._lenience)
+            return checked_iri(parse_term(field.decode(), self._scope, self._lenience))
         except UnicodeDecodeError as error:
             raise TermError(f"{excerpt(field)} is not UTF-8") from error
 

@@ -12,7 +12,7 @@ from typing import Final
 from xml.parsers import expat
 
 from construct_messages.errors import IncompleteResult, TermError, shown
-from construct_messages.results import DEEPEST, MOST_COLUMNS, check_head
+from construct_messages.results import DEEPEST, MOST_COLUMNS, check_head, checked_iri
 from construct_messages.results.completeness import check_members
 from construct_messages.solutions import Solutions
 from construct_messages.terms import (
@@ -28,10 +28,20 @@ from construct_messages.terms import (
 
 _NAMESPACE: Final = "http://www.w3.org/2005/sparql-results# "
 _LANGUAGE: Final = "http://www.w3.org/XML/1998/namespace lang"
-_DIRECTION: Final = "http://www.w3.org/2005/11/its dir"
+_ITS: Final = "http://www.w3.org/2005/11/its "
+_DIRECTION: Final = f"{_ITS}dir"
 
-_TERMS: Final = frozenset({"uri", "bnode", "literal", "triple"})
+_TRIPLES: Final = frozenset({"triple", "statement"})  # Stardog writes the second
+_TERMS: Final = frozenset({"uri", "bnode", "literal"}) | _TRIPLES
 _PARTS: Final = ("subject", "predicate", "object")
+_SHORT_PARTS: Final = ("s", "p", "o")
+_GRAPH: Final = "g"  # that has the triple, which is no part of the term
+_POSITIONS: Final = frozenset({*_PARTS, *_SHORT_PARTS, _GRAPH})
+# an attribute with another name, such as `lang`, is an error: without it, this would be another term
+_ATTRIBUTES: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(_TERMS, frozenset()),
+    "literal": frozenset({"datatype", _LANGUAGE, _DIRECTION, f"{_ITS}version"}),
+}
 _CHILDREN: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"sparql"}),
     "sparql": frozenset({"head", "results"}),
@@ -39,8 +49,9 @@ _CHILDREN: Final[Mapping[str, frozenset[str]]] = {
     "results": frozenset({"result"}),
     "result": frozenset({"binding"}),
     "binding": _TERMS,
-    "triple": frozenset(_PARTS),
-    **dict.fromkeys(_PARTS, _TERMS),
+    "triple": _POSITIONS - {_GRAPH},
+    "statement": _POSITIONS,
+    **dict.fromkeys(_POSITIONS, _TERMS),
 }
 _TEXT: Final = frozenset({"uri", "bnode", "literal"})
 _CLOSE: Final = " )>>"
@@ -173,11 +184,14 @@ class XmlDecoder:
             self._declared = {}
         elif local == "variable":
             self._declare(attributes.get("name"))
-        elif local == "triple":
+        elif local in _ATTRIBUTES and not attributes.keys() <= _ATTRIBUTES[local]:
+            unknown = min(attributes.keys() - _ATTRIBUTES[local])
+            raise self._damaged(f"unexpected attribute {unknown!r} of {local!r}")
+        elif local in _TRIPLES:
             self._depth += 1
             if self._depth > DEEPEST:
                 raise self._damaged(f"more than {DEEPEST} triple terms are nested")
-        if parent == "triple":
+        if parent in _TRIPLES:
             self._open[-1].children.append(local)
         self._open.append(_Element(local, attributes))
 
@@ -231,7 +245,7 @@ class XmlDecoder:
         text, attributes = "".join(element.text), element.attributes
         match element.name:
             case "uri":
-                return [iri(text, encode=True, lenience=self._lenience)]
+                return [checked_iri(iri(text, encode=True, lenience=self._lenience))]
             case "bnode":
                 return [blank(text, self._scope)]
             case "literal":
@@ -244,20 +258,23 @@ class XmlDecoder:
                         lenience=self._lenience,
                     )
                 ]
-            case "triple":
+            case "triple" | "statement":
                 self._depth -= 1
-                if element.children != list(_PARTS):
+                names = tuple(name for name in element.children if name != _GRAPH)
+                if names not in (_PARTS, _SHORT_PARTS):
                     raise self._damaged(
                         f"a triple term of {', '.join(element.children) or 'nothing'}"
                     )
-                subject, predicate = (Term("".join(parts)) for parts in element.terms[:2])
+                named = zip(element.children, element.terms, strict=True)
+                first, second, last = (parts for name, parts in named if name != _GRAPH)
+                subject, predicate = Term("".join(first)), Term("".join(second))
                 # only the object can be a triple term, too (RDF 1.2 Concepts, section 3.1)
                 return [
                     triple(subject, predicate, UNBOUND).removesuffix(_CLOSE),
-                    *element.terms[2],
+                    *last,
                     _CLOSE,
                 ]
-            case "binding" | "subject" | "predicate" | "object":
+            case name if name == "binding" or name in _POSITIONS:
                 if len(element.terms) != 1:
                     raise self._damaged(f"a {element.name} of {len(element.terms)} terms")
                 return element.terms[0]

@@ -130,8 +130,8 @@ def literal(
             None: they are errors.
 
     Raises:
-        TermError: a surrogate, a malformed language tag or direction, an invalid datatype IRI, or a datatype that needs
-            a language tag.
+        TermError: a surrogate, a malformed language tag or direction, an invalid datatype IRI, a datatype that needs
+            a language tag, or another one beside a tag.
 
     >>> literal("chat", language="FR")
     '"chat"@fr'
@@ -171,6 +171,10 @@ def literal(
             raise TermError(f"{language!r} is not a language tag", hint=hint)
         if direction and direction not in ("ltr", "rtl"):
             raise TermError(f"base direction {direction!r} is neither ltr nor rtl")
+        if datatype is not None and datatype not in _TAGGED:
+            raise TermError(
+                f"literal {value!r} has the language tag {language!r} and the datatype {datatype!r}"
+            )
         return Term(
             f"{text}@{language.lower()}--{direction}" if direction else f"{text}@{language.lower()}"
         )

@@ -289,6 +289,122 @@ def test_relative_iris_are_refused(name: str) -> None:
         decode(decoder(("x",)), [whole])
 
 
+# --- terms as engines write them beyond the recommendations ---------------------------------------------------------
+
+
+def _binding(name: str, value: str) -> bytes:
+    """A document with two solutions, of which the second binds ?x to this value."""
+    if name == "xml":
+        results = (
+            f'<results><result/><result><binding name="x">{value}</binding></result></results>'
+        )
+        return f'<sparql xmlns="http://www.w3.org/2005/sparql-results#">{results}</sparql>'.encode()
+    return f'{{"results":{{"bindings":[{{}},{{"x":{value}}}]}}}}'.encode()
+
+
+def _json(text: str) -> str:
+    """JSON whose terms are abbreviated: `A` to `C` are IRIs, `L` is a literal."""
+    for letter in "ABC":
+        text = text.replace(letter, f'{{"type":"uri","value":"urn:{letter.lower()}"}}')
+    return text.replace("L", '{"xml:lang":"en","type":"literal","value":"hi"}')
+
+
+def _xml(text: str) -> str:
+    for letter in "ABC":
+        text = text.replace(letter, f"<uri>urn:{letter.lower()}</uri>")
+    return text.replace("L", '<literal xml:lang="en">hi</literal>')
+
+
+TRIPLE = '<<( <urn:a> <urn:b> "hi"@en )>>'
+STARRED = {
+    # https://www.w3.org/TR/sparql12-results-json/
+    "RDF 1.2": '{"type":"triple","value":{"subject":A,"predicate":B,"object":L}}',
+    # https://github.com/eclipse-rdf4j/rdf4j/issues/2502 and 2526
+    "RDF4J": '{"type":"triple","value":{"s":A,"p":B,"o":L}}',
+    "RDF4J in another order": '{"value":{"o":L,"s":A,"p":B},"type":"triple"}',
+    "Stardog": '{"type":"statement","s":A,"p":B,"o":L}',
+    "Stardog with a graph": '{"type":"statement","s":A,"p":B,"o":L,"g":C}',
+    "Stardog as it was taken to be": '{"type":"statement","value":{"s":A,"p":B,"o":L}}',
+}
+STARRED_XML = {
+    "RDF 1.2": "<triple><subject>A</subject><predicate>B</predicate><object>L</object></triple>",
+    # https://github.com/eclipse-rdf4j/rdf4j/issues/2495
+    "Stardog": "<statement> <s>A</s> <p>B</p> <o>L</o> </statement>",
+    "Stardog with a graph": "<statement><s>A</s><p>B</p><o>L</o><g>C</g></statement>",
+}
+BOTH = {"structs": ByStructs, "standard library": ByStandardLibrary}
+
+
+@pytest.mark.parametrize("decoder", BOTH.values(), ids=BOTH)
+@pytest.mark.parametrize("text", STARRED.values(), ids=STARRED)
+def test_triple_terms_of_engines_in_json(text: str, decoder: type[JsonDecoder]) -> None:
+    document = _binding("json", _json(text))
+    assert decode(decoder(("x",)), [document]) == [("",), (TRIPLE,)]
+    assert decode(decoder(("x",)), bytewise(document)) == [("",), (TRIPLE,)]
+    nested = _json('{"type":"triple","value":{"s":A,"p":C,"o":') + _json(text) + "}}"
+    assert decode(decoder(("x",)), [_binding("json", nested)])[1] == (
+        f"<<( <urn:a> <urn:c> {TRIPLE} )>>",
+    )
+
+
+@pytest.mark.parametrize("text", STARRED_XML.values(), ids=STARRED_XML)
+def test_triple_terms_of_engines_in_xml(text: str) -> None:
+    assert decode(XmlDecoder(("x",)), [_binding("xml", _xml(text))]) == [("",), (TRIPLE,)]
+    nested = _xml("<statement><s>A</s><p>C</p><o>") + _xml(text) + "</o></statement>"
+    assert decode(XmlDecoder(("x",)), [_binding("xml", nested)])[1] == (
+        f"<<( <urn:a> <urn:c> {TRIPLE} )>>",
+    )
+
+
+_OPAQUE = "urn:rdf4j:triple:PDw8dXJuOmE-IDx1cm46cD4gIngiPj4="  # as RDF4J 4.1.3 wrote it
+CHANGED = [
+    # what would be another term without a member or attribute
+    ('{"type":"literal","value":"a","lang":"nl"}', "solution 2 .*`lang`, in 'x'"),
+    ('{"type":"literal","value":"a","language":"nl"}', "solution 2 .*`language`, in 'x'"),
+    ('{"type":"literal","value":"a","dataType":"urn:d"}', "solution 2 .*`dataType`, in 'x'"),
+    ('{"type":"uri","value":"urn:a","datatype":"urn:d"}', "solution 2 .*`datatype`, in 'x'"),
+    ('{"type":"bnode","value":"a","xml:lang":"nl"}', "solution 2 .*`xml:lang`, in 'x'"),
+    ('{"type":"literal","value":"a","xml:lang":"nl","datatype":"urn:d"}', "solution 2 .*'nl' and"),
+    (_json('{"type":"triple","value":{"s":A,"p":B,"o":L,"g":C}}'), "solution 2 .*'x.value'"),
+    (_json('{"type":"triple","value":{"s":A,"p":B,"o":L,"object":L}}'), "solution 2 .*object, s"),
+    (_json('{"type":"triple","value":{"s":A,"p":B}}'), "solution 2 .* triple term of s, p"),
+    (_json('{"type":"statement","g":C}'), "solution 2 .* triple term of nothing"),
+    (f'{{"type":"uri","value":"{_OPAQUE}"}}', f"solution 2 .*<{_OPAQUE}> stands for"),
+    # and in a column of IRIs alone, which are read together
+    (f'{{"type":"uri","value":"urn:a"}}}},{{"x":{{"type":"uri","value":"{_OPAQUE}"}}',
+     f"solution 3 .*<{_OPAQUE}> stands for"),
+    ('<literal lang="nl">a</literal>', "after solution 1: unexpected attribute 'lang'"),
+    ('<literal Datatype="urn:d">a</literal>', "after solution 1: unexpected attribute 'Datatype'"),
+    ('<uri datatype="urn:d">urn:a</uri>', "after solution 1: unexpected attribute 'datatype'"),
+    ('<literal xml:lang="nl" datatype="urn:d">a</literal>', "solution 2 .*'nl' and"),
+    (_xml("<triple><s>A</s><p>B</p><o>L</o><g>C</g></triple>"), "unexpected element 'g'"),
+    (_xml("<triple><subject>A</subject><p>B</p><o>L</o></triple>"), "of subject, p, o"),
+    (_xml("<statement><s>A</s><p>B</p></statement>"), "a triple term of s, p"),
+    (f"<uri>{_OPAQUE}</uri>", f"solution 2 .*<{_OPAQUE}> stands for"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "words"), CHANGED)
+def test_nothing_of_a_term_is_left_out(value: str, words: str) -> None:
+    name = "json" if value.startswith("{") else "xml"
+    for decoder in BOTH.values() if name == "json" else [XmlDecoder]:
+        for pieces in ([_binding(name, value)], bytewise(_binding(name, value))):
+            with pytest.raises(IncompleteResult, match=words):
+                decode(decoder(("x",)), pieces)
+
+
+@pytest.mark.parametrize("others", ["<urn:b>", "_:b", '"a"', "<urn:b>\n" * 500])
+def test_iris_for_triple_terms_in_tsv(others: str) -> None:
+    document = f"?x\n{others}\n<{_OPAQUE}>\n"
+    with pytest.raises(IncompleteResult, match=f"<{_OPAQUE}> stands for") as refused:
+        decode(TsvDecoder(("x",)), [document.encode()])
+    assert 'results="json"' in str(refused.value)
+    twice = "?x\t?y\n" + "".join(f"<urn:{n}>\t<{_OPAQUE}>\n" for n in range(100))
+    with pytest.raises(IncompleteResult, match=f"line 2 .*<{_OPAQUE}> stands for"):
+        decode(TsvDecoder(("x", "y")), [twice.encode()])
+    assert decode(TsvDecoder(("x",)), [f'?x\n"<{_OPAQUE}>"\n'.encode()]) == [(f'"<{_OPAQUE}>"',)]
+
+
 # --- documents that other libraries wrote ----------------------------------------------------------------------------
 
 STORED = [

@@ -266,5 +266,46 @@ def test_rdf_1_2_is_refused(engine: str, files: dict[str, Path], tmp_path: Path)
         absent(str(missing))
 
 
+_OBJECTS = (
+    "<urn:o{}>",
+    '"x{}"',
+    '"x{}"@en',
+    '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>',
+    '<< <urn:a> <urn:b> "{}"@de >>',
+)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"profile": "rdf4j"}, {"method": "get"}, {"page_size": 40}, {"page_key": "g"}],
+    ids=str,
+)
+def test_triples_of_rdf_star(
+    serve_with: Callable[[str, Path], str],
+    tmp_path_factory: pytest.TempPathFactory,
+    options: dict[str, Any],
+) -> None:
+    """RDF4J has quoted triples as terms; in RDF 1.2, a triple term is an object only."""
+    file = tmp_path_factory.getbasetemp() / "star.trig"
+    quoted = {n: f"<< <urn:s{n}> <urn:p> {_OBJECTS[n % 5].format(n)} >>" for n in range(200)}
+    lines = [
+        f'{quoted[n]} <urn:number> "{n}" . <urn:g{n}> <urn:says> {quoted[n]} .' for n in quoted
+    ]
+    file.write_text("\n".join(lines))
+    url = serve_with("rdf4j", file)
+    query = "CONSTRUCT { ?g <urn:of> ?n ; <urn:says> ?t } WHERE { ?t <urn:number> ?n . ?g <urn:says> ?t }"
+    if "page_key" in options:
+        options = options | {"page_size": 40}
+    found = construct_messages(query, url, **arguments({**options, "timeout": SECONDS}))
+    terms = {text: text.replace("<< ", "<<( ").replace(" >>", " )>>") for text in quoted.values()}
+    assert {frozenset(map(str, message)) for message in found} == {
+        frozenset((f'<urn:g{n}> <urn:of> "{n}" .', f"<urn:g{n}> <urn:says> {terms[text]} ."))
+        for n, text in quoted.items()
+    }
+    with pytest.raises(SourceError, match=r"<urn:rdf4j:triple:[^>]+> stands for") as refused:
+        list(construct_messages(query, url, requests=Requests(results="xml", timeout=SECONDS)))
+    assert 'results="json"' in str(refused.value)
+
+
 def test_the_page_about_engines_is_up_to_date() -> None:
     assert page.PAGE.read_text(encoding="utf-8") == page.page()

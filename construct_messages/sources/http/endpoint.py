@@ -175,9 +175,12 @@ class EndpointSource:
 
 def _accept(asked: tuple[str, ...]) -> str:
     """
-    >>> _accept(("json", "xml"))
-    'application/sparql-results+json, application/sparql-results+xml;q=0.5'
+    >>> _accept(("json", "xml"))  # doctest: +NORMALIZE_WHITESPACE
+    'application/sparql-results+json, application/x-sparqlstar-results+json,
+    application/sparql-results+xml;q=0.5'
     """
     return ", ".join(
-        READ[name].media_type + (";q=0.5" if place else "") for place, name in enumerate(asked)
+        media_type + (";q=0.5" if place else "")
+        for place, name in enumerate(asked)
+        for media_type in (READ[name].media_type, *READ[name].variants)
     )

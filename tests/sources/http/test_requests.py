@@ -44,7 +44,8 @@ def test_the_form(server: FaultServer, client: str) -> None:
     assert "transfer-encoding" not in asked.headers
     assert (
         asked.headers["accept"]
-        == "application/sparql-results+json, application/sparql-results+xml;q=0.5"
+        == "application/sparql-results+json, application/x-sparqlstar-results+json, "
+        "application/sparql-results+xml;q=0.5"
     )
     assert asked.headers["accept-encoding"] == "identity"
     assert asked.headers["user-agent"].startswith("construct-messages/")
