@@ -93,6 +93,8 @@ class Requests(Value):
 
     Args:
         timeout: seconds for the whole answer; None: no limit.
+        read_seconds: seconds in which an endpoint may send nothing; `math.inf`: no limit. None: ten minutes in `watch`,
+            which nobody looks at, and no limit elsewhere.
         page_size: solutions per request, for endpoints that limit their answers; None: one request for all.
         page_key: a variable of the template that is an IRI in every solution: pages follow each other by its values
             instead of by OFFSET, so that the endpoint's order of other values does not matter.
@@ -119,6 +121,7 @@ class Requests(Value):
     retries: int
     allow_stale: bool
     source_format: str | None
+    read_seconds: float | None
 
     @checked
     def __init__(
@@ -134,9 +137,11 @@ class Requests(Value):
         retries: int = RETRIES,
         allow_stale: bool = False,
         source_format: str | None = None,
+        read_seconds: float | None = None,
     ) -> None:
         _check_positive("page_size", page_size)
         _check_positive("timeout", timeout)
+        _check_positive("read_seconds", read_seconds)
         if page_key is not None and page_size is None:
             raise UsageError(
                 f"page_key={page_key!r} needs page_size",
@@ -154,6 +159,7 @@ class Requests(Value):
             retries,
             allow_stale,
             source_format,
+            read_seconds,
         )
 
     @property

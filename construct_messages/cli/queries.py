@@ -64,6 +64,12 @@ def add_asking(group: argparse._ActionsContainer) -> None:
     option(group, "--timeout SECONDS", "stop if the whole answer takes longer", type=float)
     option(
         group,
+        "--read-seconds SECONDS",
+        "stop if an endpoint sends nothing for this long; inf: never; default: 600 of watch, else inf",
+        type=float,
+    )
+    option(
+        group,
         "--method",
         "the HTTP method for an endpoint",
         choices=["get", "post"],

@@ -29,6 +29,7 @@ from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
     SourceError,
+    SourceTimeout,
     StoreError,
     UsageError,
 )
@@ -36,6 +37,7 @@ from construct_messages.net.retries import Attempts
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.options import Dataset, Requests
 from construct_messages.query.continuous.values import Operator
+from construct_messages.query.tokens import QueryText
 from construct_messages.sources import Condition, Validators
 from construct_messages.streams import Element, StreamStore, open_store
 
@@ -46,6 +48,9 @@ T = TypeVar("T")
 
 NAME: Final = "watch"
 """The name of the stream, and of the owner of the state, in a store of a single watch."""
+
+READ_SECONDS: Final = 600.0
+"""The default of the seconds in which an endpoint may send nothing: an evaluation that stalls would be the last."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LONGEST_PAUSE: Final = 3600.0  # the maximal pause that a source may request
@@ -81,7 +86,9 @@ class Watch:
             complete evaluation, nothing is evaluated; or None.
         skip_first: append no elements for the solutions of the first evaluation.
         skip_empty: append no messages without quads.
-        skolemize, bindings, prefixes, base, dataset, requests: see `construct_messages`.
+        skolemize, bindings, prefixes, base, dataset: see `construct_messages`.
+        requests: see `construct_messages`; an endpoint that sends nothing for ten minutes fails, unless
+            `read_seconds` is another time.
 
     Raises:
         QueryError: the change query is not valid.
@@ -119,6 +126,8 @@ class Watch:
         dataset: Dataset = Dataset(),
         requests: Requests = Requests(),
     ) -> None:
+        if requests.read_seconds is None:
+            requests = requests.replace(read_seconds=READ_SECONDS)
         meant: dict[str, Any] = {
             "bindings": bindings,
             "dataset": dataset,
@@ -144,7 +153,9 @@ class Watch:
         self._changes = WatchChanges(
             store, stream, owner, operator, skip_first=skip_first, skip_empty=skip_empty
         )
-        self._fingerprint = _fingerprint(query, operator, meant)
+        self._fingerprint = _fingerprint(QueryText(query).compact, operator, meant)
+        # earlier releases took the text as it is
+        self._fingerprints = {self._fingerprint, _fingerprint(query, operator, meant)}
         self._known: Known | None = None  # as in the store; None: to be read
         self._succeeded = False
 
@@ -187,6 +198,8 @@ class Watch:
             with attempt:
                 try:
                     count = await self._evaluate()
+                except SourceTimeout:  # an OSError, too
+                    raise
                 except OSError as error:
                     raise SourceError(f"cannot read the source: {error}") from error
         self._succeeded = True
@@ -238,7 +251,7 @@ class Watch:
         return self._known
 
     def _check_query(self, state: Mapping[str, bytes]) -> None:
-        if "query" in state and state["query"] != self._fingerprint:
+        if "query" in state and state["query"] not in self._fingerprints:
             raise UsageError(
                 "the state is that of another query, operator or dataset",
                 hint="use another state, or remove this one to begin again",
@@ -303,13 +316,16 @@ async def watch(
         source: see `construct_messages`; files are read again each time.
         every: seconds from the start of one evaluation to that of the next.
         operator: `"istream"` yields new solutions, `"dstream"` removed ones, `"rstream"` all of each evaluation.
-        state: a file for the state, to continue after a restart: no solution is lost, and only the last element may be
-            repeated, with the same sequence. None: all solutions are new at the start.
+        state: a file for the state, to continue after a restart: no solution is lost. Elements are removed from it in
+            pages of up to a thousand, when the element after a page is requested: those of the last page are repeated,
+            with the same sequences. None: all solutions are new at the start.
         change_query: a SELECT or ASK query that is sent first: if its result has not changed since the last complete
             evaluation, nothing is evaluated.
         skip_first: do not yield the solutions of the first evaluation.
         skip_empty: leave out messages without quads.
-        skolemize, bindings, prefixes, base, dataset, requests: see `construct_messages`.
+        skolemize, bindings, prefixes, base, dataset: see `construct_messages`.
+        requests: see `construct_messages`; an endpoint that sends nothing for ten minutes fails, unless
+            `read_seconds` is another time.
 
     Raises:
         QueryError: the query is not a valid CONSTRUCT query.

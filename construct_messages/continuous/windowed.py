@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Final, Self, TypeAlias
 
@@ -28,6 +28,7 @@ from construct_messages.query.continuous.values import (
     Operator,
     absolute,
 )
+from construct_messages.query.tokens import QueryText
 from construct_messages.streams.element import Element
 
 OnDrop: TypeAlias = Callable[[str, Element, str], None]
@@ -121,6 +122,7 @@ class WindowedQuery:
                 hint="declare one: FROM NAMED WINDOW <w> ON <stream> [RANGE …]",
             )
         self.query, self.options = query, options or WindowOptions()
+        self._digest = _digest(_compact(query), self.options)
         report, every = self.options.policy_of(query)
         self._labels = Labels(label_prefix)
         self.streams = tuple(dict.fromkeys(window.stream for window in query.windows))
@@ -337,7 +339,7 @@ class WindowedQuery:
         self._forget_skipped()
         state = {
             "version": _VERSION,
-            "of": _digest(self.query, self.options),
+            "of": self._digest,
             "labels": self._labels.prefix,
             "given": self._given,
             "due": self.due,
@@ -380,9 +382,10 @@ class WindowedQuery:
             QueryError, SourceError: see `take`.
         """
         state = json.loads(saved)
-        if state["version"] not in _READ or state["of"] != _digest(
-            query, options or WindowOptions()
-        ):
+        meant = options or WindowOptions()
+        # earlier releases took the text of the query as it is
+        known = (_digest(_compact(query), meant), _digest(query, meant))
+        if state["version"] not in _READ or state["of"] not in known:
             raise UsageError(
                 "the state is that of another query or of other options",
                 hint="begin again without it",
@@ -432,6 +435,11 @@ class WindowedQuery:
 
 def _below_stream(stream: str, sequence: int) -> str:
     return f"{absolute(stream, STREAM_NAMES)}/{sequence}"
+
+
+def _compact(query: ContinuousQuery) -> ContinuousQuery:
+    """Returns the query without white space and comments, which make no other query."""
+    return replace(query, query=QueryText(query.query).compact)
 
 
 def _digest(query: ContinuousQuery, options: WindowOptions) -> str:

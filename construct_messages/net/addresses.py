@@ -17,6 +17,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from construct_messages.errors import SourceError
+from construct_messages.net.timeouts import keep_alive
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -83,7 +84,7 @@ class Addresses:
         """A socket to connect to an address, for an aiohttp connector."""
         family, kind, protocol, _, address = info
         self.check(ipaddress.ip_address(address[0]))
-        return socket.socket(family, kind, protocol)
+        return keep_alive(socket.socket(family, kind, protocol))
 
 
 class CheckedResolver(AbstractResolver):

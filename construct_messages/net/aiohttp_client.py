@@ -7,6 +7,7 @@ Follows no redirect to another origin, keeps no cookies, decompresses nothing, a
 from __future__ import annotations
 
 import asyncio
+import socket
 import urllib.request
 from collections.abc import Callable
 from io import BytesIO
@@ -26,7 +27,7 @@ from construct_messages.net.failures import (
     unreachable,
 )
 from construct_messages.net.responses import ends_by_length, redirected
-from construct_messages.net.timeouts import CONNECT_SECONDS, Timeouts
+from construct_messages.net.timeouts import CONNECT_SECONDS, Timeouts, keep_alive
 
 _LARGE_BYTES: Final = 1 << 20
 _CHUNK: Final = 1 << 16
@@ -49,7 +50,7 @@ def new_session(
         trust_env: whether to use the proxies of the environment, as urllib does.
     """
     return aiohttp.ClientSession(
-        connector=connector,
+        connector=connector or aiohttp.TCPConnector(socket_factory=_open_socket),
         response_class=_ClientResponse,
         trust_env=trust_env,
         auto_decompress=False,
@@ -66,6 +67,11 @@ def new_session(
         max_line_size=_HEAD_LINE,
         max_field_size=_HEAD_LINE,
     )
+
+
+def _open_socket(info: aiohttp.AddrInfoType) -> socket.socket:
+    family, kind, protocol, *_ = info
+    return keep_alive(socket.socket(family, kind, protocol))
 
 
 class _ClientResponse(aiohttp.ClientResponse):

@@ -5,6 +5,8 @@ Imports no HTTP client, so that modules can use it before one is imported.
 
 from __future__ import annotations
 
+import math
+import socket
 import time
 from typing import Final
 
@@ -13,13 +15,29 @@ from construct_messages.errors import SourceTimeout
 CONNECT_SECONDS: Final = 30.0
 """The default of the maximal time to connect, in seconds."""
 
+_PROBE_SECONDS: Final = 60
+_PROBES: Final = 4
+
+
+def keep_alive(connection: socket.socket) -> socket.socket:
+    """Lets the system probe a silent connection: it ends if the peer is gone, and routers on the way do not forget it.
+
+    A slow endpoint sends nothing while it evaluates, which looks the same as one that was switched off.
+    """
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):  # elsewhere, the system has settings of its own
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PROBE_SECONDS)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBE_SECONDS)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _PROBES)
+    return connection
+
 
 class Timeouts:
     """The time limits of one answer.
 
     Args:
         total: seconds for the whole answer; None: no limit.
-        stall: seconds between two of its bytes; None: no limit.
+        stall: seconds between two of its bytes; None or infinite: no limit.
         connect: seconds to connect.
     """
 
@@ -27,7 +45,7 @@ class Timeouts:
         self, total: float | None, stall: float | None = None, connect: float = CONNECT_SECONDS
     ) -> None:
         self._total = total
-        self._stall = stall
+        self._stall = None if stall == math.inf else stall  # no clock can wait that long
         self._connect = connect
         self._deadline = None if total is None else time.monotonic() + total
 
@@ -76,5 +94,5 @@ class Timeouts:
         bounds += [] if self._stall is None else [f"{self._stall:g} seconds between two bytes"]
         return SourceTimeout(
             f"the endpoint did not answer in time ({', '.join(bounds) or f'{self._connect:g} seconds to connect'})",
-            hint="raise timeout, or add a LIMIT",
+            hint="raise timeout or read_seconds, or add a LIMIT",
         )

@@ -26,7 +26,7 @@ from construct_messages.net.failures import (
     unreachable,
 )
 from construct_messages.net.responses import ends_by_length, redirected
-from construct_messages.net.timeouts import Timeouts
+from construct_messages.net.timeouts import Timeouts, keep_alive
 from construct_messages.regex import regex
 
 _CHUNK: Final = 1 << 16
@@ -281,7 +281,7 @@ class _Connection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         super().connect()
-        self.sock.settimeout(self._timeouts.remaining())
+        keep_alive(self.sock).settimeout(self._timeouts.remaining())
 
 
 class _SecureConnection(_Connection, http.client.HTTPSConnection):

@@ -106,6 +106,8 @@ class QueryText:
     >>> query = QueryText("ASK {}")
     >>> query.tokens is query.tokens, QueryText.of(query) is query
     (True, True)
+    >>> QueryText("ASK{ ?s a 'a  b' } # all").compact
+    "ASK { ?s a 'a  b' }"
     """
 
     def __init__(self, text: str) -> None:
@@ -120,6 +122,11 @@ class QueryText:
     def tokens(self) -> Sequence[Token]:
         """See `tokenize`."""
         return tokenize(self.text)
+
+    @property
+    def compact(self) -> str:
+        """The tokens with a space between them: the same for texts that only differ in white space and comments."""
+        return " ".join(token.text for token in self.tokens)
 
     @cached_property
     def readings(self) -> "Sequence[QueryText]":

@@ -44,6 +44,7 @@ def open_source(
     allow_stale: bool = False,
     source_format: str | None = None,
     lenient: bool = False,
+    read_seconds: float | None = None,
 ) -> Source:
     """Opens the source for a URL, files, a store directory, or an object of a library.
 
@@ -62,6 +63,8 @@ def open_source(
         source_format: the format of files, by extension, name or media type; None: that of their extension, and for an
             open file one detected from its first bytes.
         lenient: load files with malformed IRIs and language tags.
+        read_seconds: seconds in which an endpoint may send nothing; None or `math.inf`: no limit. The timeout of a
+            `SPARQLWrapper` overrides it.
 
     Raises:
         UsageError: no source is passed, or the value cannot be a source.
@@ -94,8 +97,13 @@ def open_source(
         from construct_messages.sources.http.endpoint import EndpointSource
         from construct_messages.sources.http.protocol import Endpoint
 
+        wrapped = Endpoint.of_wrapper(source)
         return EndpointSource(
-            Endpoint.of_wrapper(source), results=results, profile=profile, retries=retries
+            wrapped,
+            results=results,
+            profile=profile,
+            retries=retries,
+            read_seconds=wrapped.read_seconds or read_seconds,
         )
     if _is_source(source):
         return source
@@ -126,6 +134,7 @@ def open_source(
             results=results,
             profile=profile,
             retries=retries,
+            read_seconds=read_seconds,
         )
     paths = [_local(path) for path in paths]
     for path in paths:

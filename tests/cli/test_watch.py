@@ -17,7 +17,7 @@ import pytest
 
 from construct_messages import LogError, Message, read_log
 from tests.support.commands import Done
-from tests.support.http.fault_server import FaultServer, response
+from tests.support.http.fault_server import STALL, FaultServer, response
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.places import ROOT
 from tests.support.waiting import SECONDS, eventually
@@ -231,6 +231,15 @@ def test_once(here: Callable[..., Done], endpoint: FaultServer, tmp_path: Path) 
     assert watch("--operator", "rstream", "--syntax", "1.2-messages").log.startswith(
         'VERSION "1.2-messages"\n'
     )
+
+
+def test_an_answer_that_stalls(here: Callable[..., Done], endpoint: FaultServer) -> None:
+    endpoint.play([answer("a", "b")[:150], STALL])
+    arguments = ("--source", endpoint.url, "--once", "--retries", "0", "--read-seconds", "0.5")
+    done = here("watch", "--query", QUERY, *arguments)
+    assert (done.status, done.log) == (3, "")
+    assert "0.5 seconds between two bytes" in done.errors
+    assert "read_seconds" in done.errors
 
 
 @pytest.mark.parametrize(

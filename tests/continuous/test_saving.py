@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construct_messages.continuous import Firing, WindowedQuery, WindowOptions
+from construct_messages.continuous.windowed import _digest
 from construct_messages.errors import UsageError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Operator
@@ -124,6 +125,19 @@ def test_state_of_another_query_is_refused() -> None:
     saved = WindowedQuery(QUERY).save()
     with pytest.raises(UsageError, match="another query"):
         WindowedQuery.restore(saved, lambda *_: (), QUERY, WindowOptions(lateness=1))
+
+
+def test_white_space_and_comments_make_no_other_query() -> None:
+    text = QUERY.query.replace("{", "{ # and\n  ")
+    assert text.split() != QUERY.query.split()
+    for before, after in ((QUERY, replace(QUERY, query=text)), (replace(QUERY, query=text), QUERY)):
+        engine = WindowedQuery(before)
+        saved = json.loads(engine.save())
+        assert WindowedQuery.restore(engine.save(), lambda *_: (), after).save() == engine.save()
+        assert WindowedQuery(after).save() != engine.save()  # its labels are others
+        # earlier releases took the text as it is
+        of_text = json.dumps({**saved, "of": _digest(after, WindowOptions())}).encode()
+        assert WindowedQuery.restore(of_text, lambda *_: (), after).save() == engine.save()
 
 
 def test_elements_that_are_gone_are_an_error() -> None:

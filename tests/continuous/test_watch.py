@@ -225,6 +225,27 @@ async def test_the_state_of_another_query_is_refused(
     assert await asking(bindings={"o": "<urn:x>"}, dataset=Dataset()).evaluate() == 0
 
 
+async def test_white_space_and_comments_make_no_other_query(out: StreamStore) -> None:
+    """The text as a formatter writes it, as one line, and as it was; and a state of an earlier release."""
+    query = "# all\n" + QUERY.replace("{", "{ # and\n\t").replace(" WHERE", "\n\nWHERE")
+    assert QUERY.split() != query.split()
+    store = ox.Store()
+    store.add(ox.Quad(ox.NamedNode("urn:a"), ox.NamedNode("urn:p"), ox.Literal("a")))
+
+    def asking(text: str) -> Watch:
+        return Watch(text, store, store=out, stream="out", owner="watch")
+
+    assert await asking(QUERY).evaluate() == 1
+    for text in (query, " ".join(QUERY.split()), QUERY):
+        assert await asking(text).evaluate() == 0
+    of_text = asking(query)._fingerprints - {asking(query)._fingerprint}
+    out.commit("watch", {"query": of_text.pop()})
+    assert await asking(query).evaluate() == 0
+    assert await asking(QUERY).evaluate() == 0
+    with pytest.raises(UsageError, match="another query"):
+        await asking(QUERY.replace("?o", "?o2")).evaluate()
+
+
 async def test_sources_of_libraries(out: StreamStore) -> None:
     graph, given = rdflib.Graph(), Given(out)
     watched = watching(out, graph)
@@ -295,6 +316,24 @@ async def test_a_watch_from_python_goes_on_where_it_was(
     endpoint.play(answer("c", "d"))
     # the last one was taken, and the next was not asked for
     assert await taken(2) == [(3, "c"), (4, "d")]
+
+
+async def test_the_elements_of_the_last_page_are_repeated(
+    tmp_path: Path, endpoint: FaultServer
+) -> None:
+    """They are removed when the one after the page is requested, as the docstring of `watch` says."""
+
+    async def taken(count: int) -> list[int]:
+        state = tmp_path / "watch.db"
+        async with aclosing(watch(QUERY, endpoint.url, every=0, state=state)) as elements:
+            return [(await anext(elements)).sequence for _ in range(count)]
+
+    endpoint.play(answer("a", "b", "c"))
+    assert await taken(2) == [1, 2]
+    endpoint.play(answer("a", "b", "c", "d"), answer("a", "b", "c", "d", "e"))
+    assert await taken(5) == [1, 2, 3, 4, 5]
+    endpoint.play(answer("a", "b", "c", "d", "e", "f"))
+    assert await taken(2) == [5, 6]
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from SPARQLWrapper import SPARQLWrapper
 
+from construct_messages import construct_messages
 from construct_messages.continuous import Evaluation
 from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
     SourceError,
+    SourceTimeout,
 )
 from construct_messages.streams import StreamStore
-from tests.support.http.fault_server import RESET, FaultServer, response
+from tests.support.http.fault_server import RESET, STALL, Asked, FaultServer, response
 from tests.support.http.faults import CASES, LOG, Case
 from tests.support.http.pauses import no_pauses, no_retries
-from tests.support.watching import Given, answer, watching
+from tests.support.watching import QUERY, Given, answer, watching
 
 # --- no false changes ---
 
@@ -143,3 +150,68 @@ async def test_what_can_never_succeed_is_said_at_once(
     endpoint.play(script)
     with pytest.raises(SourceError, match=error):
         await anext(watching(out, endpoint.url).evaluations(0))
+
+
+@pytest.mark.parametrize(
+    "change_query", [None, "SELECT ?s ?o { ?s <urn:p> ?o }"], ids=["query", "change query"]
+)
+async def test_an_answer_that_stalls_does_not_end_the_watch(
+    out: StreamStore,
+    endpoint: FaultServer,
+    monkeypatch: pytest.MonkeyPatch,
+    change_query: str | None,
+) -> None:
+    """By default, within ten minutes, which are shorter here; the next evaluation goes on."""
+    monkeypatch.setattr("construct_messages.continuous.watching.READ_SECONDS", 0.5)
+    silent = [answer("a", "b")[:150], STALL]
+    if change_query is None:
+        endpoint.play(answer("a"), silent, [STALL], answer("b"))
+    else:
+        endpoint.play(answer("x"), answer("a"), silent, [STALL], answer("y"), answer("b"))
+    watched = watching(out, endpoint.url, change_query=change_query)
+    found: list[Evaluation] = []
+    with no_retries():
+        async with aclosing(watched.evaluations(0)) as evaluations:
+            async for evaluation in evaluations:
+                found.append(evaluation)
+                if len(found) == 4:
+                    break
+    assert [done.elements for done in found] == [1, 0, 0, 1]
+    assert [type(done.error) for done in found[1:3]] == [SourceTimeout] * 2
+    assert "0.5 seconds between two bytes" in str(found[1].error)
+
+
+@pytest.mark.parametrize("seconds", [None, 1])
+async def test_the_timeout_of_a_wrapper_and_no_limit(
+    out: StreamStore, endpoint: FaultServer, seconds: int | None
+) -> None:
+    wrapper = SPARQLWrapper(endpoint.url)
+    if seconds is not None:
+        wrapper.setTimeout(seconds)
+    endpoint.play([STALL])
+    watched = watching(out, wrapper, read_seconds=math.inf)
+    if seconds is None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(watched.evaluate(), 2)
+    else:
+        with no_retries(), pytest.raises(SourceTimeout):
+            await watched.evaluate()
+
+
+async def test_silent_connections_are_probed(out: StreamStore, endpoint: FaultServer) -> None:
+    """By the system, of both clients, as it says while the endpoint evaluates (Linux, proc(5))."""
+    port = urlsplit(endpoint.url).port
+    timers: list[str] = []
+
+    def answering(_: Asked) -> bytes:
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, _, remote, state, _, timer, *_ = line.split()
+            if (remote, state) == (f"0100007F:{port:04X}", "01"):
+                timers.append(timer[:2])
+        return answer("a")
+
+    endpoint.play(answering)
+    await watching(out, endpoint.url).evaluate()
+    assert timers == ["02"]
+    assert len(list(construct_messages(QUERY, endpoint.url))) == 1
+    assert timers == ["02"] * 2
