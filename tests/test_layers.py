@@ -63,8 +63,8 @@ FLOORS = {
     "engine": floors("query / pipes", "writing"),
     "processes": floors("frames / failure / waiting", "parent / child"),
     "net": floors(
-        "urls / headers / timeouts / failures / addresses / wire / tls / grpc",
-        "responses / retries",
+        "urls / headers / timeouts / failures / wire / tls / grpc",
+        "addresses / responses / retries",
         "aiohttp_client / urllib_client",
         "oauth",
     ),
