@@ -11,7 +11,6 @@ import os
 from collections.abc import (
     AsyncGenerator,
     Callable,
-    Collection,
     Generator,
     Iterator,
     Mapping,
@@ -20,7 +19,7 @@ from collections.abc import (
 from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.arguments import checked, wrong_type
+from construct_messages.arguments import checked, warn, wrong_type
 from construct_messages.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
 from construct_messages.columns.tables import Tabular
 from construct_messages.errors import UsageError
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from construct_messages.shapes import Validation
     from construct_messages.sources.open import SourceLike
 
+_NO_SOLUTIONS: Final = "no messages: the data have no solutions of the query"
 _AT_ONCE: Final = 128
 """How many solutions are encoded before others of the event loop have their turn; about 50 ms in the slowest format."""
 
@@ -72,8 +72,8 @@ def construct_messages(
     """Runs a CONSTRUCT query and returns one RDF Message for each solution.
 
     The query is parsed immediately. The source is not contacted before the first message is requested. A variable of
-    the template that no solution binds, such as a misspelt one, is legal, and a warning of the logger
-    `construct_messages.construct`: `logging.getLogger("construct_messages.construct").setLevel("ERROR")` turns it off.
+    the template that no solution binds, such as a misspelt one, is legal, and a `QueryWarning`, as is a result that has
+    been read without a solution. `warnings.filterwarnings("ignore", category=QueryWarning)` turns both off.
 
     Args:
         query: the text of a SPARQL 1.1 or 1.2 CONSTRUCT query; `GRAPH` is allowed in its template.
@@ -133,7 +133,7 @@ def construct_messages(
         select = select.bind(
             {name.lstrip("?$"): as_term(value) for name, value in bindings.items()}
         )
-    _warn_of_unbound(parsed, {name.lstrip("?$") for name in bindings or ()})
+    parsed.warn_of_unbound(name.lstrip("?$") for name in bindings or ())
     if grouping.is_sorted:
         select = select.sorted_by(grouping.by)
     options = Options(
@@ -164,17 +164,8 @@ def construct_messages(
         owns_source=opened is not source,
         origin={"query": query, **name_of_source(source)},
         reads=paths_of_source(source),
+        warns=True,
     )
-
-
-def _warn_of_unbound(query: ConstructQuery, given: Collection[str]) -> None:
-    names = [f"?{name}" for name in query.unbound if name not in given]
-    if names:
-        import logging  # imported here because most programs do not need it
-
-        logging.getLogger(__name__).warning(
-            "no solution binds %s of the template, so its triples are left out", ", ".join(names)
-        )
 
 
 def _passed(validation: object) -> Callable[[Iterator[Message]], Iterator[Message]]:
@@ -215,9 +206,10 @@ class QueryMessages(Tabular):
         owns_source: bool,
         origin: Mapping[str, str] | None = None,
         reads: Sequence[str | os.PathLike[str]] = (),
+        warns: bool = False,
     ) -> None:
         super().__init__()
-        self._reads = reads
+        self._reads, self._warns = reads, warns
         self.query, self._origin = query, origin or {}
         self._source, self._request, self._owns_source = source, request, owns_source
         self._template = query.template.labelled(request.labels)
@@ -258,7 +250,9 @@ class QueryMessages(Tabular):
         """
         self._begin()
         request = self._request.replace(condition=condition)
-        batches = self._arunning = _apull(self._source, request, self._assembly, self._owns_source)
+        batches = self._arunning = _apull(
+            self._source, request, self._assembly, self._owns_source, warns=False
+        )
         return batches
 
     def instantiate(self, solutions: Solutions) -> Iterator[Message]:
@@ -373,10 +367,10 @@ class QueryMessages(Tabular):
         return _tabulate(self._batches(), rows)
 
     def _batches(self) -> Generator[Solutions]:
-        return _pull(self._source, self._request, self._assembly, self._owns_source)
+        return _pull(self._source, self._request, self._assembly, self._owns_source, self._warns)
 
     def _abatches(self) -> AsyncGenerator[Solutions]:
-        return _apull(self._source, self._request, self._assembly, self._owns_source)
+        return _apull(self._source, self._request, self._assembly, self._owns_source, self._warns)
 
 
 # The generators know nothing of the stream that holds them: so a stream that is dropped is garbage at once, and its
@@ -384,18 +378,23 @@ class QueryMessages(Tabular):
 
 
 def _pull(
-    source: Source, request: Request, assembly: Assembly, owns_source: bool
+    source: Source, request: Request, assembly: Assembly, owns_source: bool, warns: bool
 ) -> Generator[Solutions]:
     try:
         if (
             assembly.left == 0 or request.select.limit == 0
         ):  # which some endpoints take for no limit
             return
+        none = warns
         with closing(source.solutions(request)) as batches:
-            for batch in filter(len, map(request.readable, batches)):
-                yield batch
+            for batch in batches:
+                none = none and not batch
+                if left := request.readable(batch):
+                    yield left
                 if assembly.left == 0:
                     return
+        if none:
+            warn(_NO_SOLUTIONS)
     finally:
         if request.lenience is not None:
             request.lenience.report()
@@ -404,19 +403,23 @@ def _pull(
 
 
 async def _apull(
-    source: Source, request: Request, assembly: Assembly, owns_source: bool
+    source: Source, request: Request, assembly: Assembly, owns_source: bool, warns: bool
 ) -> AsyncGenerator[Solutions]:
     try:
         if (
             assembly.left == 0 or request.select.limit == 0
         ):  # which some endpoints take for no limit
             return
+        none = warns
         async with aclosing(source.asolutions(request)) as batches:
             async for batch in batches:
+                none = none and not batch
                 if left := request.readable(batch):
                     yield left
                 if assembly.left == 0:
                     return
+        if none:
+            warn(_NO_SOLUTIONS)
     finally:
         if request.lenience is not None:
             request.lenience.report()

@@ -1,8 +1,8 @@
-"""The exceptions of the package. No other module defines an exception that reaches a caller.
+"""The exceptions and the warning of the package. No other module defines one that reaches a caller.
 
-Each of them derives from `ConstructMessagesError` and carries a position in the user's text, a hint, and `status`: the
-HTTP status that our server answers with (RFC 9110, section 15). The status that a source or server answered us with is
-`SourceError.response_status`. The command line maps classes to exit statuses.
+Each exception derives from `ConstructMessagesError` and carries a position in the user's text, a hint, and `status`:
+the HTTP status that our server answers with (RFC 9110, section 15). The status that a source or server answered us with
+is `SourceError.response_status`. The command line maps classes to exit statuses.
 """
 
 from collections.abc import Mapping
@@ -31,6 +31,15 @@ class Position(NamedTuple):
         """
         before = text[:offset].replace("\r\n", "\n").replace("\r", "\n")
         return cls(before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+class QueryWarning(UserWarning):
+    """A legal query that is probably not what was meant: a variable of its template that no solution binds, such as a
+    misspelt one, or a result without solutions.
+
+    >>> import warnings
+    >>> warnings.filterwarnings("ignore", category=QueryWarning)  # turns it off
+    """
 
 
 class ConstructMessagesError(Exception):

@@ -7,6 +7,7 @@ imported for type checkers only, are not checked.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import (
     AsyncIterable,
     Awaitable,
@@ -33,7 +34,7 @@ from typing import (
     get_origin,
 )
 
-from construct_messages.errors import WrongType, shown
+from construct_messages.errors import QueryWarning, WrongType, shown
 from construct_messages.regex import regex
 
 _P = ParamSpec("_P")
@@ -41,6 +42,7 @@ _T = TypeVar("_T")
 _Check = Callable[[Any], bool]
 
 _PLAIN: Final = (str, bytes, NoneType)
+_PACKAGE: Final = "construct_messages."
 _COROUTINE: Final = 0x80  # `inspect.CO_COROUTINE`, without importing `inspect`
 _MODULE: Final = regex(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 
@@ -241,3 +243,11 @@ def _mapping(keys: _Check | None = None, values: _Check | None = None) -> _Check
         and (keys is None or all(map(keys, value)))
         and (values is None or all(map(values, value.values())))
     )
+
+
+def warn(text: str) -> None:
+    """Warns of a query at the place where a caller called this package: `warnings` shows it once for each place."""
+    frame, level = sys._getframe().f_back, 2
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, QueryWarning, stacklevel=level)

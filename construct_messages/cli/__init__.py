@@ -11,9 +11,10 @@ import io
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Final
+from typing import Final, TextIO
 
 from construct_messages.cli.arguments import Parser, PrintCompletion, PrintVersion
 from construct_messages.cli.report import report
@@ -29,6 +30,7 @@ from construct_messages.errors import (
     LogError,
     QuadsError,
     QueryError,
+    QueryWarning,
     ShapesError,
     SourceError,
     SparkUnavailable,
@@ -92,7 +94,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 errors="backslashreplace"
             )  # the name of a file, or a quad, may have characters that it cannot encode
         refuse_inputs(options)
-        return int(options.command(options))
+        with warnings.catch_warnings():
+            quiet = getattr(options, "quiet", False)
+            warnings.simplefilter("ignore" if quiet else "default", QueryWarning)
+            warnings.showwarning = _show_warning
+            return int(options.command(options))
     except ConstructMessagesError as error:
         report(error, debug=debug)
         return trouble or next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
@@ -105,6 +111,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return trouble or _CANNOT_WRITE
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001 - of the function that this one replaces
+    line: str | None = None,
+) -> None:
+    if not issubclass(category, QueryWarning):
+        message = warnings.formatwarning(message, category, filename, lineno, line).rstrip()
+    print(message, file=sys.stderr)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -219,6 +219,3 @@ def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
                 sys.stdout.buffer.flush()  # a reader gets each message as soon as possible
             size += len(chunk)
             step()
-    none_wanted = options.max_messages == 0 or stream.query.rewritten.limit == 0
-    if not (stream.solutions or none_wanted or options.quiet):
-        print("no messages: the data have no solutions of the query", file=sys.stderr)

@@ -61,6 +61,7 @@ class SelectedMessages:
         self._own, self._made = f"_:{labels.prefix}_", f"_:{made}"
         if query_form(query.query) == "CONSTRUCT":
             parsed = ConstructQuery.parse(query.query, whole=whole)
+            parsed.warn_of_unbound()
             template = parsed.template.labelled(labels)
             select = parsed.select
             self.variables: tuple[str, ...] = template.variables

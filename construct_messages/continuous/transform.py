@@ -134,6 +134,7 @@ class Transformation:
             self._alone = StoreQuery(declared + query)
         else:
             parsed = ConstructQuery.parse(query, prefixes=prefixes, base=base)
+            parsed.warn_of_unbound()
             self._alone = StoreQuery(parsed.select, REWRITTEN)
             self._template = parsed.template.labelled(self._labels)
             if _is_separable(parsed.select):

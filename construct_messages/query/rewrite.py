@@ -8,10 +8,10 @@ regenerated: only the head changes, so dialects that no parser here knows are se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from construct_messages.arguments import checked
+from construct_messages.arguments import checked, warn
 from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
 from construct_messages.query.prologue import (
     check_base,
@@ -104,6 +104,14 @@ class ConstructQuery(Value):
     prefixes: dict[str, str]
     base: str | None
     unbound: tuple[str, ...] = ()
+
+    def warn_of_unbound(self, given: Iterable[str] = ()) -> None:
+        """Warns of variables of the template that no solution binds, except those that are `given` (`QueryWarning`)."""
+        names = [f"?{name}" for name in self.unbound if name not in set(given)]
+        if names:
+            warn(
+                f"no solution binds {', '.join(names)} of the template, so its triples are left out"
+            )
 
     @property
     def select(self) -> str:

@@ -119,6 +119,7 @@ def construct_messages(
         prefixes=prefixes,
         base=base,
     )
+    parsed.warn_of_unbound(name.lstrip("?$") for name in bindings or ())
     plan = optimize(plan, quads.statistics, hints=hints)
     check(plan, allow_full_closure=allow_full_closure)
     return Messages(

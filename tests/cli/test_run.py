@@ -592,18 +592,15 @@ NOTHING = "no messages: the data have no solutions of the query\n"
     ],
 )
 def test_a_typo_does_not_look_like_success(
-    query: str, errors: str, data: str, here: Callable[..., Done], caplog: pytest.LogCaptureFixture
+    query: str, errors: str, data: str, here: Callable[..., Done]
 ) -> None:
-    done = here("run", "--query", query, "--source", data)
-    logged = "".join(f"{message}\n" for message in caplog.messages)
-    assert (done.status, done.errors + logged) == (0, errors)
-    if errors == NOTHING:
-        assert here("run", "--query", query, "--source", data, "--quiet").errors == ""
+    command = ("run", "--query", query, "--source", data)
+    for _ in range(2):
+        done = here(*command)
+        assert (done.status, done.errors) == (0, errors)
+    assert here(*command, "--quiet").errors == ""
 
 
-def test_a_variable_that_is_given_is_bound(
-    data: str, here: Callable[..., Done], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_variable_that_is_given_is_bound(data: str, here: Callable[..., Done]) -> None:
     query = "CONSTRUCT { ?s <urn:q> ?t } WHERE { ?s <http://example.org/p> ?o }"
     assert here("run", "--query", query, "--source", data, "--bind", "t=<urn:t>").errors == ""
-    assert not caplog.messages

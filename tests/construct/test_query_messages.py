@@ -7,11 +7,13 @@ import gc
 import io
 import math
 import threading
+import warnings
 import weakref
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 import pytest
@@ -22,12 +24,15 @@ from construct_messages import (
     LimitExceeded,
     NotConstruct,
     QueryError,
+    QueryMessages,
+    QueryWarning,
     SourceError,
     SourceTimeout,
     TermError,
     UnsupportedByFormat,
     UsageError,
     construct_messages,
+    transform,
 )
 from construct_messages.options import Grouping
 from construct_messages.solutions import Solutions
@@ -373,3 +378,50 @@ def test_a_sorted_key_that_comes_back_is_an_error() -> None:
 def test_what_is_no_source(source: object, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         construct_messages(SPO, source)  # type: ignore[arg-type]
+
+
+# --- warnings ---------------------------------------------------------------------------------------------------------
+
+NOTHING = "no messages: the data have no solutions of the query"
+UNBOUND = "no solution binds ?oo of the template, so its triples are left out"
+
+
+async def read_all(messages: QueryMessages) -> int:
+    return len([message async for message in messages])
+
+
+@pytest.mark.parametrize(
+    ("read", "query", "warned"),
+    [
+        (list, "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:typo> ?o }", [NOTHING]),
+        (lambda found: asyncio.run(read_all(found)), "CONSTRUCT WHERE { ?s a ?o }", [NOTHING]),
+        (lambda found: b"".join(found.serialize()), "CONSTRUCT WHERE { ?s a ?o }", [NOTHING]),
+        (lambda found: found.write(io.BytesIO()), "CONSTRUCT WHERE { ?s a ?o }", [NOTHING]),
+        (lambda found: found.to_arrow().read_all(), "CONSTRUCT WHERE { ?s a ?o }", [NOTHING]),
+        (list, "CONSTRUCT { ?s <urn:q> ?oo } WHERE { ?s <urn:p> ?o }", [UNBOUND]),
+        (list, "CONSTRUCT { ?s <urn:q> ?oo } WHERE { ?s a ?o }", [UNBOUND, NOTHING]),
+        (list, "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }", []),
+        (list, "CONSTRUCT WHERE { ?s a ?o } LIMIT 0", []),
+        (next, "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }", []),
+    ],
+)
+def test_warnings(read: Callable[[QueryMessages], Any], query: str, warned: list[str]) -> None:
+    store = ox.Store()
+    store.add(ox.Quad(ox.NamedNode("urn:a"), ox.NamedNode("urn:p"), ox.Literal("1")))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        with construct_messages(query, store) as messages:
+            read(messages)
+    assert [str(each.message) for each in found] == warned
+    assert {(each.category, each.filename) for each in found} <= {(QueryWarning, __file__)}
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", category=QueryWarning)
+        with construct_messages(query, store) as messages:
+            read(messages)
+    assert not found
+
+
+def test_transform_warns() -> None:
+    with pytest.warns(QueryWarning, match=r"\?oo of the template"):
+        transform("CONSTRUCT { ?s <urn:q> ?oo } WHERE { ?s <urn:p> ?o }", [])

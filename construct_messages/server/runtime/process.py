@@ -11,6 +11,7 @@ import gc
 import signal
 import socket
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, Final
 import msgspec
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError
+from construct_messages.errors import ConstructMessagesError, QueryWarning
 from construct_messages.processes.parent import Parent
 from construct_messages.server.config import Config
 from construct_messages.server.http.app import REQUEST_TASK, make_app, runner_of
@@ -100,6 +101,7 @@ async def serve(
     Raises:
         ConstructMessagesError: an endpoint cannot be opened.
     """
+    warnings.simplefilter("ignore", QueryWarning)  # queries are those of clients
     with ThreadPoolExecutor(THREADS, THREAD_NAMES) as executor:
         app = make_app(
             config,
