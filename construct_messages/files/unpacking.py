@@ -11,6 +11,7 @@ import io
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pkgutil import resolve_name
 from typing import IO, Any, Final, Protocol
 
@@ -95,6 +96,7 @@ class Unpacker:
 
     Args:
         extension: one of `COMPRESSIONS`.
+        window_log: the binary logarithm of the largest window of zstd, which is kept in memory; None: 27.
 
     >>> import gzip
     >>> unpacker = Unpacker(".gz")
@@ -102,8 +104,11 @@ class Unpacker:
     (b'ab', None)
     """
 
-    def __init__(self, extension: str) -> None:
+    def __init__(self, extension: str, window_log: int | None = None) -> None:
         self._new: Callable[[], _Member] = resolve_name(_MEMBERS[extension])
+        if extension == ".zst" and window_log is not None:
+            most = resolve_name(f"{ZSTD}:DecompressionParameter").window_log_max
+            self._new = partial(self._new, options={most: window_log})
         self._member = self._new()
         self._between = False
 

@@ -1,9 +1,10 @@
-"""Reads request bodies completely, with limits of size and time. Each kind of endpoint interprets them."""
+"""Reads request bodies, with limits of size and time. Each kind of endpoint interprets them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Final
 
 from aiohttp import web
@@ -13,6 +14,8 @@ from construct_messages.files.unpacking import Unpacker, unpack_errors
 
 _UNPACKED: Final = {"gzip": ".gz", "zstd": ".zst"}
 """The content codings that are read (RFC 9110, section 8.4), and the extensions of such files."""
+
+_WINDOW_LOG: Final = 23  # 8 MiB: RFC 9659, section 3
 
 
 async def read_body(
@@ -32,66 +35,72 @@ async def read_body(
         LimitExceeded: it is too large.
         UsageError: it did not arrive in time (408).
     """
-    unpacker = _check_codings(request, _UNPACKED)
+    unpacker = unpacker_of(request)
     if (request.content_length or 0) > most:
         raise _too_long(most)
     body = bytearray()
     try:
         # for the whole body: a client that sends byte by byte is never idle
-        async with asyncio.timeout(seconds):
-            while chunk := await request.content.readany():
-                for piece in (chunk,) if unpacker is None else _unpacked(unpacker, chunk):
-                    if len(body) + len(piece) > most:
-                        raise _too_long(most)
-                    hold(len(piece))
-                    body += piece
-        if unpacker is not None:
-            list(_unpacked(unpacker, None))
+        async with asyncio.timeout(seconds), aclosing(body_pieces(request, unpacker)) as pieces:
+            async for piece in pieces:
+                if len(body) + len(piece) > most:
+                    raise _too_long(most)
+                hold(len(piece))
+                body += piece
     except TimeoutError as error:
         raise UsageError("the request did not arrive in time", status=408) from error
-    except web.RequestPayloadError as error:
-        raise damaged() from error
     return bytes(body)
 
 
-def check_codings(request: web.Request) -> None:
-    """Checks that the body of a request is not compressed.
+async def body_pieces(request: web.Request, unpacker: Unpacker | None) -> AsyncGenerator[bytes]:
+    """Yields the content of a body as it arrives; pieces are short, also after decompression.
+
+    Args:
+        request: a request whose body was not read yet.
+        unpacker: see `unpacker_of`.
 
     Raises:
-        ProtocolError: it is (415), or has a transfer coding other than chunked (501).
+        ProtocolError: the compression or the framing is damaged.
     """
-    _check_codings(request, {})
+    try:
+        async for chunk in request.content.iter_any():
+            if unpacker is None:
+                yield chunk
+                continue
+            for piece in unpacker.feed(chunk):
+                yield piece
+                await asyncio.sleep(0)  # few bytes may be many pieces: others have their turn
+        if unpacker is not None:
+            unpacker.close()
+    except web.RequestPayloadError as error:
+        raise damaged() from error
+    except unpack_errors() as error:
+        raise ProtocolError(
+            f"the body cannot be decompressed: {error}",
+            hint="send it again, without Content-Encoding, or with a window of zstd of at most 8 MiB",
+        ) from error
 
 
-def _check_codings(request: web.Request, codings: Mapping[str, str]) -> Unpacker | None:
-    """Returns what decompresses the body; `codings` has the extension of each allowed coding."""
+def unpacker_of(request: web.Request) -> Unpacker | None:
+    """Returns what decompresses the body of a request; None: it is not compressed.
+
+    Raises:
+        ProtocolError: it has another content coding than gzip and zstd (415), or a transfer coding other than chunked
+            (501).
+    """
     coding = request.headers.get("Content-Encoding", "identity").lower()
-    if coding != "identity" and coding not in codings:
+    if coding != "identity" and coding not in _UNPACKED:
         raise ProtocolError(
             f"Content-Encoding: {shown(coding)} is not read here",
             status=415,
-            hint=" or ".join(("send the body as it is", *(f"in {name}" for name in codings))),
+            hint=" or ".join(("send the body as it is", *(f"in {name}" for name in _UNPACKED))),
         )
     transfer = request.headers.get("Transfer-Encoding", "chunked")
     if transfer.strip().lower() != "chunked":
         raise ProtocolError(
             f"Transfer-Encoding: {transfer} is not read here", status=501, hint="send it chunked"
         )
-    return Unpacker(codings[coding]) if coding in codings else None
-
-
-def _unpacked(unpacker: Unpacker, chunk: bytes | None) -> Iterator[bytes]:
-    """Yields what a chunk contains; None: the body ends."""
-    try:
-        if chunk is None:
-            unpacker.close()
-        else:
-            yield from unpacker.feed(chunk)
-    except unpack_errors() as error:
-        raise ProtocolError(
-            f"the compressed data of the body are damaged: {error}",
-            hint="send it again, or without Content-Encoding",
-        ) from error
+    return Unpacker(_UNPACKED[coding], _WINDOW_LOG) if coding in _UNPACKED else None
 
 
 def damaged() -> ProtocolError:

@@ -390,3 +390,24 @@ async def test_conditions_of_put(served: StreamsServer) -> None:
     etag = (await curl(f"{served.url}/streams/a", "-H", TURTLE)).head["etag"]
     assert await put("a", f"If-Match: {etag}") == 204
     assert await put("a", "If-Match: *") == 204
+
+
+@pytest.mark.parametrize(("program", "extension"), [("gzip", ".gz"), ("zstd", ".zst")])
+async def test_files_that_other_programs_have_compressed(
+    served: StreamsServer, tmp_path: Path, program: str, extension: str
+) -> None:
+    if shutil.which(program) is None:
+        absent(f"{program} is absent")
+    log = tmp_path / "log.nq"
+    log.write_text("".join(f"# @message\n<urn:s> <urn:p> <urn:{n}> .\n" for n in range(30_000)))
+    packing = await asyncio.create_subprocess_exec(program, "-9", "-q", str(log))
+    assert await packing.wait() == 0
+    arguments = ["-H", f"Content-Encoding: {program}", "--data-binary", f"@{log}{extension}"]
+    arguments += ["-H", "Content-Type: application/n-quads; messages=rdfm"]
+    answer = await curl(
+        f"{served.url}/streams/a/input", "-H", "Accept: application/x-ndjson", *arguments
+    )
+    assert answer.status == 200
+    lines = [json.loads(line) for line in answer.body.splitlines() if line.strip()]
+    assert [line["messages"] for line in lines][-1] == 30_000
+    assert lines[-1]["last"].endswith("/30003")

@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import aclosing
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
 from construct_messages.errors import ConstructMessagesError, LogError, ProtocolError
+from construct_messages.files.unpacking import Unpacker
 from construct_messages.logs import Decoder
 from construct_messages.message import Message
-from construct_messages.server.http.body import damaged
+from construct_messages.server.http.body import body_pieces, damaged
 from construct_messages.server.http.problems import problem_document
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.bounds import Holding
@@ -41,15 +43,21 @@ class LogReader:
 
     Args:
         request: a request whose body was not read yet.
+        unpacker: decompresses the body; None: it is not compressed.
         decoder: the decoder of the log.
         hold: counts the bytes of waiting messages.
         in_thread: calls a function in a thread, so that it does not block the event loop.
     """
 
     def __init__(
-        self, request: web.Request, decoder: Decoder, hold: Holding, in_thread: InThread
+        self,
+        request: web.Request,
+        unpacker: Unpacker | None,
+        decoder: Decoder,
+        hold: Holding,
+        in_thread: InThread,
     ) -> None:
-        self._request, self._decoder, self._hold = request, decoder, hold
+        self._content, self._decoder, self._hold = body_pieces(request, unpacker), decoder, hold
         self._in_thread = in_thread
         self._pieces = Groups[_Piece](_WAITING)
         self._size = 0
@@ -74,15 +82,16 @@ class LogReader:
         """Reads the whole body."""
         error: ConstructMessagesError | None = None
         try:
-            async for chunk in self._request.content.iter_any():
-                self._hold(len(chunk))
-                await self._put(partial(self._decoder.feed, chunk), len(chunk))
+            async with aclosing(self._content) as pieces:
+                async for piece in pieces:
+                    self._hold(len(piece))
+                    await self._put(partial(self._decoder.feed, piece), len(piece))
             await self._put(self._decoder.close, 0)
         except LogError as damage:
             error = refused_log(damage)
         except ConstructMessagesError as refused:
             error = refused
-        except (web.RequestPayloadError, ConnectionError):
+        except ConnectionError:
             error = damaged()
         self._pieces.end(error)
 

@@ -26,7 +26,7 @@ from construct_messages.net.wire import SUBPROTOCOLS, Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.access import Permit
-from construct_messages.server.http.body import check_codings
+from construct_messages.server.http.body import unpacker_of
 from construct_messages.server.http.sending import ClientLeft, reset, send
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
@@ -204,12 +204,12 @@ class PublishingView:
         permit: Permit,
     ) -> web.StreamResponse:
         """Appends a log while it arrives, and answers with a line for each part of it."""
-        check_codings(request)
+        unpacker = unpacker_of(request)
         record, settings = record_of(request), self._settings
         record.format = NDJSON
         with self._bounds.following(), self._bounds.holding() as hold:
             lines = acknowledged(
-                LogReader(request, decoder, hold, self._in_thread),
+                LogReader(request, unpacker, decoder, hold, self._in_thread),
                 appender,
                 iris,
                 end=end_of_publishing(self._stopping, permit),

@@ -6,13 +6,15 @@ import asyncio
 import json
 import socket
 import struct
-from collections.abc import AsyncIterator
+import zlib
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+import zstandard
 
 from construct_messages.server.config import BridgeSettings
 from construct_messages.streams import open_store
@@ -103,6 +105,87 @@ async def test_messages_are_acknowledged_while_the_log_is_open(served: StreamsSe
         assert (await publisher.line())["messages"] == 4
         assert await publisher.line() is None
     assert await stored(served) == ["1", "2", "3", "4"]
+
+
+def flushing(coding: str) -> tuple[Callable[[bytes], bytes], Callable[[], bytes]]:
+    """What compresses a piece so that all of it can be read at once, and the end."""
+    if coding == "gzip":
+        packer = zlib.compressobj(wbits=31)
+        return lambda piece: packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH), packer.flush
+    zstd = zstandard.ZstdCompressor().compressobj()
+    block = zstandard.COMPRESSOBJ_FLUSH_BLOCK
+    return lambda piece: zstd.compress(piece) + zstd.flush(block), zstd.flush
+
+
+CODINGS = pytest.mark.parametrize("coding", ["gzip", "zstd"])
+
+
+@CODINGS
+async def test_compressed_logs(served: StreamsServer, coding: str) -> None:
+    """Each message is acknowledged when its delimiter can be decompressed."""
+    pack, end = flushing(coding)
+    async with publishing(served.url, Content_Encoding=coding) as publisher:
+        publisher.send(pack(message(1)))
+        for number in range(1, 20):
+            publisher.send(*(bytes([byte]) for byte in pack(message(number + 1))))
+            assert (await publisher.line())["messages"] == number
+        publisher.send(end())
+        publisher.end()
+        assert (await publisher.line())["messages"] == 20
+        assert await publisher.line() is None
+    assert await stored(served) == list(map(str, range(1, 21)))
+
+
+@CODINGS
+@pytest.mark.parametrize("damage", ["cut", "changed", "plain"])
+async def test_damaged_compression(served: StreamsServer, coding: str, damage: str) -> None:
+    """What was acknowledged before stays; the last line says what is wrong."""
+    pack, end = flushing(coding)
+    async with publishing(served.url, Content_Encoding=coding) as publisher:
+        publisher.send(pack(message(1)), pack(message(2)))
+        assert (await publisher.line())["messages"] == 1
+        rest = pack(message(3)) + end()
+        publisher.send({"cut": rest[:-1], "changed": b"\xff" * 20, "plain": message(4)}[damage])
+        publisher.end()
+        lines = [json.loads(line) async for line in publisher.response.content if line.strip()]
+    assert lines[-1]["status"] == 400
+    assert "Content-Encoding" in lines[-1]["hint"]
+    assert await stored(served) in (["1"], ["1", "2"])
+
+
+@CODINGS
+async def test_few_bytes_of_a_long_log(served: StreamsServer, coding: str) -> None:
+    """Others are answered while they are read, and `message_bytes` is about what they contain."""
+    pack, _ = flushing(coding)
+    comment = b"# nothing\n" * 50_000
+    async with publishing(served.url, Content_Encoding=coding) as publisher:
+        last = asyncio.create_task(publisher.reach(50))
+        publisher.send(b"".join([pack(message(number) + comment) for number in range(51)]))
+        answered = 0
+        async with asyncio.timeout(SECONDS):
+            while not last.done():
+                await served.ask("GET", "/streams/a")
+                answered += 1
+        assert (await last)["messages"] == 50
+        assert answered > 5
+        publisher.send(b"".join([pack(comment) for _ in range(100)]))
+        assert (await publisher.line())["status"] == 413
+    assert len(await stored(served)) == 50
+
+
+async def test_a_window_of_zstd_is_bounded(served: StreamsServer) -> None:
+    """RFC 9659, section 3."""
+    log = b"".join(map(message, range(3)))
+    for size, kept in ((23, 3), (24, 0)):
+        wide = zstandard.ZstdCompressionParameters.from_level(3, window_log=size)
+        packer = zstandard.ZstdCompressor(compression_params=wide).compressobj()
+        headers = {"Content_Encoding": "zstd", "Idempotency_Key": f'"{size}"'}
+        async with publishing(served.url, **headers) as publisher:
+            publisher.send(packer.compress(log) + packer.flush())
+            publisher.end()
+            lines = [json.loads(line) async for line in publisher.response.content if line.strip()]
+        assert lines[-1].get("messages", 0) == kept
+    assert "8 MiB" in lines[-1]["hint"]
 
 
 async def test_many_messages_have_few_lines(served: StreamsServer) -> None:
