@@ -23,12 +23,12 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import construct_messages, read_log
-from construct_messages.errors import SparkUnavailable
-from construct_messages.spark import session
 from tests.support.commands import Done
 from tests.support.docs import BLOCKS
-from tests.support.places import ROOT, absent
+from tests.support.places import ROOT
 from tests.support.processes import end_group
+from tests.support.spark.clusters import SECONDS, SETTINGS, run, spark_home
+from tests.support.spark.sessions import QUICK
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -36,22 +36,12 @@ QUERIES = ROOT / "queries"
 DATA = QUERIES / "data" / "companies.ttl"
 COMPANIES, COUNTRIES = QUERIES / "companies.rq", QUERIES / "countries-by-graph.rq"
 PAGE = "docs/reference/spark.md"
-SECONDS = 1200
 BASH = shutil.which("bash") or "bash"
-# small and soon ready: what is tested is what comes to where, and not how fast
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-SETTINGS = {
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": QUICK,
-    "spark.executor.extraJavaOptions": QUICK,
-    "spark.log.level": "WARN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.ui.enabled": "false",
-}
-CONF = [part for name, value in SETTINGS.items() for part in ("--conf", f"{name}={value}")]
+CONF = [
+    part
+    for name, value in {**SETTINGS, **QUICK, "spark.log.level": "WARN"}.items()
+    for part in ("--conf", f"{name}={value}")
+]
 
 
 class Cluster(NamedTuple):
@@ -70,20 +60,7 @@ class Cluster(NamedTuple):
 
     def run(self, *command: str | Path, java: bool = True) -> Done:
         """A program in a process of its own; what it has started ends with it."""
-        process = subprocess.Popen(
-            command,
-            cwd=self.place,
-            env=self.environment(java),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            log, errors = process.communicate(timeout=SECONDS)
-        finally:
-            end_group(process)
-        return Done(process.returncode, log, errors)
+        return run(command, self.place, self.environment(java), SECONDS)
 
     def environment(self, java: bool = True) -> dict[str, str]:
         """Variables of a process: the client's programs and Spark's before others; without Java, none but those."""
@@ -132,18 +109,9 @@ def environment(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
-    try:
-        session.require()
-    except SparkUnavailable as unavailable:
-        absent(str(unavailable))
-    import pyspark  # what is missing has been told
-
     place = tmp_path_factory.mktemp("cluster")
     (place / "dump.ttl").write_bytes(DATA.read_bytes())
-    # Spark keeps its cluster's files in its own folder, which is the installed one's but for that
-    (place / "spark").mkdir()
-    for part in Path(pyspark.__file__).parent.iterdir():
-        (place / "spark" / part.name).symlink_to(part)
+    spark_home(place)
 
     # the wheel of the checkout, without the network
     build = page("pip wheel").replace("pip", f"{shlex.quote(sys.executable)} -m pip --no-input", 1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from random import Random
@@ -11,14 +11,19 @@ from random import Random
 import pytest
 
 from construct_messages import construct_messages
-from construct_messages.errors import SparkUnavailable
-from construct_messages.spark import session
-from tests.support.places import ROOT, absent
-from tests.support.processes import end_group
+from tests.support.places import ROOT
+from tests.support.spark import clusters
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
-SECONDS = 3600
+SETTINGS = clusters.SETTINGS | {
+    "spark.deploy.maxExecutorRetries": "-1",
+    "spark.log.level": "ERROR",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.shuffle.partitions": "4",
+    # an executor sends copies to those that it has heard of: of one that is new, after a minute by default
+    "spark.storage.cachedPeersTtl": "500",
+}
 QUERIES = {
     "path": "CONSTRUCT { <urn:n0> <urn:reaches> ?y } WHERE { <urn:n0> <urn:next>+ ?y }",
     "limit": "CONSTRUCT { ?s <urn:reaches> ?y } WHERE { "
@@ -29,7 +34,7 @@ QUERIES = {
 
 # Prints, for each kill: the query, the number of its messages, and whether these are the expected ones; or its error.
 PROGRAM = """\
-import os, random, signal, sys, threading, time
+import json, os, random, signal, sys, threading, time
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -37,24 +42,8 @@ from pyspark.sql import SparkSession
 from construct_messages.spark import construct_messages, load_quads
 from construct_messages.spark.frames import small_closures
 
-place, kills, kept = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+place, kills, settings = Path(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
 small_closures.MOST_STEPS = 0  # paths are followed on the executors
-quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-settings = {
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": quick,
-    "spark.executor.extraJavaOptions": quick,
-    "spark.deploy.maxExecutorRetries": "-1",
-    "spark.log.level": "ERROR",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.ui.enabled": "false",
-    # an executor sends copies to those that it has heard of: of one that is new, after a minute by default
-    "spark.storage.cachedPeersTtl": "500",
-}
-if kept == "reliably":
-    settings["spark.checkpoint.dir"] = str(place / "checkpoints")
 builder = SparkSession.builder.master("local-cluster[2,1,1024]")
 for name, value in settings.items():
     builder = builder.config(name, value)
@@ -118,20 +107,15 @@ def test_an_executor_is_lost(request: pytest.FixtureRequest, tmp_path: Path, kep
     kills = request.config.getoption("--kills")
     if kills < 3:  # the default
         pytest.skip("two clusters take minutes: make kill-executors")
-    try:
-        session.require()
-    except SparkUnavailable as unavailable:
-        absent(str(unavailable))
-    import pyspark
-
+    home = clusters.spark_home(tmp_path)
     random = Random(1)
-    # twelve layers of forty nodes: each round of a path finds new ones
+    # six layers of forty nodes: each round of a path finds new ones
     links = {
         f"<urn:n{node}> <urn:next> <urn:n{node // 40 * 40 + 40 + random.randrange(40)}> ."
-        for node in range(12 * 40)
+        for node in range(6 * 40)
         for _ in range(2)
     }
-    kinds = [f"<urn:n{node}> <urn:kind> <urn:k{random.randrange(9)}> ." for node in range(13 * 40)]
+    kinds = [f"<urn:n{node}> <urn:kind> <urn:k{random.randrange(9)}> ." for node in range(7 * 40)]
     data = tmp_path / "data.nt"
     data.write_text("\n".join([*sorted(links), *kinds, ""]))
     for name, query in QUERIES.items():
@@ -141,25 +125,17 @@ def test_an_executor_is_lost(request: pytest.FixtureRequest, tmp_path: Path, kep
         )
         assert len(expected) > 10
         (tmp_path / f"{name}.txt").write_text("\n".join(expected))
-    home = tmp_path / "spark"  # where the workers keep their files
-    home.mkdir()
-    for part in Path(pyspark.__file__).parent.iterdir():
-        (home / part.name).symlink_to(part)
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, tmp_path, str(kills), kept],
-        cwd=tmp_path,
-        env=os.environ | {"SPARK_HOME": str(home), "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+    settings = SETTINGS
+    if kept == "reliably":
+        settings = settings | {"spark.checkpoint.dir": str(tmp_path / "checkpoints")}
+    done = clusters.run(
+        (sys.executable, "-c", PROGRAM, tmp_path, str(kills), json.dumps(settings)),
+        tmp_path,
+        os.environ | {"SPARK_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        clusters.SECONDS + 120 * kills,
     )
-    try:
-        found, errors = process.communicate(timeout=SECONDS)
-    finally:
-        end_group(process)
-    print(found)
-    assert process.returncode == 0, errors
-    lines = found.splitlines()
+    print(done.log)
+    assert done.status == 0, done.errors
+    lines = done.log.splitlines()
     assert len(lines) == len(QUERIES) + kills
     assert [line for line in lines if not line.endswith(" True")] == []
