@@ -336,6 +336,10 @@ def order(value: Scalar) -> str:
             otherwise="7",
         )
         text = case(
+            (
+                is_iri(t),
+                f"rtrim('>', {t})",
+            ),  # this bracket is after the characters that IRIs go on with
             (is_string(t), f"concat({v}.key.text, chr(0), {v}.kind)"),
             (f"{v}.kind IS NOT NULL", f"{v}.key.text"),
             otherwise=t,

@@ -201,6 +201,8 @@ IN_ORDER: tuple[Term | None, ...] = (
     None,
     BLANK,
     iri("urn:a"),
+    iri("urn:a/b"),  # as simple literals: the bracket at the end is no part of them
+    iri("urn:a1"),
     iri("urn:b"),
     typed("-INF", "double"),
     typed("-5", "integer"),
