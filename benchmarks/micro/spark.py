@@ -25,7 +25,6 @@ from benchmarks.harness import Figure, Run, completed, report
 from benchmarks.micro.spark_data import QUERY, write_dump
 from construct_messages.spark.construct import construct_messages
 from construct_messages.spark.quads.loading import load_quads, read_quads
-from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import local_session
 
 SIZES = (2_000_000, 5_000_000, 10_000_000, 20_000_000)
@@ -170,7 +169,7 @@ def _session(dump: Path, table: Path, query: Path) -> dict[str, list[float]]:
     text, log = query.read_text(), query.with_name("again")
 
     def from_dump() -> None:
-        quads = QuadTable.of(load_quads(spark, dump), assume_terms=True)
+        quads = load_quads(spark, dump)
         construct_messages(text, quads).write(log, mode="overwrite")
 
     def from_table() -> None:

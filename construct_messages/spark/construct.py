@@ -179,7 +179,19 @@ class Messages:
         )
 
     def solutions(self) -> DataFrame:
-        """Returns a DataFrame of the solutions: a column for each variable of the template, NULL if it is unbound."""
+        """Returns a DataFrame of the solutions: a column for each variable of the template, NULL if it is unbound.
+
+        Raises:
+            UsageError: variables that differ only in case, unless `spark.sql.caseSensitive` is true.
+        """
+        if self._solutions.sparkSession.conf.get("spark.sql.caseSensitive") == "false":
+            first: dict[str, str] = {}
+            for name in self.plan.variables:
+                if (other := first.setdefault(name.lower(), name)) != name:
+                    raise UsageError(
+                        f"?{other} and ?{name} are one name for Spark's columns",
+                        hint="rename one of them, or set spark.sql.caseSensitive to true; messages can use both",
+                    )
         return self._solutions.toDF(*self.plan.variables)
 
     def explain(self) -> str:

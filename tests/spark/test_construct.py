@@ -25,6 +25,7 @@ from construct_messages.spark import load_quads, translated
 from construct_messages.terms import XSD, from_pyoxigraph
 from tests.support.logs.kinds import blanks
 from tests.support.queries.options import arguments
+from tests.support.spark.sessions import new_session
 
 room = pytest.importorskip("construct_messages.spark.construct")
 QuadTable = pytest.importorskip("construct_messages.spark.quads.table").QuadTable
@@ -231,16 +232,31 @@ def test_skolemize(quads: DataFrame) -> None:
 
 
 def test_solutions(quads: DataFrame) -> None:
-    query = f"{PREFIX}CONSTRUCT {{ ?c :p ?C ; :q ?none }} WHERE {{ ?c :staff ?C }} ORDER BY ?C"
+    query = f"{PREFIX}CONSTRUCT {{ ?c :p ?n ; :q ?none }} WHERE {{ ?c :staff ?n }} ORDER BY ?n"
     found = room.construct_messages(query, quads)
     frame = found.solutions()
-    assert frame.columns == ["c", "C", "none"]  # also where Spark takes the first two for one name
+    assert frame.columns == ["c", "n", "none"]
     number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
     assert [tuple(solution) for solution in frame.collect()] == [
         ("<http://example.org/bolt>", number.format(7), None),
         ("<http://example.org/acme>", number.format(120), None),
     ]
     assert found.frame.columns == ["message"]
+
+
+def test_variables_that_differ_only_in_case(quads: DataFrame) -> None:
+    """Where Spark takes them for one column, `drop` would drop both."""
+    spark = new_session(quads.sparkSession, {"spark.sql.caseSensitive": "true"})
+    query = f"{PREFIX}CONSTRUCT {{ ?c :p ?C }} WHERE {{ ?c :staff ?C }} ORDER BY ?C"
+    found = room.construct_messages(query, spark.createDataFrame(quads.collect(), quads.schema))
+    assert [row.c for row in found.solutions().drop("C").collect()] == [
+        "<http://example.org/bolt>",
+        "<http://example.org/acme>",
+    ]
+    found = room.construct_messages(query, quads)
+    with pytest.raises(UsageError, match=r"\?c and \?C are one name for Spark's columns"):
+        found.solutions()
+    assert found.frame.count() == 2
 
 
 def test_explain(quads: DataFrame) -> None:

@@ -69,13 +69,12 @@ def test_a_query_of_five_patterns(
 ) -> None:
     from construct_messages.spark.construct import construct_messages
     from construct_messages.spark.quads.loading import load_quads
-    from construct_messages.spark.quads.table import QuadTable
 
     dump = tmp_path / "dump.nt"
     write_dump(dump, 1000)
     with monkeypatch.context() as patch:
         counted = Counted(patch)
-        quads = QuadTable.of(load_quads(spark, dump), assume_terms=True)
+        quads = load_quads(spark, dump)
         frame = construct_messages(QUERY, quads).frame
     assert len(counted.frames) <= MOST_FRAMES
     assert counted.views <= MOST_VIEWS

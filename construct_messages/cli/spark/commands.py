@@ -196,10 +196,9 @@ def _load(options: argparse.Namespace) -> int:
     use_kept_session(options, "paths", "output", "quarantine")
     with open_job(options, options.paths) as job:
         from construct_messages.spark.quads.loading import read_quads, write_quads
-        from construct_messages.spark.quads.table import QuadTable
 
         with job.stage("load"):
-            quads = QuadTable.of(_dumps(job.spark, options.paths, options), assume_terms=True)
+            quads = _dumps(job.spark, options.paths, options)
             statistics = write_quads(quads, options.output, overwrite=options.mode == "overwrite")
         job.report("quads", statistics.rows)
         _report_quarantine(job, options)
@@ -343,7 +342,7 @@ def _table(spark: SparkSession, options: argparse.Namespace) -> QuadTable:
         and is_table(spark, options.quads[0])
     ):
         return read_quads(spark, options.quads[0])
-    return QuadTable.of(_dumps(spark, options.quads, options), assume_terms=True)
+    return QuadTable.of(_dumps(spark, options.quads, options))
 
 
 def _dumps(spark: SparkSession, paths: list[str], options: argparse.Namespace) -> DataFrame:

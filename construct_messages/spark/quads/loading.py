@@ -27,7 +27,7 @@ from construct_messages.query.optimizer.statistics import PredicateStatistics, S
 from construct_messages.spark import jar
 from construct_messages.spark.line_numbers import shown_line
 from construct_messages.spark.quads import documents
-from construct_messages.spark.quads.table import QuadTable
+from construct_messages.spark.quads.table import QuadTable, loaded
 from construct_messages.spark.session import translated
 from construct_messages.spark.sql.iri_grammar import malformed
 from construct_messages.spark.sql.values import fail, literal
@@ -100,10 +100,11 @@ def load_quads(
     listed = [paths] if isinstance(paths, str | os.PathLike) else paths
     dump = _Dump(spark, [os.fspath(path) for path in listed], format, lenient)
     if quarantine is None:
-        return dump.quads()
+        return loaded(dump.quads())
     with translated():
         dump.failures().write.parquet(quarantine)
-    return dump.quads(spark.read.schema(documents.FAILURES).parquet(escaped_path(quarantine)))
+    failed = spark.read.schema(documents.FAILURES).parquet(escaped_path(quarantine))
+    return loaded(dump.quads(failed))
 
 
 def escaped_path(path: str) -> str:

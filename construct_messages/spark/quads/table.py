@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakSet
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -20,12 +21,21 @@ from construct_messages.spark.sql.values import all_of, case, fail, literal
 
 COLUMNS: Final = ("subject", "predicate", "object", "graph")
 
-# Characters are looked for natively: a regular expression takes twice as long. No IRI holds one of these
-_NOT_IN_IRIS: Final = (" ", "\n", '"')
-_LITERAL: Final = literal(
-    r'^"[^"\\\n\r]*+(?:\\(?:[tbnrf"' + r"'\\]|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
-    r'[^"\\\n\r]*+)*+"(?:@[A-Za-z][A-Za-z0-9-]*+|\^\^<[^\s<>"]++>)?+\z'
+# One regular expression for a cell, with possessive quantifiers: they neither backtrack nor fill the stack
+_IRI_CHAR: Final = r'\x00-\x20<>"{}|^`\\'
+_IRI: Final = rf"<[^{_IRI_CHAR}:]*+:[^{_IRI_CHAR}]*+>"
+_NODE: Final = r"_:[^\x00-\x20]++"
+_LITERAL: Final = (
+    r'"[^"\\\n\r]*+(?:\\(?:[tbnrf"' + r"'\\]|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
+    rf'[^"\\\n\r]*+)*+"(?:@[A-Za-z][A-Za-z0-9-]*+|\^\^{_IRI})?+'
 )
+_TRIPLE: Final = r"<<\( [^\n\r]* \)>>"
+_TERMS: Final = {
+    "subject": (_IRI, _NODE),
+    "predicate": (_IRI,),
+    "object": (_LITERAL, _IRI, _NODE, _TRIPLE),
+    "graph": (_IRI, _NODE),
+}
 _BLANK: Final = "a blank node (_:b)"
 _KINDS: Final = {
     "subject": ("an IRI (<urn:a>)", _BLANK),
@@ -37,13 +47,16 @@ _BREAK: Final = literal("\n")
 _ESCAPED_BREAK: Final = literal("\\n")
 _SHOWN: Final = 200  # characters of a cell in an error
 
+_LOADED: Final[WeakSet[DataFrame]] = WeakSet()
+"""Frames that a parser has made, whose cells are terms."""
+
 
 @dataclass(frozen=True)
 class QuadTable:
     """Quads as a DataFrame of the string columns `subject`, `predicate`, `object` and `graph`.
 
     A cell is a canonical N-Triples term (see `construct_messages.terms`); NULL as the graph is the default graph.
-    `QuadTable.of` checks the terms when they are read, this class does not. `load_quads` creates such tables from RDF.
+    `QuadTable.of` checks the terms when they are read, this class does not. `load_quads` makes such frames from RDF.
 
     Args:
         frame: a DataFrame with exactly these columns.
@@ -76,13 +89,14 @@ class QuadTable:
                 without a graph column contains triples of the default graph.
             assume_distinct: there are no duplicates; this is not checked. Otherwise each pattern of a query removes
                 them.
-            assume_terms: each cell is a term, as in a frame of `load_quads`; this is not checked. Otherwise all rows of
-                all columns are read and checked, also those that a Parquet file could skip.
+            assume_terms: each cell is a term; this is not checked. Otherwise all rows of all columns are read and
+                checked, also those that a Parquet file could skip, unless the frame is one of `load_quads`.
 
         Raises:
             QuadsError: a column is missing or does not contain strings, or `columns` names an unknown position.
         """
         names = dict(columns or {})
+        terms = assume_terms or (not names and frame in _LOADED)
         if unknown := sorted(names.keys() - set(COLUMNS)):
             raise QuadsError(
                 f"{unknown[0]!r} is no position of a quad",
@@ -109,9 +123,15 @@ class QuadTable:
         wanted = [selected(position) for position in COLUMNS]
         if names or frame.columns != list(COLUMNS):
             frame = frame.select(*wanted)
-        if not assume_terms:
+        if not terms:
             frame = frame.filter(_checked({place: names.get(place, place) for place in COLUMNS}))
         return cls(frame, Statistics(distinct=assume_distinct))
+
+
+def loaded(frame: DataFrame) -> DataFrame:
+    """Returns a frame whose cells a parser has made: `QuadTable.of` does not check them again."""
+    _LOADED.add(frame)
+    return frame
 
 
 def _checked(names: Mapping[str, str]) -> str:
@@ -135,18 +155,8 @@ def _checked(names: Mapping[str, str]) -> str:
 
 def _is_term(place: str) -> str:
     """Returns SQL that tests whether a cell of a column is a term that may stand there; NULL where the cell is."""
-    without = (f"NOT contains({place}, {literal(char)})" for char in _NOT_IN_IRIS)
-    bracketed = f"startswith({place}, '<') AND endswith({place}, '>')"
-    iri = " AND ".join((bracketed, f"contains({place}, ':')", *without))
-    if place == "predicate":
-        return f"({iri})"
-    label = f"NOT contains({place}, ' ') AND NOT contains({place}, {_BREAK})"
-    branches = [(f"startswith({place}, '_:')", label)]
-    if place == "object":
-        triple = f"endswith({place}, ' )>>') AND NOT contains({place}, {_BREAK})"
-        branches.append((f"startswith({place}, '\"')", f"{place} RLIKE {_LITERAL}"))
-        branches.append((f"startswith({place}, '<<( ')", triple))
-    return case(*branches, otherwise=iri)
+    terms = literal(rf"^(?:{'|'.join(_TERMS[place])})\z")
+    return f"{place} RLIKE {terms}"
 
 
 def _fault(place: str, name: str) -> str:

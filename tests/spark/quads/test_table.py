@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from construct_messages.errors import QuadsError
 
 pytest.importorskip("pyspark")
-from construct_messages.spark import construct_messages, translated
+from construct_messages.spark import construct_messages, load_quads, translated
 from construct_messages.spark.quads.table import QuadTable
+from tests.support.spark.sessions import optimized
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.slow
 
@@ -58,6 +59,10 @@ def error_of(spark: SparkSession, cells: tuple[str | None, ...]) -> QuadsError |
         "_:a b",
         "<urn:a> <urn:b>",
         "<urn:a",
+        "<urn:a><urn:b>",
+        *(f"<urn:{char}a>" for char in "{}|^`\\\t"),
+        '"1"^^<urn:{}>',
+        "_:b\t",
         "1",
         '"b"',
         '"b"@en',
@@ -82,10 +87,12 @@ def test_a_cell_is_a_term_or_the_job_ends(
     assert (error is None) is is_term
     if error is not None:
         column = SCHEMA.split(", ")[place].split()[0]
-        shown = "NULL" if cell is None else cell.replace("\n", r"\n")
-        row = ", ".join("NULL" if each is None else each for each in cells).replace("\n", r"\n")
+        shown, *row = (
+            "NULL" if each is None else each.replace("\n", r"\n").replace("\t", r"\t")
+            for each in (cell, *cells)
+        )
         assert error.message == (
-            f"column '{column}' holds {shown}, which is no term for a {column}, in the row ({row})"
+            f"column '{column}' holds {shown}, which is no term for a {column}, in the row ({', '.join(row)})"
         )
         assert error.hint is not None
         assert "in N-Triples syntax" in error.hint
@@ -107,6 +114,20 @@ def test_rows_that_files_could_skip_are_checked(quick: SparkSession, tmp_path: P
         construct_messages(ASKED, frame).frame.collect()
     assumed = QuadTable.of(frame, assume_terms=True)
     assert construct_messages(ASKED, assumed).frame.collect() == []
+
+
+def test_loaded_quads_are_not_checked_again(quick: SparkSession, tmp_path: Path) -> None:
+    dump = tmp_path / "dump.nt"
+    dump.write_text("<urn:a> <urn:p> <urn:b> .\n")
+    loaded = load_quads(quick, dump)
+
+    def is_checked(table: DataFrame | QuadTable) -> bool:
+        return "which is no term" in optimized(construct_messages(ASKED, table).frame)
+
+    assert not is_checked(loaded)
+    assert not is_checked(QuadTable.of(loaded))
+    assert is_checked(loaded.filter("subject <> 'Berlin'"))
+    assert is_checked(QuadTable.of(loaded, {"subject": "object", "object": "subject"}))
 
 
 IRIS = st.text("abcäß/?&=~é日-", max_size=8).map(lambda text: ox.NamedNode(f"http://e.org/{text}"))
