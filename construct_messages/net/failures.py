@@ -24,6 +24,9 @@ _PASSING: Final = frozenset(
     )
 )
 
+_PLAIN: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+"""What OpenSSL says about an answer without TLS, in its versions."""
+
 
 def unreachable(url: str, cause: BaseException | str) -> SourceError:
     """The error for a request without a response.
@@ -32,9 +35,12 @@ def unreachable(url: str, cause: BaseException | str) -> SourceError:
         url: the endpoint, without the query.
         cause: the exception of the library.
     """
+    text = reason(cause)
     return SourceError(
-        f"{url} could not be reached: {reason(cause)}",
-        hint="check the URL, and that the endpoint runs",
+        f"{url} could not be reached: {text}",
+        hint="name the port that has TLS, or write the URL of this one without TLS"
+        if any(sign in text for sign in _PLAIN)
+        else "check the URL, and that the endpoint runs",
         transient=_passes(cause),
     )
 

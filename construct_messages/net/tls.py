@@ -14,6 +14,7 @@ TLS_OPTIONS: Final = ("ca_certs", "certfile", "keyfile", "keyfile_password")
 """The options of `tls_context`, by the names of `ssl.SSLContext`."""
 
 _PROBE_SECONDS: Final = 2.0
+_RECORDS: Final = range(0x14, 0x19)  # the first bytes of TLS (RFC 8446, section 5.1)
 
 
 def tls_context(options: Mapping[str, str]) -> ssl.SSLContext:
@@ -52,6 +53,43 @@ async def check_plain(url: str, host: str, port: int, hint: str) -> None:
     Raises:
         SourceError: the server speaks TLS.
     """
+    if await _speaks_tls(host, port):
+        raise SourceError(f"{url} expects TLS at this port", hint=hint)
+
+
+async def check_tls(url: str, host: str, port: int, probe: bytes, hint: str) -> None:
+    """Checks that a server does not speak its protocol without TLS, after a connection with TLS to it has failed.
+
+    Many such servers close the connection; see `check_plain`.
+
+    Args:
+        url: the URL of the server, for the error.
+        host, port: its address.
+        probe: how a connection begins without TLS, as far as the server answers; it has no secrets.
+        hint: how TLS is not requested.
+
+    Raises:
+        SourceError: the server does not speak TLS.
+    """
+    if await _speaks_tls(host, port):  # servers of HTTPS answer to HTTP, too
+        return
+    try:
+        async with asyncio.timeout(_PROBE_SECONDS):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                writer.write(probe)
+                answer = await reader.read(1)
+            finally:
+                writer.close()
+    except OSError:  # a timeout is one
+        return
+    if answer and answer[0] not in _RECORDS:
+        raise SourceError(
+            f"{url} has no TLS at this port", hint=f"name the port that has TLS, or {hint}"
+        )
+
+
+async def _speaks_tls(host: str, port: int) -> bool:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is sent to it
     try:
@@ -59,15 +97,13 @@ async def check_plain(url: str, host: str, port: int, hint: str) -> None:
             _, writer = await asyncio.open_connection(host, port, ssl=context)
             writer.close()
     except ssl.SSLError as error:
-        if "ALERT" not in (error.reason or ""):  # only a server of TLS sends alerts
-            return
+        return "ALERT" in (error.reason or "")  # only a server of TLS sends alerts
     except OSError:  # a timeout is one
-        return
-    else:
-        with suppress(OSError):
-            async with asyncio.timeout(_PROBE_SECONDS):
-                await writer.wait_closed()
-    raise SourceError(f"{url} expects TLS at this port", hint=hint)
+        return False
+    with suppress(OSError):
+        async with asyncio.timeout(_PROBE_SECONDS):
+            await writer.wait_closed()
+    return True
 
 
 def server_tls_context(certificate: str, key: str) -> ssl.SSLContext:

@@ -12,9 +12,10 @@ import pytest
 from construct_messages import Message
 from construct_messages.errors import SourceError
 from construct_messages.feeds import publish, subscribe
-from construct_messages.net.tls import check_plain
+from construct_messages.net.tls import check_plain, check_tls
 from tests.support.certificates import certificate_in
 from tests.support.engines.servers import free_port, running
+from tests.support.http.streams import serving_streams
 
 
 @pytest.fixture(params=[(), ("-tls1_2", "-Verify", "1"), ("-tls1_3", "-Verify", "1")], ids=str)
@@ -57,6 +58,44 @@ async def test_another_server(answer: bytes | None) -> None:
     async with answering(answer) as port:
         await check_plain("a:b", "127.0.0.1", port, "")
     await check_plain("a:b", "127.0.0.1", free_port(), "")
+
+
+async def test_a_server_without_tls() -> None:
+    async with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        with pytest.raises(SourceError, match="a:b has no TLS at this port") as refused:
+            await check_tls("a:b", "127.0.0.1", port, b"x", "write c:")
+    assert (refused.value.hint or "").endswith("or write c:")
+    assert not refused.value.transient
+
+
+@pytest.mark.parametrize("answer", [b"", b"\x15\3\3\0\2\2\x0a", None])
+async def test_silence_may_have_other_reasons(answer: bytes | None) -> None:
+    """An alert is of TLS."""
+    async with answering(answer) as port:
+        await check_tls("a:b", "127.0.0.1", port, b"x", "write c:")
+    await check_tls("a:b", "127.0.0.1", free_port(), b"x", "")
+
+
+@pytest.mark.process
+async def test_a_server_of_tls_has_it(tls_port: int) -> None:
+    await check_tls("a:b", "127.0.0.1", tls_port, b"OPTIONS * HTTP/1.1\r\n\r\n", "")
+
+
+@pytest.mark.parametrize("scheme", ["https", "wss", "grpcs"])
+async def test_clients_of_streams_at_a_port_without_tls(tmp_path: Path, scheme: str) -> None:
+    port = free_port()
+    async with serving_streams(tmp_path / "s.db", grpc=f"127.0.0.1:{port}") as served:
+        await served.ask("PUT", "/streams/a")
+        if scheme == "grpcs":
+            url = f"grpcs://127.0.0.1:{port}/a"
+        else:
+            url = served.url.replace("http:", f"{scheme}:") + "/streams/a/output"
+        async with asyncio.timeout(50), aclosing(subscribe(url, after=0)) as elements:
+            with pytest.raises(
+                SourceError, match=r"has no TLS|WRONG_VERSION|LAYER_FAIL"
+            ) as refused:
+                await anext(elements)
+        assert "the port that has TLS" in (refused.value.hint or "")
 
 
 @pytest.mark.process

@@ -36,12 +36,14 @@ from construct_messages.net.grpc.framing import (
 )
 from construct_messages.net.grpc.status import PASSING, GrpcStatus, http_status_of
 from construct_messages.net.timeouts import CONNECT_SECONDS
-from construct_messages.net.tls import check_plain
+from construct_messages.net.tls import check_plain, check_tls
 from construct_messages.net.wire import CallMetadata
 
 _PING_SECONDS: Final = 20.0  # the maximal time for the answer to a ping
 _SMALLEST_FRAME: Final = 1 << 14  # the minimum of RFC 9113, section 6.5.2
 _GONE: Final = 410
+_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+"""The beginning of a connection, with empty SETTINGS (RFC 9113, section 3.4)."""
 _LONGEST_PAUSE: Final = 60.0
 
 
@@ -147,6 +149,8 @@ class GrpcConnection:
                 transient=True,
             ) from None
         except OSError as error:
+            if tls is not None:
+                await check_tls(shown, host, port, _PREFACE, "write grpc: instead of grpcs:")
             raise unreachable(shown, error) from error
         tunnel = transport.get_extra_info("ssl_object")
         if tunnel is not None and tunnel.selected_alpn_protocol() not in ("h2", None):

@@ -30,7 +30,7 @@ from construct_messages.net.oauth import BearerToken, ClientCredentials, tokens_
 from construct_messages.net.responses import seconds
 from construct_messages.net.retries import Attempts
 from construct_messages.net.timeouts import Timeouts
-from construct_messages.net.tls import check_plain
+from construct_messages.net.tls import check_plain, check_tls
 from construct_messages.net.urls import check_url, without_query
 
 _UNAUTHORIZED: Final = 401
@@ -39,6 +39,7 @@ _PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
 """Status codes of temporary failures."""
 _BODY_BYTES: Final = 1 << 20  # of rejections and acknowledgements
 _PING_SECONDS: Final = 20.0
+_OPTIONS: Final = b"OPTIONS * HTTP/1.1\r\nHost: server\r\nConnection: close\r\n\r\n"
 
 
 def check_stream_url(url: str) -> None:
@@ -175,7 +176,7 @@ class Client:
                 response = await asend(self._session, request, without_query(url), self._timeouts)
         except SourceError as error:
             if error.transient:
-                await _check_plain(url)
+                await _check_port(url)
             raise
         if response.status < 300 or response.status in accepted:
             return response
@@ -270,15 +271,18 @@ class Client:
         except (OSError, aiohttp.ClientError) as error:
             failure = unreachable(without_query(url), error)
             if failure.transient:
-                await _check_plain(url)
+                await _check_port(url)
             raise failure from error
 
 
-async def _check_plain(url: str) -> None:
+async def _check_port(url: str) -> None:
     parts = urlsplit(url)
-    if parts.scheme.lower() in ("http", "ws"):
-        hint = f"write {parts.scheme}s: instead of {parts.scheme}:"
-        await check_plain(without_query(url), parts.hostname or "", parts.port or 80, hint)
+    scheme, shown, host = parts.scheme.lower(), without_query(url), parts.hostname or ""
+    if scheme in ("http", "ws"):
+        await check_plain(shown, host, parts.port or 80, f"write {scheme}s: instead of {scheme}:")
+    else:
+        hint = f"write {scheme[:-1]}: instead of {scheme}:"
+        await check_tls(shown, host, parts.port or 443, _OPTIONS, hint)
 
 
 def link(response: aiohttp.ClientResponse, relation: str) -> str | None:

@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
 from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
 from construct_messages.feeds.kafka.failures import failure_of, is_refusal, passes
 from construct_messages.feeds.transport import Settings, option_values
-from construct_messages.net.tls import check_plain
+from construct_messages.net.tls import check_plain, check_tls
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,6 +66,8 @@ _PORT: Final = 9092
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ATTEMPT_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.2
+_API_VERSIONS: Final = b"\0\0\0\x0a\0\x12\0\0\0\0\0\0\xff\xff"
+"""The first request of a connection, to which brokers answer without credentials, too."""
 
 _NO_CONFIG: Final[Mapping[str, object]] = MappingProxyType({})
 
@@ -235,21 +237,25 @@ class TopicClient:
         answer = asyncio.wrap_future(future)
         while not (await asyncio.wait([answer], timeout=_PAUSE_SECONDS))[0]:
             self._admin.poll(0)  # calls `_note`
-            await self._check_plain()
+            await self._check_port()
             if self.refused or (self._cause and time.monotonic() > deadline):
                 answer.cancel()
                 raise self.failure(self._cause or KafkaError(KafkaError._TIMED_OUT))
         return answer.result()
 
-    async def _check_plain(self) -> None:
-        """Checks once that the first broker does not expect TLS, if it cannot be reached without."""
+    async def _check_port(self) -> None:
+        """Checks once that the first broker has TLS where it is requested, and only there, if it cannot be reached."""
         if self._cause is None or self._checked:
             return
         self._checked = True
-        if "ssl" not in str(self._config.get("security.protocol", "")).lower():
-            host, _, port = self._config["bootstrap.servers"].partition(",")[0].rpartition(":")
+        name, _, port = self._config["bootstrap.servers"].partition(",")[0].rpartition(":")
+        host, number = name.strip("[]"), int(port)
+        if "ssl" in str(self._config.get("security.protocol", "")).lower():
+            hint = "set security.protocol to plaintext, or to sasl_plaintext"
+            await check_tls(self.url, host, number, _API_VERSIONS, hint)
+        else:
             hint = "set security.protocol to ssl, or to sasl_ssl with a password"
-            await check_plain(self.url, host.strip("[]"), int(port), hint)
+            await check_plain(self.url, host, number, hint)
 
     async def survive(self, error: KafkaError, deadline: float) -> None:
         """Waits for a moment if a failure may pass; otherwise raises it.

@@ -29,13 +29,16 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 from construct_messages.errors import SourceError, shown
 from construct_messages.feeds.transport import Settings
 from construct_messages.net.timeouts import CONNECT_SECONDS
-from construct_messages.net.tls import TLS_OPTIONS, check_plain, tls_context
+from construct_messages.net.tls import TLS_OPTIONS, check_plain, check_tls, tls_context
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LOGGER.addHandler(logging.NullHandler())
 
 IN_FLIGHT: Final = 100
 """The maximal number of messages in flight, unless the broker accepts fewer."""
+
+_CONNECT: Final = b"\x10\x0d\0\4MQTT\5\2\0\5\0\0\0"
+"""CONNECT without a name and a password, to which each broker answers (MQTT 5.0, section 3.1)."""
 
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 _FAILURE: Final = 0x80  # the lowest reason code of a failure
@@ -295,7 +298,12 @@ async def connected(
     except MqttError as error:
         with suppress(MqttError, OSError):
             client._client.disconnect()
-        if not (is_secure or isinstance(error, MqttCodeError)):
+        if isinstance(error, MqttCodeError):
+            pass  # an answer
+        elif is_secure:
+            hint = "write mqtt: without options of TLS"
+            await check_tls(server, host, port, _CONNECT, hint)
+        else:
             await check_plain(server, host, port, "write mqtts: instead of mqtt:")
         raise failed(server, error) from error
     watching = asyncio.create_task(connection.watch())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -62,6 +63,14 @@ async def test_a_broker_that_cannot_be_reached() -> None:
 async def test_a_listener_that_wants_tls(kafka: Kafka) -> None:
     for error in await both(f"kafka://{kafka.secured}/a", retries=0):
         assert "security.protocol" in (error.hint or "")
+
+
+async def test_a_listener_without_tls(kafka: Kafka) -> None:
+    """It closes the connection, which was tried for 57 s."""
+    async with asyncio.timeout(100):
+        for error in await both(kafka.url("a"), options=login(kafka, "admin")):
+            assert "has no TLS at this port" in error.message
+            assert "sasl_plaintext" in (error.hint or "")
 
 
 async def test_a_certificate_that_is_not_trusted(kafka: Kafka) -> None:

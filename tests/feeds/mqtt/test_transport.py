@@ -497,6 +497,15 @@ async def test_credentials(
 
 
 @pytest.mark.process
+async def test_tls_at_a_port_without(broker: Mosquitto) -> None:
+    """Mosquitto closes the connection, which was tried for 62 s. In a process of its own, as below."""
+    url = broker.url("a").replace("mqtt:", "mqtts:")
+    status, _, errors = await asyncio.wait_for(run_command("subscribe", url, "--follow"), 50)
+    assert status != 0
+    assert "has no TLS at this port" in errors
+    assert "write mqtt:" in errors
+
+
 async def test_tls(broker: Mosquitto, tmp_path: Path) -> None:
     made = certificate_in(tmp_path)
     broker.settings = (
