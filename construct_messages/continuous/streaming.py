@@ -6,10 +6,17 @@ The streams determine the time. Nothing is stored here, so the state does not su
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from construct_messages.arguments import checked
 from construct_messages.checking import Checker
@@ -53,6 +60,7 @@ def continuous(
     every: timedelta | None = None,
     origin: datetime | None = None,
     compare: str = "solutions",
+    idle: timedelta | None = None,
     maintain: bool = True,
     on_drop: OnDrop | None = None,
     label_prefix: str | None = None,
@@ -61,9 +69,9 @@ def continuous(
     """Evaluates a continuous query with windows over live streams.
 
     Elements are taken from the stream with the earliest time, because results are only certain when all streams have
-    reached that time. A stream without elements delays the others; let it yield `(time, None)` now and then. When all
-    streams have ended, windows that still hold elements close. Other tasks of the event loop run between two
-    evaluations, of which there may be very many after a long pause.
+    reached that time. A stream without elements delays the others: let it yield `(time, None)` now and then, or set
+    `idle`. When all streams have ended, windows that still hold elements close. Other tasks of the event loop run
+    between two evaluations, of which there may be very many after a long pause.
 
     Args:
         query: RSP-QL, C-SPARQL or CQELS, see docs/reference/continuous/syntax.md; or the result of `parse_continuous`.
@@ -84,6 +92,9 @@ def continuous(
         origin: a time at which a window ends; None: the beginning of 1970, in UTC.
         compare: `"solutions"` or `"template"`: the variables that ISTREAM and DSTREAM compare, all of the pattern or
             those of the template.
+        idle: how long an asynchronous iterable may yield nothing, by the clock: then the other streams no longer wait
+            for it, until its next element. Its elements that are earlier than what was evaluated meanwhile are late.
+            None: any time.
         maintain: whether to maintain solutions by difference if possible; else the whole query is evaluated each time.
             The results are the same.
         on_drop: a function that is called with the IRI of the stream, the element, and `"late"`, `"untimed"` or
@@ -142,7 +153,9 @@ def continuous(
             f"the query has windows on {', '.join(engine.streams)}, and there are {', '.join(streams) or 'no streams'}",
             hint="pass each stream of the query by its IRI, without < and >, or by its variable",
         )
-    return _run(engine, streams)
+    if idle is not None and not idle > timedelta(0):
+        raise UsageError(f"idle={idle} is no time to wait", hint="give more than 0")
+    return _run(engine, streams, None if idle is None else idle.total_seconds())
 
 
 def _one_of(kind: type[E], option: str, value: str) -> E:
@@ -153,7 +166,9 @@ def _one_of(kind: type[E], option: str, value: str) -> E:
         raise UsageError(f"{option}={value!r} is unknown", hint=f"choose one of {names}") from None
 
 
-async def _run(engine: WindowedQuery, streams: Mapping[str, Stream]) -> AsyncGenerator[Element]:
+async def _run(
+    engine: WindowedQuery, streams: Mapping[str, Stream], idle_seconds: float | None
+) -> AsyncGenerator[Element]:
     given = 0
     async with AsyncExitStack() as stack:
         inputs = [
@@ -161,7 +176,10 @@ async def _run(engine: WindowedQuery, streams: Mapping[str, Stream]) -> AsyncGen
             for iri in engine.streams
         ]
         while inputs:
-            earliest = min(inputs, key=lambda input: input.time)
+            if idle_seconds is None:
+                earliest = min(inputs, key=_time_of)
+            else:
+                earliest = await _next_of(inputs, idle_seconds)
             firings = await earliest.step(engine)
             if earliest.ended:
                 inputs.remove(earliest)
@@ -174,6 +192,25 @@ async def _run(engine: WindowedQuery, streams: Mapping[str, Stream]) -> AsyncGen
                     break
                 await asyncio.sleep(0)
                 firings = engine.proceed(1)
+
+
+async def _next_of(inputs: Sequence[_Input], idle_seconds: float) -> _Input:
+    """Returns the input that comes next: the earliest, when it has an item or is idle; or an idle one with an item."""
+    earliest = min((each for each in inputs if not each.idle), key=_time_of, default=None)
+    waiting = [each for each in inputs if each.idle or each is earliest]
+    ahead = [each.read_ahead() for each in waiting]
+    left = None
+    if earliest is not None:
+        left = max(0.0, earliest.waits_since + idle_seconds - asyncio.get_running_loop().time())
+    await asyncio.wait(ahead, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+    ready = (each for each, item in zip(waiting, ahead, strict=True) if item.done())
+    found = min(ready, key=_time_of, default=earliest)
+    assert found is not None  # without an earliest one, nothing ends the wait but an item
+    return found
+
+
+def _time_of(each: _Input) -> int:
+    return each.time
 
 
 def _elements(engine: WindowedQuery, firing: Firing, given: int) -> list[Element]:
@@ -190,6 +227,8 @@ class _Input:
     Attributes:
         time: its latest time.
         ended: whether it has ended.
+        idle: whether it has been silent for so long that others do not wait for it.
+        waits_since: when the wait for its next item began, by the clock of the event loop.
     """
 
     def __init__(self, iri: str, stream: Stream) -> None:
@@ -203,12 +242,27 @@ class _Input:
         if not isinstance(stream, AsyncIterable | Iterable):
             raise UsageError(f"{iri} is {stream!r:.80}", hint="pass an iterable")
         self._items = aiter(stream) if isinstance(stream, AsyncIterable) else each_of(stream)
-        self.time, self.ended = EVERYTHING, False
+        self.time, self.ended, self.idle = EVERYTHING, False, False
+        self.waits_since = 0.0
+        self._ahead: asyncio.Future[Any] | None = None
+
+    def read_ahead(self) -> asyncio.Future[Any]:
+        """Begins to wait for the next item, for `step`."""
+        if self._ahead is None:
+            self._ahead = asyncio.ensure_future(_next_item(self._items))
+            self.waits_since = asyncio.get_running_loop().time()
+        return self._ahead
 
     async def step(self, engine: WindowedQuery) -> list[Firing]:
-        """Takes the next item, or the end, and makes at most one evaluation."""
+        """Takes the next item, or the end; a wait for it that has not ended makes it idle. Makes at most one
+        evaluation."""
+        ahead, self.idle = self._ahead, False
+        if ahead is not None and not ahead.done():
+            self.idle = True
+            return engine.idle(self._iri, 1)
+        self._ahead = None
         try:
-            item = await anext(self._items)
+            item = await (anext(self._items) if ahead is None else ahead)
         except StopAsyncIteration:
             self.ended = True
             return engine.end(self._iri, 1)
@@ -231,9 +285,17 @@ class _Input:
 
     async def aclose(self) -> None:
         """Closes the stream, if it can be closed."""
+        if self._ahead is not None:
+            self._ahead.cancel()
+            await asyncio.gather(self._ahead, return_exceptions=True)  # nobody needs its item
         close = getattr(self._items, "aclose", None)
         if close is not None:
             await close()
+
+
+async def _next_item(items: AsyncIterator[Any]) -> Any:
+    """Returns the next item as a coroutine, which `anext` of some iterators is not."""
+    return await anext(items)
 
 
 def _timed(stream: str, item: object) -> tuple[datetime, Message | None]:

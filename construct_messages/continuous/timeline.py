@@ -58,6 +58,7 @@ class _Stream:
         self.floor = EVERYTHING
         self.count = 0  # of the released elements
         self.ended = False
+        self.idle = False  # does not hold back the others
 
 
 class _Window:
@@ -145,12 +146,15 @@ class Timeline(Generic[T]):
         if stream is None and self._watermark is not None:
             return self._watermark
         streams = self._streams if stream is None else self._streams[stream : stream + 1]
+        reached = [max(each.newest - self._lateness, each.floor) for each in streams]
         live = [
-            max(stream.newest - self._lateness, stream.floor)
-            for stream in streams
-            if not stream.ended
+            time
+            for time, each in zip(reached, streams, strict=True)
+            if not each.ended and (stream is not None or not each.idle)
         ]
-        found = max(self._floor, min(live, default=_LAST))
+        # where all are idle, time has passed in one of them, and none waits for another
+        end = _LAST if all(each.ended for each in streams) else max(reached)
+        found = max(self._floor, min(live, default=end))
         if stream is None:
             self._watermark = found
         return found
@@ -165,6 +169,8 @@ class Timeline(Generic[T]):
             element: the element in the form that enters windows.
         """
         state = self._streams[stream]
+        if state.idle:
+            self._set_idle(state, idle=False)
         if time > state.newest:
             state.newest, self._watermark = time, None
             if len(self._streams) == 1:  # what `watermark_of` computes
@@ -178,7 +184,17 @@ class Timeline(Generic[T]):
             self._floor = max(self._floor, time)
         else:
             state = self._streams[stream]
+            if state.idle and time > self.watermark_of():
+                self._set_idle(state, idle=False)
             state.floor = max(state.floor, time)
+
+    def idle(self, stream: int) -> None:
+        """Declares that a stream is silent: the others do not wait for it until its next element, or time."""
+        self._set_idle(self._streams[stream], idle=True)
+
+    def _set_idle(self, state: _Stream, *, idle: bool) -> None:
+        self._floor = max(self._floor, self.watermark_of())  # time does not go back
+        state.idle, self._watermark = idle, None
 
     def end(self, stream: int) -> None:
         """Declares that a stream has ended."""
@@ -359,6 +375,7 @@ class Timeline(Generic[T]):
             "changed": self._changed,
             "quiet": self.quiet,
             "due": self._due(),
+            "idle": [number for number, stream in enumerate(self._streams) if stream.idle],
             "streams": [
                 [stream.newest, stream.floor, stream.count, stream.ended]
                 for stream in self._streams
@@ -393,6 +410,8 @@ class Timeline(Generic[T]):
             self._streams, state["streams"], strict=True
         ):
             stream.newest, stream.floor, stream.count, stream.ended = newest, floor, count, ended
+        for number in state.get("idle", ()):
+            self._streams[number].idle = True
         due = [set(sequences) for sequences in state.get("due") or [()] * len(self._streams)]
         limit = self.watermark_of()
         released, pending = [list[tuple[int, int, T]]() for _ in elements], self._pending

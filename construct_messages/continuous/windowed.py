@@ -213,6 +213,21 @@ class WindowedQuery:
         self._timeline.advance(time, None if stream is None else self._number_of(stream))
         return self.proceed(most)
 
+    def idle(self, stream: str, most: int | None = None) -> list[Firing]:
+        """Declares that a stream is silent: windows do not wait for it until its next element.
+
+        Its elements that are earlier than what has been evaluated meanwhile are late.
+
+        Args:
+            stream: its IRI.
+            most: see `take`.
+
+        Raises:
+            UsageError, SourceError: see `take`.
+        """
+        self._timeline.idle(self._number_of(stream))
+        return self.proceed(most)
+
     def end(self, stream: str, most: int | None = None) -> list[Firing]:
         """Declares that a stream has ended; when all have, the windows that still contain elements close.
 

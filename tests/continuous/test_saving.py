@@ -72,6 +72,37 @@ def check_slices(case: Case, events: list[Event], stops: list[int], *, at_once: 
     assert not sliced.due
 
 
+@given(st.data())
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_a_silent_stream_is_one_whose_time_passes_with_the_others(data: st.DataObject) -> None:
+    """Windows over two streams, of which one falls silent and maybe comes back; with restarts."""
+    case, events = data.draw(
+        histories().filter(
+            lambda drawn: len(drawn[0].streams) == 2 and all(each.element for each in drawn[1])
+        )
+    )
+    silent = data.draw(st.integers(0, 1))
+    begins = data.draw(st.integers(0, len(events)))
+    returns = data.draw(st.integers(begins, len(events)))
+    stops = data.draw(st.lists(st.integers(0, 9)))
+    iri, other = case.streams[silent], case.streams[1 - silent]
+    told, idle = (
+        WindowedQuery(case.query, options_of(case), static=case.static, label_prefix="x")
+        for _ in range(2)
+    )
+    for place, event in enumerate(events):
+        if begins <= place < returns and event.stream == silent:
+            continue
+        if place in stops:
+            idle = restored(idle, case, events)
+        found, expected = happen(idle, case, event), happen(told, case, event)
+        if begins <= place < returns:
+            found += idle.idle(iri)
+            expected += told.advance(told.watermark(other), iri)
+        assert unordered(found) == unordered(expected)
+        assert idle.dropped == told.dropped
+
+
 @pytest.mark.slow
 @given(histories(), st.lists(st.integers(0, 9)), st.booleans())
 def test_one_evaluation_at_a_time(

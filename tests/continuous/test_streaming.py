@@ -134,6 +134,68 @@ async def test_a_time_that_passes_without_a_message() -> None:
     assert here.closed
 
 
+async def test_a_silent_stream_does_not_hold_back_the_others() -> None:
+    """It counts again when it yields; what came too late by then enters no window."""
+    back, caught_up, dropped = asyncio.Event(), asyncio.Event(), list[tuple[str, int, str]]()
+
+    async def here() -> AsyncIterator[Timed]:
+        for second, who in ((1, "ann"), (12, "bob")):
+            yield seen(second, who)
+        await caught_up.wait()
+        for second, who in ((23, "cy"), (32, "hal")):
+            yield seen(second, who)
+
+    async def there() -> AsyncIterator[Timed]:
+        yield seen(2, "dan")
+        await back.wait()
+        yield seen(3, "eve")  # the window of this time has closed
+        caught_up.set()
+        yield seen(24, "fay")
+        yield seen(31, "gus")
+
+    elements = continuous(
+        MET,
+        {"urn:here": here(), "urn:there": there()},
+        idle=timedelta(seconds=0.3),
+        on_drop=lambda stream, element, reason: dropped.append((stream, element.sequence, reason)),
+    )
+    met = [_met((await anext(elements)).message)]
+    following = asyncio.ensure_future(anext(elements))
+    await asyncio.sleep(0.5)  # both are silent, which is no end
+    assert not following.done()
+    back.set()
+    met.append(_met((await following).message))
+    met += [_met(element.message) async for element in elements]
+    assert met == ["ann dan", "cy fay", "hal gus"]
+    assert dropped == [("urn:there", 2, "late")]
+
+
+async def test_idle_streams_are_closed() -> None:
+    class Silent(Live):
+        async def __anext__(self) -> Timed:
+            await asyncio.Event().wait()
+            raise AssertionError("it waits for ever")
+
+    here, there = Live([seen(1, "ann"), seen(12, "bob")]), Silent([])
+    query = MET.replace("WINDOW <urn:v> { ?b", "OPTIONAL { WINDOW <urn:v> { ?b") + ""
+    query = query.replace("?place } } ORDER", "?place } } } ORDER")
+    elements = continuous(
+        query, {"urn:here": here, "urn:there": there}, idle=timedelta(seconds=0.05)
+    )
+    assert _met((await anext(elements)).message) == ""
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(anext(elements), 0.3)
+    await elements.aclose()
+    assert here.closed
+    assert there.closed
+    with pytest.raises(UsageError, match="no time to wait"):
+        continuous(query, {"urn:here": here, "urn:there": there}, idle=timedelta(0))
+
+
+def _met(message: Message) -> str:
+    return " ".join(f"{quad.subject[5:-1]} {quad.object[5:-1]}" for quad in message)
+
+
 async def test_other_tasks_run_while_a_long_pause_is_caught_up_with() -> None:
     """A month of windows that close each second are evaluated one by one, as they are asked for."""
     turns = 0

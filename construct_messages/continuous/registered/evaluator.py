@@ -36,7 +36,7 @@ from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.static import read_static
 from construct_messages.continuous.transform import Transformation
 from construct_messages.continuous.windowed import Firing, WindowedQuery
-from construct_messages.errors import ConstructMessagesError, LimitExceeded
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, UsageError
 from construct_messages.message import Message
 from construct_messages.processes.failure import Failure
 from construct_messages.processes.parent import Parent
@@ -127,6 +127,14 @@ class _Windows:
         beside = () if static is None else read_static(static, query)
 
         def read(stream: str, first: int, last: int) -> Iterable[Element]:
+            state = store.state(names[stream])
+            if state.first > first:
+                registration.check_retention(state.name, state.description.retention)
+                raise UsageError(
+                    f"the windows of the query hold the messages from {first} on of {state.name}, which has those from "
+                    f"{state.first} on: the query cannot be resumed",
+                    hint=f"let {state.name} keep more, remove the query, and register it again",
+                )
             return _elements(store, names[stream], first - 1, last)
 
         if "engine" in saved:
@@ -149,6 +157,8 @@ class _Windows:
             )
         self._iris = {name: iri for iri, name in names.items()}
         self._after = registration.after
+        self._idle = None if registration.time == ARRIVAL else registration.idle
+        self._heard: dict[str, int] = {}  # when the last element of each stream arrived
 
     @property
     def positions(self) -> dict[str, int]:
@@ -176,13 +186,20 @@ class _Windows:
         if engine.due:
             yield from self._evaluated(engine.proceed(1))
         for name, element in elements:
+            self._heard[name] = element.microseconds
             firings = engine.take(self._iris[name], element, 1)
             if engine.due:
                 yield from self._evaluated(firings)
             else:
                 yield None
-        if now is not None:
+        if now is None:
+            return
+        if self._idle is None:
             yield from self._evaluated(engine.advance(now, most=1))
+            return
+        for name, iri in self._iris.items():
+            if now - self._heard.setdefault(name, now) >= self._idle:
+                yield from self._evaluated(engine.idle(iri, 1))
 
     def _evaluated(self, firings: Sequence[Firing]) -> Iterator[Iterable[Message]]:
         """Yields the messages of an evaluation, if there was one, and of due ones after it."""
@@ -206,7 +223,9 @@ class _Query:
         windows = registration.query().windows
         self._store = open_store(Path(begin.store), read_only=True)
         self._output_bytes = begin.output_bytes
-        self._timed = bool(windows) and registration.time == ARRIVAL
+        self._timed = bool(windows) and (
+            registration.time == ARRIVAL or registration.idle is not None
+        )
         self._engine: _Engine
         if windows:
             self._engine = _Windows(registration, begin.saved, self._store, begin.static)

@@ -142,10 +142,14 @@ class RegisteredQuery:
         """Checks that the inputs are those at its registration; records them the first time.
 
         Raises:
-            Conflict: one of them is another stream of the same name, for which positions are meaningless.
+            Conflict: one of them is another stream of the same name, for which positions are meaningless; or, the first
+                time, keeps fewer elements than windows hold.
             NotFound: one of them was deleted.
         """
         if known is None:
+            for name in self.positions:
+                retention = self._store.state(name).description.retention
+                await asyncio.to_thread(self.registration.check_retention, name, retention)
             self._inputs = {name: self._store.state(name).id for name in sorted(self.positions)}
             await self._store.acommit(self._owner, {_INPUTS: msgspec.json.encode(self._inputs)})
         else:

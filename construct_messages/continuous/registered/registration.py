@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from construct_messages.continuous.event_time import ARRIVAL
 from construct_messages.continuous.windows import Bounds, Compared, WindowOptions
-from construct_messages.errors import StoreError
+from construct_messages.errors import Conflict, StoreError
 from construct_messages.query.continuous.parse import parse_continuous
-from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report
+from construct_messages.query.continuous.values import (
+    ContinuousQuery,
+    CountWindow,
+    Operator,
+    Report,
+    written,
+)
+from construct_messages.streams.element import Retention
 
 VERSION: Final = 1
 """The version of saved registrations and all other state of their queries. Other versions are errors."""
+
+_SECOND: Final = 1_000_000  # microseconds
 
 Status: TypeAlias = Literal["running", "paused", "failed"]
 
@@ -35,6 +45,8 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         operator: the operator; None: the operator in the text.
         time, lateness, max_ahead, bounds, report, compare: see `WindowOptions`; microseconds, and the values of
             `Bounds`, `Report` and `Compared`.
+        idle: the microseconds after which windows do not wait for a silent stream, if time is not that of arrival;
+            None: they wait for ever. See `WindowedQuery.idle`.
         maintain: see `WindowedQuery`.
         skip_after: the number of failures with one element after which it is left out; None: never.
         status: `"failed"` is paused by an error.
@@ -49,12 +61,13 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     static: str | None = None
     every: int | None = None
     operator: str | None = None
-    time: str = "arrival"
+    time: str = ARRIVAL
     lateness: int = 0
     max_ahead: int | None = None
     bounds: str = Bounds.OPEN_CLOSED.value
     report: str | None = None
     compare: str = Compared.SOLUTIONS.value
+    idle: int | None = None
     maintain: bool = True
     skip_after: int | None = None
     status: Status = "running"
@@ -84,6 +97,48 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
             every=self.every,
             compare=Compared(self.compare),
         )
+
+    def check_retention(self, name: str, retention: Retention) -> None:
+        """Checks that a stream keeps elements as long as windows hold them: a query that is resumed reads them again.
+
+        A limit of another kind than the window's, such as a number of elements for a time, cannot be compared.
+
+        Args:
+            name: the name of a stream.
+            retention: the limits of its elements.
+
+        Raises:
+            Conflict: it keeps fewer.
+        """
+        query, options = self.query(), self.options()
+        report, every = options.policy_of(query)
+        period = every if report is Report.PERIODIC and every else 0
+        for window in query.windows:
+            if self.inputs[window.stream] != name:
+                continue
+            # the last evaluation is repeated, so its elements are needed until the next one has been made
+            needed: float | None
+            kept: float | None
+            if isinstance(window, CountWindow):
+                needed, kept, unit = window.count + window.step, retention.count, "messages"
+            elif window.range is None:
+                needed, unit = None, "messages"
+                kept = 0 if retention != Retention() else None
+            elif self.time != ARRIVAL:
+                continue
+            else:
+                microseconds = window.range + max(window.step, period) + self.lateness
+                needed, kept, unit = microseconds / _SECOND, retention.seconds, "seconds"
+            if kept is not None and (needed is None or kept < needed):
+                amount = (
+                    "all messages" if needed is None else f"those of the last {needed:g} {unit}"
+                )
+                limits = [f"{limit:g} {of}" for of, limit in asdict(retention).items() if limit]
+                raise Conflict(
+                    f"the window {written(window.name)} needs {amount} of {name}, which keeps "
+                    f"{' or '.join(limits).replace('count', 'messages')}: the query could not be resumed",
+                    hint=f"let {name} keep them, and some more for the time of a restart, or make the window smaller",
+                )
 
     def stream_iri(self, name: str) -> str:
         """The IRI of a stream."""

@@ -23,7 +23,7 @@ from construct_messages.continuous.registered.query import (
 )
 from construct_messages.continuous.registered.registration import Registration, Status
 from construct_messages.errors import Conflict, NotFound, StoreError
-from construct_messages.streams.element import Description
+from construct_messages.streams.element import Description, Retention
 from construct_messages.streams.store import StreamStore
 
 
@@ -139,6 +139,20 @@ class Registry:
             self._registering.discard(name)
         self._queries[name] = query
         query.begin()
+
+    def check_retention(self, stream: str, retention: Retention) -> None:
+        """Checks that a stream would keep the elements that the windows of all queries need.
+
+        Args:
+            stream: the name of a stream.
+            retention: its new retention.
+
+        Raises:
+            Conflict: see `Registration.check_retention`.
+        """
+        for query in self._queries.values():
+            if stream in query.positions:
+                query.registration.check_retention(stream, retention)
 
     async def pause(self, name: str) -> None:
         """Stops a query until it is resumed, even after a restart of the server.

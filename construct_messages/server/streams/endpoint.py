@@ -332,6 +332,7 @@ class StreamsEndpoint:
                 tags = self._tags(request, known[name]) if name in known else ()
                 check_conditions(request, tags, f"the stream {name}")
                 if name in known:
+                    self._queries.registry.check_retention(name, described.description.retention)
                     await self._store.adescribe(name, described.description)
                     return web.Response(status=204)
             if len(known) >= self._settings.streams:

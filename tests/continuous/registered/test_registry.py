@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from construct_messages import Message, QueryError
+from construct_messages import Message, Quad, QueryError, Term, iri
 from construct_messages.continuous.registered.process import QueryLimits
 from construct_messages.continuous.registered.recovery import TRIES
 from construct_messages.continuous.registered.registration import Registration
@@ -256,6 +259,63 @@ async def test_windows_over_two_streams_of_which_one_is_quiet(tmp_path: Path) ->
         assert given(store) == ["x1", "x9", "x2", "x9"]
 
 
+async def test_a_silent_stream_does_not_hold_back_windows_of_event_time(tmp_path: Path) -> None:
+    """After `idle` by the server's clock, also after a restart; without it, nothing comes."""
+    clock = Clock()
+    text = f"""REGISTER ISTREAM <seen> AS CONSTRUCT {{ ?s <urn:is> ?n }}
+    FROM NAMED WINDOW <urn:v> ON <{STREAMS}a> [RANGE PT10S STEP PT10S]
+    FROM NAMED WINDOW <urn:w> ON <{STREAMS}b> [RANGE PT10S STEP PT10S]
+    WHERE {{ WINDOW <urn:v> {{ ?s <urn:number> ?n }} OPTIONAL {{ WINDOW <urn:w> {{ ?s <urn:number> ?m }} }} }}"""
+    inputs = {f"{STREAMS}{name}": name for name in "ab"}
+
+    def at(second: int) -> Message:
+        time = f'"2026-01-01T00:00:{second:02}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+        at = Quad(iri("urn:s"), iri("urn:at"), Term(time))
+        return Message([*numbered(second), at])
+
+    def registration(idle: int | None) -> Registration:
+        return Registration(
+            text=text,
+            streams=STREAMS,
+            inputs=inputs,
+            after=dict.fromkeys("ab", 0),
+            time="<urn:at>",
+            idle=idle,
+        )
+
+    with StreamStore(tmp_path / "streams.db", clock=clock) as store:
+        for name in "ab":
+            store.create(name)
+        async with running(store) as registry:
+            await registry.register("seen", registration(30_000_000), Description())
+            await registry.register("never", registration(None), Description())
+            store.append("b", at(1))
+            store.append_all("a", [at(2), at(13)])
+            query = registry.get("seen")
+            assert query is not None
+            await eventually(lambda: query.taken == 3)
+            clock.microseconds += 29_000_000
+            await asyncio.sleep(1.2)
+            assert query.evaluations == 0
+            clock.microseconds += 2_000_000
+            await until(store, 1)
+        async with running(store) as registry:
+            store.append("a", at(24))
+            await until(store, 2)
+            query = registry.get("seen")
+            assert query is not None
+            assert store.state("never").last == 0
+            store.append("b", at(25))
+            await eventually(lambda: query.taken == 2)  # those of one instant have no order
+            store.append("a", at(36))
+            await eventually(lambda: query.taken == 3)
+            await asyncio.sleep(1.2)
+            assert store.state("seen").last == 2  # b holds it back again
+            store.append("b", at(36))
+            await until(store, 3)
+        assert given(store) == ["x2", "x13", "x24"]
+
+
 async def test_pause_and_resume(store: StreamStore) -> None:
     async with running(store) as registry:
         await registry.register("seen", over_a(STATELESS), Description())
@@ -270,6 +330,83 @@ async def test_pause_and_resume(store: StreamStore) -> None:
         assert store.state("seen").last == 1
         await registry.resume("seen")
         await until(store, 2)
+
+
+TUMBLING = LAST_THREE.replace("ELEMENTS 3 STEP 3", "RANGE PT10S STEP PT5S")
+
+
+@pytest.mark.parametrize(
+    ("text", "retention", "options", "error"),
+    [
+        (LAST_THREE, Retention(count=5), {}, "the last 6 messages of a, which keeps 5 messages:"),
+        (LAST_THREE, Retention(count=6, seconds=1), {}, None),
+        (
+            TUMBLING,
+            Retention(count=9, seconds=12),
+            {},
+            "the last 15 seconds of a, which keeps 9 messages or 12 seconds:",
+        ),
+        (TUMBLING, Retention(seconds=15), {}, None),
+        (TUMBLING, Retention(seconds=15), {"lateness": 500_000}, "the last 15.5 seconds of a"),
+        (
+            TUMBLING,
+            Retention(seconds=15),
+            {"report": "PERIODIC", "every": 20_000_000},
+            "the last 30 seconds of a",
+        ),
+        (TUMBLING, Retention(seconds=1), {"time": "<urn:at>"}, None),
+        (TUMBLING.replace("RANGE PT10S STEP PT5S", "ALL"), Retention(bytes=9000), {}, "all mess"),
+        (STATELESS, Retention(count=1), {}, None),
+    ],
+)
+async def test_a_stream_that_keeps_less_than_windows_hold(
+    store: StreamStore, text: str, retention: Retention, options: Any, error: str | None
+) -> None:
+    """It is refused at registration, when its retention changes, and not found out at the next restart."""
+    async with running(store) as registry:
+        await registry.register("seen", over_a(text, **options), Description())
+        if error is None:
+            registry.check_retention("a", retention)
+        else:
+            with pytest.raises(Conflict, match=re.escape(error)):
+                registry.check_retention("a", retention)
+        await registry.remove("seen")
+        store.describe("a", Description(retention=retention))
+        if error is None:
+            await registry.register("seen", over_a(text, **options), Description())
+        else:
+            with pytest.raises(Conflict, match=re.escape(error)):
+                await registry.register("seen", over_a(text, **options), Description())
+            assert [state.name for state in store.streams()] == ["a"]
+            assert store.owners() == []
+
+
+async def test_a_stream_that_keeps_just_what_windows_hold(store: StreamStore) -> None:
+    """It is resumed after each message, which came meanwhile; with one less, it cannot be, and says why."""
+    store.describe("a", Description(retention=Retention(count=6)))
+    async with running(store) as registry:
+        await registry.register("seen", over_a(LAST_THREE), Description())
+    for number in range(9):
+        store.append("a", numbered(number))
+        async with running(store) as registry:
+            assert await _first_step(registry) is None
+    assert given(store) == [f"x{each}" for each in range(9)]
+    for number in (9, 10):
+        store.append("a", numbered(number))
+        async with running(store) as registry:
+            assert await _first_step(registry) is None
+    store.describe("a", Description(retention=Retention(count=4)))  # the server would refuse it
+    async with running(store) as registry:
+        error = await _first_step(registry)
+        assert "needs those of the last 6 messages of a, which keeps 4 messages" in str(error)
+
+
+async def _first_step(registry: Registry) -> str | None:
+    """What has failed before a message was taken."""
+    query = registry.get("seen")
+    assert query is not None
+    await eventually(lambda: query.taken == 1 or query.registration.status == "failed")
+    return query.error
 
 
 async def test_an_input_that_is_made_anew_is_another(store: StreamStore) -> None:

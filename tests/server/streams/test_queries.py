@@ -86,6 +86,19 @@ async def test_a_query_that_is_asked_as_a_whole(served: StreamsServer) -> None:
     assert plan == "evaluated as a whole each time: as requested"
 
 
+async def test_windows_that_hold_more_than_their_stream_keeps(served: StreamsServer) -> None:
+    keeps, query = b'{"retainedElements": 3}', RSP_QL
+    location = location_of(await served.ask("POST", "/streams", query, SPARQL))
+    refused = await served.ask("PUT", "/streams/a", keeps, JSON)
+    assert refused.status == 409
+    assert b"the last 4 messages of a, which keeps 3 messages: the query could" in refused.body
+    assert (await served.ask("DELETE", location)).status == 204
+    assert (await served.ask("PUT", "/streams/a", keeps, JSON)).status == 204
+    refused = await served.ask("POST", "/streams", query, SPARQL)
+    assert refused.status == 409
+    assert location not in (await described(served, f"{served.url}/streams"))["contains"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stream", [b"<http://example.org/any>", b"?any"], ids=["iri", "variable"])
 async def test_windows_on_any_iri_at_the_endpoint_of_a_stream(

@@ -35,6 +35,7 @@ _OF_WINDOWS: Final = (
     "bounds",
     "report",
     "compare",
+    "idle",
     "maintain",
     "static",
 )
@@ -138,6 +139,7 @@ def read_registration(
         skip_after=_tries(given["skip_after"]) if "skip_after" in given else None,
         bounds=_one_of(Bounds, "bounds", given.get("bounds", Bounds.OPEN_CLOSED.value)),
         compare=_one_of(Compared, "compare", given.get("compare", Compared.SOLUTIONS.value)),
+        idle=_duration("idle", given["idle"]) if "idle" in given else None,
         maintain=_truth("maintain", given.get("maintain", "true")),
         report=_one_of(Report, "report", given["report"].upper()) if "report" in given else None,
     )
