@@ -29,7 +29,8 @@ from construct_messages.values import Value, field
 
 _TEXT_KEYS: Final = (
     *(f'COALESCE({function}(?{{0}}), "")' for function in ("STR", "DATATYPE", "LANG")),
-    'COALESCE(IF(isIRI(?{0}) || isLITERAL(?{0}), "", ?{0}), "")',
+    # not IF(isIRI(…) || isLITERAL(…), "", …), at which Ontop fails
+    'COALESCE(IF(!isIRI(?{0}) && !isLITERAL(?{0}), ?{0}, ""), "")',
 )
 
 

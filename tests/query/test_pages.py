@@ -276,7 +276,7 @@ def test_whole_text_of_each_change() -> None:
         f"{P}SELECT ?s ?o\n FROM <a:g> WHERE {{ {{ SELECT ?s ?o WHERE "
         "{ VALUES (?o) { (<a:o>) } ?s ?p ?o } LIMIT 9 # end\n"
         '} } ORDER BY COALESCE(STR(?s), "") COALESCE(DATATYPE(?s), "") COALESCE(LANG(?s), "") '
-        'COALESCE(IF(isIRI(?s) || isLITERAL(?s), "", ?s), "")'
+        'COALESCE(IF(!isIRI(?s) && !isLITERAL(?s), ?s, ""), "")'
     )
     assert str(page(query, 5, 5)) == (
         f"{P}SELECT ?s ?o\n FROM <a:g> WHERE {{ ?s ?p ?o }} ORDER BY STR(?s) ?s STR(?o) ?o LIMIT 4 OFFSET 5 # end"

@@ -188,6 +188,19 @@ def test_pages_by_key(
     assert _solutions(query, serve_with(engine, url), **options) == _solutions(query, str(url))
 
 
+@pytest.mark.parametrize("engine", ["fuseki", "rdf4j", "blazegraph", "ontop"])
+def test_sorted_groups(
+    serve_with: Callable[[str, Path], str], data: Callable[[str], Path], engine: str
+) -> None:
+    """The other engines are asked for groups by `test_engines.py`."""
+    query = "CONSTRUCT { ?s <urn:o> ?o } WHERE { ?s <urn:mixed> ?o }"
+    url, options = serve_with(engine, data(engine)), {"group_by": "o", "profile": engine}
+    groups = _solutions(query, str(data(engine)), group_by="o")
+    assert 1 < len(groups) < SUBJECTS[engine]
+    assert _solutions(query, url, group_order="sorted", **options) == groups
+    assert _solutions(query, url, group_order="sorted", page_size=400, **options) == groups
+
+
 def test_virtuoso_again_and_again(
     request: pytest.FixtureRequest,
     serve_with: Callable[[str, Path], str],
@@ -281,6 +294,7 @@ def test_orders_that_rdf4j_and_blazegraph_do_not_keep(
         if refused is not None:
             assert url in str(refused), engine
             assert "STR(?o)" in str(refused.hint), engine
+            assert engine != "rdf4j" or 'profile="rdf4j"' in str(refused.hint)
 
 
 def test_reasons_of_blazegraph(serve_with: Callable[[str, Path], str], tmp_path: Path) -> None:

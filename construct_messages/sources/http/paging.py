@@ -24,7 +24,7 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.http.keyset import Groups, KeyEnd, KeyReader
 from construct_messages.sources.http.overlap import Overlap, OverlappingReader
-from construct_messages.sources.http.profiles import Profile
+from construct_messages.sources.http.profiles import PROFILES, Profile
 from construct_messages.sources.http.response import ResponseReader
 
 _FIRST_PAGE: Final = 500
@@ -301,17 +301,14 @@ def _whole(
     select: Select, profile: Profile, url: str, new_reader: _NewReader
 ) -> Iterator[ResultPage]:
     yield (whole := ResultPage(url, select, new_reader))
-    if (
-        whole.cap is None
-        or whole.received < whole.cap
-        or (select.limit is not None and select.limit <= whole.cap)
-    ):
+    cap = whole.cap or profile.row_cap
+    if cap is None or whole.received < cap or (select.limit is not None and select.limit <= cap):
         return
     capped = IncompleteResult(
-        f"{url} returns at most {whole.cap} solutions, and {whole.received} came",
+        f"{url} returns at most {cap} solutions, and {whole.received} came",
         # only Virtuoso announces a row limit, in a header
-        hint=f"read the result in pages: page_size={whole.cap}"
-        + ("" if profile.orders_in_sub_select else ', of a Virtuoso with profile="virtuoso"'),
+        hint=f"read the result in pages: page_size={cap}"
+        + (', of a Virtuoso with profile="virtuoso"' if profile is PROFILES["generic"] else ""),
     )
     try:
         more = _Probe(url, _beyond(select, whole.received, profile), new_reader, capped)
@@ -330,9 +327,9 @@ def _windows(
         url,
         [column for column, name in enumerate(select.variables) if name not in changing],
         stable_blank_nodes=profile.stable_blank_nodes,
-        hint=_HINT
-        if profile.orders_in_sub_select
-        else f'{_HINT}; of a Virtuoso with profile="virtuoso"',
+        hint=f'{_HINT}; of a Virtuoso with profile="virtuoso"'
+        if profile is PROFILES["generic"]
+        else _HINT,
     )
     # the first page is small: engines return the beginning of an order sooner
     size = min(full, _FIRST_PAGE)

@@ -24,6 +24,8 @@ class Profile(Value):
         orders_in_sub_select: pages have their order in a sub-select, and LIMIT and OFFSET around it: the engine refuses
             ORDER BY with a large OFFSET, or orders by it differently.
         page_keys: the sort keys of a variable in pages; see `query/pages.py`.
+        row_cap: the number of solutions that the engine returns at most without announcing it; None: there is none, or
+            it is a setting of the installation.
         timeouts: texts in the engine's errors for queries that took too long.
         unsafe_functions: beginnings of function IRIs by which a query makes the engine fetch from the web, read files
             or run code; see `check_functions`.
@@ -35,6 +37,7 @@ class Profile(Value):
     stable_blank_nodes: bool = False
     orders_in_sub_select: bool = False
     page_keys: tuple[str, ...] = BY_TEXT_ONLY
+    row_cap: int | None = None
     timeouts: tuple[str, ...] = ()
     unsafe_functions: tuple[str, ...] = ()
     safe_functions: frozenset[str] = frozenset()
@@ -256,8 +259,9 @@ PROFILES: Final[Mapping[str, Profile]] = {
     "stardog": Profile(timeouts=("exceeded query timeout",)),
     # it cannot sort terms of several types by value; it writes strings into TSV without quotation marks
     "ontop": Profile(results=("json",)),
-    # its status 429 means that a query took too long, not that there were too many
-    "qlever": Profile(results=("json",), timeouts=("timed out", "timeout")),
+    # its status 429 means that a query took too long, not that there were too many; old versions end JSON after a
+    # million solutions (MAX_NOF_ROWS_IN_RESULT)
+    "qlever": Profile(results=("json",), row_cap=1_000_000, timeouts=("timed out", "timeout")),
 }
 """The profiles by name; `generic` assumes nothing beyond the recommendations."""
 

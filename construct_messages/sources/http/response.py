@@ -208,7 +208,7 @@ class ResponseReader:
         if not self._received:
             raise IncompleteResult(
                 f"{self._url} answered with status {self._status} and nothing: it ends before its first solution",
-                hint=_ORDER,  # RDF4J does so
+                hint=_ORDER if self._profile == PROFILES["rdf4j"] else f"{_ORDER}{_OF_RDF4J}",
                 transient=not self._is_delimited,
             )
         self._body.close()
@@ -261,7 +261,7 @@ class ResponseReader:
         if cannot_sort(text):
             hints = [_ORDER]
         name = fitting_profile(text)
-        if name is not None and self._profile is PROFILES["generic"]:
+        if name is not None and self._profile != PROFILES[name]:
             hints.append(f'of this engine, give profile="{name}"')
         error.hint = "; ".join(hints) or None
 
@@ -377,6 +377,7 @@ def answer_status(status: int, *, client_authenticates: bool) -> int:
 
 _LESS: Final = "ask for less, or give the endpoint more time"
 _ORDER: Final = "if the query has ORDER BY, order by texts, such as STR(?o): not all engines can compare all values"
+_OF_RDF4J: Final = '; of RDF4J, which answers so if it cannot sort, give profile="rdf4j"'
 _CREDENTIALS: Final = (
     "set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or "
     "CONSTRUCT_MESSAGES_TOKEN, in the environment"

@@ -16,6 +16,7 @@ from construct_messages.labels import Labels
 from construct_messages.query.select import Select
 from construct_messages.sources import Request
 from construct_messages.sources.http.endpoint import EndpointSource
+from construct_messages.sources.http.profiles import PROFILES
 from construct_messages.terms import Term, iri, literal
 from tests.support.http.clients import JSON_BODY, SELECT, TABLE, VARIABLES, read
 from tests.support.http.fault_server import STALL, Asked, FaultServer, response
@@ -278,6 +279,25 @@ def test_an_unannounced_cap(
     )
     assert error is None
     assert came == table
+
+
+def test_a_cap_that_the_profile_knows(
+    server: FaultServer, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million solutions of an old QLever may be all that there are, or not."""
+    qlever = PROFILES["qlever"]
+    assert qlever.row_cap == 1_000_000
+    monkeypatch.setitem(PROFILES, "qlever", qlever.replace(row_cap=10))  # type: ignore[arg-type] # a constant
+    source = EndpointSource(server.url, profile="qlever")
+    for there_are in (9, 10, 11):
+        server.play(Windows(MANY[:there_are], cap=10))
+        came, error = read(client, source, Request(SELECT, timeout=60))
+        assert came == MANY[: min(there_are, 10)]
+        assert isinstance(error, IncompleteResult) == (there_are > 10)
+    assert error is not None
+    assert error.hint == "read the result in pages: page_size=10"
+    server.play(Windows(MANY[:11], cap=10))
+    assert read(client, source, Request(SELECT, page_size=10, timeout=60)) == (MANY[:11], None)
 
 
 def test_blank_nodes_in_capped_pages(server: FaultServer, client: str) -> None:

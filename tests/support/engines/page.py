@@ -41,12 +41,23 @@ npm install --prefix ~/engines @comunica/query-sparql-file@4 @comunica/query-spa
 CONSTRUCT_MESSAGES_NODE=~/engines pytest tests/sources/test_engines.py tests/server/test_clients.py
 ```
 
-Results in pages are also read from Apache Jena Fuseki 5.6 (Java 17):
+Results in pages, in orders of their own, and by key are also read from four engines in Java, which Maven installs:
+
+| engine | version | profile | also tried |
+|---|---|---|---|
+| Apache Jena Fuseki | 5.6 | `fuseki` | sorted groups |
+| RDF4J Server | 4.1 | `rdf4j` | sorted groups; triple terms of RDF-star |
+| Blazegraph | 2.1 | `blazegraph` | sorted groups; the reasons of its errors |
+| Ontop, over H2 | 4.1 | `ontop` | sorted groups |
 
 ```sh
-mvn --file tests/support/engines/fuseki.xml dependency:copy-dependencies -DoutputDirectory=$HOME/fuseki
-CONSTRUCT_MESSAGES_FUSEKI=$HOME/fuseki pytest tests/sources/test_paged_engines.py
+mvn --file tests/support/engines/rdf4j.xml dependency:copy-dependencies -DoutputDirectory=$HOME/rdf4j
+CONSTRUCT_MESSAGES_RDF4J=$HOME/rdf4j pytest tests/sources/test_paged_engines.py -k rdf4j
 ```
+
+GraphDB, Stardog and QLever cannot be installed by the tests. What is written here and in their
+[profiles](sources.md#endpoints) about them is from their documentation, source code and issues, and scripted servers
+play it.
 
 If an engine is missing, its tests are skipped with the command that installs it. If the environment variable `CI` is
 `true`, they fail.
@@ -72,8 +83,26 @@ REST = """\
   triple terms are equal. This takes up to twice the time of the engine's own sort.
 - **Virtuoso's order by value** of IRIs, literals and blank nodes follows its plan. Pages do not depend on it, except
   those of a query with such an order of its own, which are an [error](sources.md#endpoints) if it changes between them.
-- **RDF 1.2** (triple terms, base directions) is only tested with Oxigraph. A test checks that the other engines do not
-  read such data.
+- **RDF4J's order by value** of several types may be none: it answers with status 200 and nothing, which is an error.
+  Pages and sorted groups are in an order by texts. If the query orders by such values, write `ORDER BY STR(?o)`. For a
+  client that closes the connection its TSV has no length, so it is refused: ask for JSON.
+- **RDF4J and GraphDB** have triples of RDF-star as terms, [which are read](sources.md#endpoints) from JSON.
+- **GraphDB** has two settings of a repository that end results early and say nothing: `query-limit-results`, and
+  `query-timeout` while `throw-QueryEvaluationException-on-timeout` is false, its default. Both are 0, no limit, unless
+  the owner changed them. Read such results in pages: after a short page, one more request asks for the rest.
+- **Blazegraph's order by value** of several types repeats some solutions on two pages, which is an error that shows
+  both. Order by texts. Its errors repeat the query; the reason after it is shown. Wikidata ends queries after 60 s.
+- **Ontop** cannot sort values of several types: order by texts. Its TSV is refused: it has the media type
+  `text/sparql-results+tsv`, and strings without quotation marks, which nothing distinguishes from other terms: a string
+  `<urn:a>` would become an IRI. Its profile asks for JSON; do not give `results="tsv"`.
+- **Stardog** ends queries after `query.timeout`, a setting, with an error. Its triple terms (`statement`) are read.
+- **QLever** ends queries after 30 s (`default-query-timeout`), with status 429, which is not repeated if the reason is
+  a timeout. An error after the first byte is in the end of the result, after `!!!!>># An error has occurred`: its
+  reason is shown. Old versions end JSON after 1,000,000 solutions; if exactly as many arrive, one more request asks for
+  the next. Leave the parameter `send` out of its URL: it limits JSON.
+- **Comunica** does not sort blank nodes: groups by them need `order="appearance"`.
+- **RDF 1.2** (triple terms, base directions) is only tested with Oxigraph, except for the triple terms of RDF4J. A test
+  checks that rdflib-endpoint, Virtuoso and Comunica do not read such data.
 - **Ignored parameters.** rdflib-endpoint and Comunica accept `default-graph-uri` and `named-graph-uri`, but ignore
   them: use FROM instead. Comunica ignores LIMIT 0 and returns everything, so it gets no such query.
 - **Virtuoso with a default graph**, such as DBpedia, returns nothing for `GRAPH <name> { … }`, without an error. Use

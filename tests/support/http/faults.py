@@ -231,11 +231,15 @@ def redirect(location: str, status: str = "302 Found") -> Script:
 
 # an excerpt of what came may be shown, a page may not
 PAGE: Final = f"<!DOCTYPE html><html><head><title>{'Busy ' * 20}</title></head><body>a secret page</body></html>"
+QLEVER: Final = "Tried to allocate 4 GB, but only 3 GB were available."
 TRAILERS: Final = {
     "Oxigraph's cancellation": "The SPARQL operation has been cancelled",
     "Comunica's time-out": "!TIMEDOUT!",
     "Comunica's error": "!ERROR!",
-    "QLever's error": "!!!!>># An error has occurred while exporting the query result",
+    # as its ExportQueryExecutionTrees.cpp writes it; the end is the message of the exception
+    "QLever's error": "\n !!!!>># An error has occurred while exporting the query result. Unfortunately due to "
+    "limitations in the HTTP 1.1 protocol, there is no better way to report this than to append it to the incomplete "
+    f"result. The error message was:\n{QLEVER}",
     "a page": PAGE,
 }
 STACK: Final = "java.util.concurrent.ExecutionException: java.util.concurrent.TimeoutException\n\tat java.base/Task"
@@ -324,6 +328,20 @@ CASES: Final[Mapping[str, Case]] = {
         for results, endpoint in (("xml", "generic"), ("tsv", "tsv"))
         for name, text in TRAILERS.items()
     },
+    **{
+        f"QLever's reason {where}": Case(script, breaks(f" solutions: {QLEVER}"), endpoint)
+        for where, script, endpoint in (
+            ("within JSON", broken_off(TRAILERS["QLever's error"]), "generic"),
+            ("behind JSON", followed(TRAILERS["QLever's error"]), "qlever"),
+            ("behind TSV", followed(TRAILERS["QLever's error"], *BODIES["tsv"]), "tsv"),
+            ("behind XML", followed(TRAILERS["QLever's error"], *BODIES["xml"]), "generic"),
+        )
+    },
+    "QLever's time-out within the result": Case(
+        broken_off(TRAILERS["QLever's error"].replace(QLEVER, "Operation timed out.")),
+        breaks("Operation timed out.", 504),
+        "qlever",
+    ),
     "a trailer instead of the result": Case(
         [response(b"!TIMEDOUT!")], refused("expected a JSON object")
     ),
