@@ -171,9 +171,24 @@ class NotAcceptable(ConstructMessagesError):
 
 
 class TermError(ConstructMessagesError, ValueError):
-    """A text is not an RDF term, or N-Triples cannot represent it."""
+    """A text is not an RDF term, or N-Triples cannot represent it.
+
+    Attributes:
+        kind: the kind of term, with its article; empty: it is no term that ends, so that nobody knows what follows.
+    """
 
     default_status = 400
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        position: Position | None = None,
+        hint: str | None = None,
+        kind: str = "a term that is not RDF",
+    ) -> None:
+        super().__init__(message, position=position, hint=hint)
+        self.kind = kind
 
 
 class QueryError(ConstructMessagesError, ValueError):

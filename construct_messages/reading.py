@@ -35,7 +35,7 @@ from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
 from construct_messages.logs.auto import DetectingDecoder, KnownProperties
 from construct_messages.message import Message
-from construct_messages.terms import Lenience
+from construct_messages.terms import Lenience, Lenient
 
 if TYPE_CHECKING:
     from construct_messages.columns.options import ColumnOptions
@@ -62,7 +62,7 @@ def read_log(
     generalized: bool = False,
     shared_labels: bool | None = None,
     jelly_conformance: bool = False,
-    lenient: bool = False,
+    lenient: Lenient = False,
 ) -> LogReader:
     """Reads the messages of a log, in order.
 
@@ -93,8 +93,9 @@ def read_log(
             an effect in Jelly logs only.
         jelly_conformance: read a Jelly log as the tests of the Jelly project require: the same as `generalized`,
             `shared_labels` and `keep_labels`, which it excludes.
-        lenient: pass malformed IRIs and language tags unchanged, and log their number at the end; otherwise they are
-            errors.
+        lenient: accept terms that are not RDF, such as malformed IRIs, and leave out the statements of those that no
+            log can hold; `"skip"`: leave out the statements of all. The numbers of each kind are logged at the end.
+            Otherwise they are errors, except literals of rdf:langString without a tag, which are read as strings.
 
     Returns:
         An iterator, to use once (`for` or `async for`).
@@ -149,7 +150,7 @@ def read_log(
         shared_labels=shared_labels,
         comments=by_name,
         documents=by_name,
-        lenience=Lenience(base=base) if lenient else None,
+        lenience=Lenience.of(lenient, base=base),
     )
     return LogReader(source, name, DetectingDecoder(known, decoding))
 
@@ -311,8 +312,8 @@ def _tabulate(messages: Generator[Message], options: ColumnOptions, name: str) -
 
 
 def _report(decoder: DetectingDecoder, name: str) -> None:
-    if decoder.decoding.lenience is not None:
-        decoder.decoding.lenience.report(name)
+    assert decoder.decoding.lenience is not None  # as `read_log` sets it
+    decoder.decoding.lenience.report(name)
 
 
 def _note(error: ConstructMessagesError, name: str) -> None:

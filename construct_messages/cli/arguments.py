@@ -356,6 +356,21 @@ def _column_options(options: argparse.Namespace) -> FormatOptions | None:
     return ColumnOptions(**given)
 
 
+def add_lenient(group: argparse._ActionsContainer, left_out: str) -> None:
+    """Adds the options for terms that are not RDF, with the name of what `--skip-invalid` leaves out."""
+    option(
+        group, "--lenient", "accept terms that are not RDF, such as malformed IRIs, and count them"
+    )
+    option(
+        group,
+        "--skip-invalid",
+        f"leave out, and count, the {left_out} with terms that are not RDF",
+        action="store_const",
+        dest="lenient",
+        const="skip",
+    )
+
+
 def add_contexts(group: argparse._ActionsContainer, help: str) -> None:
     """Adds the option for JSON-LD contexts."""
     option(group, "--context IRI=FILE", help, repeatable=True)

@@ -15,6 +15,7 @@ from construct_messages.cli.arguments import (
     add_contexts,
     add_format,
     add_label_prefix,
+    add_lenient,
     contexts,
     option,
 )
@@ -44,9 +45,7 @@ def add_input(command: argparse.ArgumentParser) -> None:
         "the syntax that delimits messages; default: that of the log",
         choices=LABELS,
     )
-    option(
-        group, "--lenient", "accept terms that are not RDF, such as malformed IRIs, and count them"
-    )
+    add_lenient(group, "statements")
     option(group, "--base IRI", "resolve relative IRIs against this IRI")
     add_contexts(group, "a JSON-LD context that the log or the frame names")
     option(

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any, Final, NoReturn, Protocol
 
-from construct_messages.cli.arguments import Parser, option
+from construct_messages.cli.arguments import Parser, add_lenient, option
 from construct_messages.cli.queries import (
     add_asking,
     add_dataset,
-    add_lenient,
     add_messages,
 )
 from construct_messages.cli.report import report_lines
@@ -95,7 +94,7 @@ def _parser() -> Parser:
     add_messages(parser)
     add_bounds(parser)
     add_asking(parser)
-    add_lenient(parser)
+    add_lenient(parser, "solutions")
     option(parser, "--strict", "make warnings errors: blank nodes that occur in several pages")
     return parser
 

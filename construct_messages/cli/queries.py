@@ -94,21 +94,6 @@ def add_asking(group: argparse._ActionsContainer) -> None:
     option(group, "--allow-stale", "read a store directory while another process writes to it")
 
 
-def add_lenient(group: argparse._ActionsContainer) -> None:
-    """Adds the options for terms of the source that are not RDF."""
-    option(
-        group, "--lenient", "accept terms that are not RDF, such as malformed IRIs, and count them"
-    )
-    option(
-        group,
-        "--skip-invalid",
-        "leave out, and count, the solutions with terms that are not RDF",
-        action="store_const",
-        dest="lenient",
-        const="skip",
-    )
-
-
 def requests(options: argparse.Namespace) -> Requests:
     """The options of `add_asking`, and `--strict` of some commands."""
     names = set(Requests.__match_args__) & vars(options).keys()

@@ -14,6 +14,7 @@ from construct_messages.cli.arguments import (
     NO_PREFIXES,
     Commands,
     add_format,
+    add_lenient,
     add_reports,
     format_options,
     option,
@@ -29,7 +30,6 @@ from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import (
     add_asking,
     add_dataset,
-    add_lenient,
     add_messages,
     add_query,
     add_source,
@@ -108,7 +108,7 @@ def add(commands: Commands) -> None:
 
     source = run.add_argument_group("requests to the source")
     add_asking(source)
-    add_lenient(source)
+    add_lenient(source, "solutions")
     option(source, "--strict", "make warnings errors: blank nodes that occur in several pages")
 
 

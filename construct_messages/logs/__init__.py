@@ -122,7 +122,7 @@ class DecoderOptions(Value):
             a plain document.
         documents: whether a log whose first line is the beginning of a document is that document, in formats with one
             document a line.
-        lenience: passes and counts malformed IRIs and language tags; None: they are errors.
+        lenience: accepts and counts terms that are not RDF, or leaves out their statements; None: they are errors.
         keep_lines: whether messages keep their lines if these are canonical N-Quads without blank nodes, and create
             their terms later, which takes half of the time if they are stored or written unchanged.
     """

@@ -9,21 +9,17 @@ archive without an end marker.
 
 from __future__ import annotations
 
-import codecs
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import pyoxigraph as ox
-
-from construct_messages.errors import LimitExceeded, LogError, TermError
-from construct_messages.formats import FORMATS, TRIG, TURTLE, Format, Syntax
+from construct_messages.errors import LimitExceeded, LogError
+from construct_messages.formats import FORMATS, Format, Syntax
 from construct_messages.formats.file_names import format_of_file
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
-from construct_messages.logs.from_pyoxigraph import Rename, log_error, most_characters, to_message
-from construct_messages.logs.turtle.declarations import check_declarations
+from construct_messages.logs.from_pyoxigraph import Rename
 from construct_messages.message import Message
 
 _BLOCK: Final = 512
@@ -199,40 +195,13 @@ class ArchiveDecoder:
                 f"name files {', '.join(f'.{format.extension}' for format in FORMATS)}, or say the format",
             )
         labels = self._labels.in_message(number).__getitem__
-        if format.own is None:
-            message = self._parse(name, document, format, labels)
-        else:
-            message = self._decode(name, document, format, labels)
+        message = self._decode(name, document, format, labels)
         self._messages = number
         return message
 
-    def _parse(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
-        if format in (TURTLE, TRIG):
-            check_declarations(document, self._decoding.base, self._messages + 1)
-        parser = ox.parse(
-            document.removeprefix(codecs.BOM_UTF8),
-            format=ox.RdfFormat.from_extension(format.extension),
-            base_iri=self._decoding.base,
-            lenient=self._decoding.lenience is not None,
-        )
-        try:
-            most = most_characters(len(document), self._decoding.message_bytes)
-            message = to_message(
-                parser, labels, self._decoding.lenience, number=self._messages + 1, most=most
-            )
-        except SyntaxError as error:
-            raise self._in_file(name, log_error(error, self._messages + 1)) from error
-        except TermError as error:
-            raise self._in_file(
-                name, LogError(error.message, number=self._messages + 1, hint=error.hint)
-            ) from error
-        self._prefixes |= parser.prefixes
-        return message
-
     def _decode(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
-        """Returns the message of a document in a format that itself delimits messages."""
-        # their labels are replaced by those of the message below
-        decoder = decoder_for(format, options=self._decoding.replace(labels=None))
+        # comments delimit nothing, and labels are replaced by those of the message below
+        decoder = decoder_for(format, options=self._decoding.replace(labels=None, comments=False))
         try:
             messages = [*decoder.feed(document), *decoder.close()]
         except LogError as error:

@@ -1,19 +1,22 @@
-"""Converts pyoxigraph's quads to messages, with labels for blank nodes and positions for syntax errors. No parsing
-here.
+"""What pyoxigraph's parsers get and give: texts with terms that they cannot read, quads as messages with labels for
+blank nodes, and positions of syntax errors. No parsing here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from math import inf
 from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, LogError, Position
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.message import Message, Quad
-from construct_messages.terms import Lenience, Term, from_pyoxigraph, has_blank, map_blanks
+from construct_messages.terms import RDF, Lenience, Term, from_pyoxigraph, has_blank, map_blanks
+from construct_messages.terms.grammar import ECHAR, HEX, LANGTAG
+from construct_messages.terms.wellformed import AS_STRING, NO_CHARACTER, NO_LANGUAGE, OUT_OF_PLACE
 
 DEEPEST: Final = 100
 """The maximal nesting of triple terms: parsers and readers of terms use recursion."""
@@ -52,6 +55,8 @@ def too_much(number: int, characters: int) -> LimitExceeded:
     )
 
 
+_UNTAGGED: Final = (f"{RDF}langString", f"{RDF}dirLangString")
+_UNTAGGED_END: Final = tuple(f"<{datatype}>" for datatype in _UNTAGGED)
 _GROUND: Final = (ox.NamedNode, ox.Literal)
 
 
@@ -59,6 +64,7 @@ def to_message(
     quads: Iterable[ox.Quad],
     rename: Rename | None = None,
     lenience: Lenience | None = None,
+    masked: Masked | None = None,
     *,
     number: int = 1,
     most: float = inf,
@@ -68,13 +74,15 @@ def to_message(
     Args:
         quads: pyoxigraph's quads.
         rename: returns the label of each blank node, such as `labels.in_log`; None: labels are kept.
-        lenience: passes and counts malformed terms, if the quads were parsed leniently; see `from_pyoxigraph`.
+        lenience: accepts and counts terms that are not RDF, if the quads were parsed leniently, and leaves out the
+            quads with others; see `from_pyoxigraph`.
+        masked: the text that was parsed, if some terms were masked.
         number: the number of the message, from 1.
         most: the maximal number of characters of its terms as N-Quads.
 
     Raises:
         LimitExceeded: the terms have more characters.
-        TermError: with `lenience`, a term that cannot be passed.
+        TermError: with `lenience`, an IRI that does not end.
 
     >>> from construct_messages.labels import Labels
     >>> quad = ox.Quad(ox.BlankNode("b"), ox.NamedNode("urn:p"), ox.Literal("o"))
@@ -84,24 +92,185 @@ def to_message(
 
     # JSON-LD accepts any text as a label; a scope maps each to a label that N-Triples can write
     scope = "" if rename is None else "x"
+    accepting = None if lenience is None or lenience.is_strict else lenience
 
     def term(parsed: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
-        if lenience is None and isinstance(parsed, _GROUND):
-            return Term(str(parsed))  # same as `from_pyoxigraph`, for the most common terms
-        read = from_pyoxigraph(parsed, scope, lenience)
+        if accepting is None and isinstance(parsed, _GROUND):
+            read = Term(str(parsed))  # same as `from_pyoxigraph`, for the most common terms
+            if lenience is not None and read.endswith(_UNTAGGED_END):  # from JSON-LD
+                read = from_pyoxigraph(parsed, scope, lenience)
+        else:
+            read = from_pyoxigraph(parsed, scope, accepting)
+        if masked is not None:
+            read = masked.unmasked(read)
         return map_blanks(read, rename) if rename is not None and has_blank(read) else read
 
     def read() -> Iterator[Quad]:
         left = most
         for quad in quads:
-            subject, predicate, object = term(quad.subject), term(quad.predicate), term(quad.object)
-            graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else term(quad.graph_name)
+            name = quad.graph_name
+            try:
+                if masked is not None:
+                    masked.check(quad)
+                subject, predicate = term(quad.subject), term(quad.predicate)
+                object = term(quad.object)
+                graph = None if isinstance(name, ox.DefaultGraph) else term(name)
+            except TermError as error:
+                if accepting is None or not accepting.skips(error):
+                    raise
+                continue
             left -= len(subject) + len(predicate) + len(object) + (len(graph) if graph else 0)
             if left < 0:
                 raise too_much(number, int(most))
             yield Quad(subject, predicate, object, graph)
 
     return Message(read())
+
+
+# --- texts with terms that pyoxigraph cannot read --------------------------------------------------------------------
+
+_TOKENS: Final = re.compile(
+    r"""  \#[^\r\n]*+
+        | \\.
+        # of no statement: an error in it is one of the document
+        | (?<![\w:])@?+(?i:base|prefix[ \t\r\n]++[^\s:<>"']*+:)[ \t\r\n]*+<[^<>]*+>
+        | \^\^[ \t\r\n]*+(?:<[^<>]*?|[^\s:<>"']*+:)(?P<untagged>(?:l|dirL)angString)(?=>|[\s,;.)\]}])
+        | <(?P<iri>[^<>\r\n]*+)>
+        | (?P<quote>\"{3}|'{3}|["'])(?P<value>(?:(?!(?P=quote))[^\\]|\\.)*+)(?P=quote)(?P<tag>@[\w\-]*+)?+
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_ESCAPE: Final = re.compile(
+    rf"\\u[dD][89abAB]{HEX}{{2}}\\u[dD][c-fC-F]{HEX}{{2}}|\\(?:u{HEX}{{4}}|U{HEX}{{8}}|.)",
+    re.DOTALL,
+)
+_TAG: Final = rf"@{LANGTAG}(?:--(?:ltr|rtl))?"
+_MAY_HAVE_OTHERS: Final = re.compile(
+    # an escape of no character, or of one that only an IRI cannot have
+    rf"""\\(?:[^tbnrf"'\\uU]|u(?!{HEX}{{4}})|U(?!{HEX}{{8}})|u[dD][89a-fA-F]|U(?!000|0010)|U0000[dD][89a-fA-F])"""
+    r"""|<[^<>"\s]*\\(?:[^uU]|(?:u|U0000)00(?:3[cC]|0[aAdD]))"""
+    rf"""|["'](?!{_TAG}(?![\w\-]))@"""
+    r"""|(?:\A|[.{}]|<<\(?)\s*["']"""
+)
+_LANGUAGE: Final = re.compile(_TAG)
+_LINE_END: Final = re.compile(r"[\r\n]")
+_NO_LINE_END: Final = re.compile(r"[^\r\n]")
+_KINDS: Final = (NO_CHARACTER, NO_LANGUAGE, OUT_OF_PLACE)
+_BEFORE_SUBJECTS: Final = (".", "{", "}", "<<", "<<(")
+_PRIVATE: Final = range(0xE000, 0xF900 - len(_KINDS))
+
+
+class Masked:
+    """A text in N-Triples, N-Quads, Turtle or TriG with masks of the terms that pyoxigraph cannot read; see `of`.
+
+    A parser cannot leave one statement out: before its error it may have returned another one (`"x"@en` of
+    `"x"@en_US`), and after it nothing that can be trusted. So characters of private use that the text does not have
+    take the place of such terms, one for each, so that positions of errors are right. The statements with such a
+    character are left out later. A strict parser also refuses literals of rdf:langString without a tag: for it, the
+    last letter of their datatype is another one.
+
+    Attributes:
+        text: what the parser gets.
+    """
+
+    def __init__(self, text: str, lenience: Lenience, private: int, letter: str) -> None:
+        self._given, self._lenience, self._letter = text, lenience, letter
+        self._marks = {kind: chr(private + number) for number, kind in enumerate(_KINDS)}
+        self._firsts: dict[str, TermError] = {}  # about the first term of a kind, by its mark
+        self._before = 0  # the end of the last token
+        self._datatype = re.compile(rf'"\^\^<([^<>"]*angStrin){letter}>')
+        self.text = _TOKENS.sub(self._mask, text)
+
+    @classmethod
+    def of(cls, text: str, lenience: Lenience | None) -> Masked | None:
+        """Returns a text with masks; None: it needs none.
+
+        >>> masked = Masked.of('<urn:a> <urn:p> "x"@en_US, "y"@en .', Lenience())
+        >>> masked.text.encode("ascii", "replace")
+        b'<urn:a> <urn:p> "x??????", "y"@en .'
+        >>> Masked.of('<urn:a> <urn:p> "x"@en, "y"@en .', Lenience())
+        """
+        private, letter = 0, ""
+        if lenience is None:
+            return None
+        if lenience.is_strict:
+            if "angString" in text:
+                letters = "abcdefhijklmnopqrstuvwxyz"
+                letter = next((each for each in letters if f"angStrin{each}" not in text), "")
+        elif _MAY_HAVE_OTHERS.search(text):
+            digits, each = text.lower(), range(len(_KINDS))
+            private = next(
+                (
+                    code
+                    for code in _PRIVATE
+                    if not any(chr(code + n) in text or f"{code + n:x}" in digits for n in each)
+                ),
+                0,
+            )
+        if not private and not letter:
+            return None
+        masked = cls(text, lenience, private, letter)
+        return masked if masked.text != text else None
+
+    def _mask(self, token: re.Match[str]) -> str:
+        before, self._before = self._before, token.end()
+        text, quote, tag = token.group(), token["quote"], token["tag"]
+        if self._letter:
+            end = token.end("untagged") - token.start() - 1
+            changed = f"{text[:end]}{self._letter}{text[end + 1 :]}"
+            return text if token["untagged"] is None else changed
+        if token["iri"] is not None:
+            return _ESCAPE.sub(partial(self._escape, in_iri=True), text)
+        if quote is None or (len(quote) == 1 and _LINE_END.search(token["value"])):
+            return text
+        previous = self._given[before : token.start()].rstrip()
+        if len(text) > 2 and (previous.endswith(_BEFORE_SUBJECTS) or not (previous or before)):
+            mark = self._mark(OUT_OF_PLACE, f"{text} is a literal, and no subject")
+            return f"<{_NO_LINE_END.sub(mark, text[1:-1])}>"
+        value = _ESCAPE.sub(self._escape, token["value"])
+        if tag is not None and not _LANGUAGE.fullmatch(tag):
+            mark = self._mark(NO_LANGUAGE, f"{tag[1:]!r} is not a language tag")
+            return f"{quote}{value}{mark * len(tag)}{quote}"
+        return f"{quote}{value}{quote}{tag or ''}"
+
+    def _escape(self, escape: re.Match[str], *, in_iri: bool = False) -> str:
+        text = escape.group()
+        if len(text) in (6, 10):
+            code = int(text[2:], 16)
+            bad = code > 0x10FFFF or 0xD800 <= code <= 0xDFFF or (in_iri and chr(code) in "<\r\n")
+        else:  # a surrogate pair is a character to a lenient parser
+            bad = len(text) == 2 and (in_iri or text[1] not in ECHAR)
+        if not bad:
+            return text
+        return self._mark(NO_CHARACTER, f"{text} is not a character") * len(text)
+
+    def _mark(self, kind: str, problem: str) -> str:
+        mark = self._marks[kind]
+        self._firsts.setdefault(mark, TermError(problem, kind=kind))
+        return mark
+
+    def check(self, quad: ox.Quad) -> None:
+        """Checks that no term of a quad is masked, before the others are accepted.
+
+        Raises:
+            TermError: one is; the error is about the first term of its kind.
+        """
+        if self._firsts:
+            text = str(quad)
+            for mark, error in self._firsts.items():
+                if mark in text:
+                    raise error
+
+    def unmasked(self, term: Term) -> Term:
+        """Returns a term with its own datatypes; literals without the language tag that theirs needs become strings."""
+        return Term(self._datatype.sub(self._datatyped, term)) if self._letter else term
+
+    def _datatyped(self, found: re.Match[str]) -> str:
+        datatype = f"{found[1]}g"
+        if datatype not in _UNTAGGED:
+            return f'"^^<{datatype}>'
+        self._lenience.count(AS_STRING, found.string.replace(found.group(), f'"^^<{datatype}>'))
+        return '"'
 
 
 # parts of pyoxigraph's errors about terms that a lenient reader accepts

@@ -38,6 +38,7 @@ _TYPE, _LI, _XML_LITERAL = f"{RDF}type", f"{RDF}li", f"{RDF}XMLLiteral"
 _NCNAME: Final = re.compile(f"[{PN_BASE}_][{PN_CHARS}.]*")
 _SCHEME: Final = re.compile(SCHEME)
 _LANGTAG: Final = re.compile(LANGTAG)
+_NOT_IN_TAG: Final = re.compile(r"[^\w\-]")
 _NOT_IN_IRIREF: Final = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 DEEPEST: Final = 100
 """The most nested triple terms: readers use recursion."""
@@ -377,8 +378,8 @@ class Productions:
     # --- terms ------------------------------------------------------------------------------------------------------
 
     def _iri(self, reference: str, context: _Context) -> str:
-        """The IRI of an attribute; if `lenient`, a malformed IRI is left to the parser of N-Triples."""
-        if not _SCHEME.match(reference):
+        """The IRI of an attribute; if `lenient`, what is wrong with it is left to the reader of N-Triples."""
+        if not _SCHEME.match(reference) and not (self._lenient and context.base is None):
             if context.base is None:
                 self._fail(f"the IRI {shortened(reference)!r} is relative, and there is no base")
             try:
@@ -397,10 +398,11 @@ class Productions:
 
     def _identified(self, id: str, context: _Context) -> str:
         """The IRI of an rdf:ID, which must be unique for its base (section 6.2.4)."""
-        if context.base is None:
+        if context.base is None and not self._lenient:
             self._fail(f"rdf:ID={shortened(id)!r} is relative, and there is no base")
         # RFC 3986, section 5.2.2, of a fragment alone
-        iri = self._absolute(f"{context.base.partition('#')[0]}#{self._ncname('ID', id)}")
+        base = (context.base or "").partition("#")[0]
+        iri = self._absolute(f"{base}#{self._ncname('ID', id)}")
         if iri in self._ids:
             self._fail(f"rdf:ID={id!r} occurs twice in the document, for one base")
         self._ids.add(iri)
@@ -427,11 +429,14 @@ class Productions:
             return f"{quoted}^^{datatype if datatype.startswith('<') else f'<{datatype}>'}"
         if not context.language:
             return quoted
-        if not _LANGTAG.fullmatch(context.language):
-            self._fail(
-                f"xml:lang={shortened(context.language)!r} is no language tag, such as en or pt-BR"
-            )
-        return f"{quoted}@{context.language}{f'--{context.direction}' if context.direction else ''}"
+        language = context.language
+        if not _LANGTAG.fullmatch(language):
+            if not self._lenient:
+                self._fail(
+                    f"xml:lang={shortened(language)!r} is no language tag, such as en or pt-BR"
+                )
+            language = f"_{_NOT_IN_TAG.sub('_', language)}"  # which no reader of N-Triples accepts
+        return f"{quoted}@{language}{f'--{context.direction}' if context.direction else ''}"
 
     def _changed(self, context: _Context, attributes: dict[str, str]) -> _Context:
         base, language, direction, version = context

@@ -25,9 +25,13 @@ from construct_messages.terms.natives import form_of
 from construct_messages.terms.wellformed import (
     AS_STRING,
     LANGTAG,
+    NO_CHARACTER,
+    NO_LANGUAGE,
     NOT_IN_IRIREF,
+    OUT_OF_PLACE,
     SCHEME,
     SURROGATE,
+    UNENDED,
     UNTAGGED,
     Lenience,
     fault_of_iri,
@@ -101,14 +105,18 @@ def iri(
         raise TermError(
             f"IRI <{value}> holds {bad.group()!r}, which no IRI may",
             hint="percent-encode the character",
+            kind="" if UNENDED.search(value) else "an IRI with a character that no IRI may hold",
         )
     if not SCHEME.match(value):
         raise TermError(
-            f"IRI <{value}> is relative", hint="give a base IRI, or write the IRI in full"
+            f"IRI <{value}> is relative",
+            hint="give a base IRI, or write the IRI in full",
+            kind="a relative IRI",
         )
     raise TermError(
         f"<{value}> is no IRI: {fault}",
         hint="percent-encode what no IRI may hold (% itself as %25), or read leniently to pass such IRIs",
+        kind="a malformed IRI",
     )
 
 
@@ -148,7 +156,9 @@ def literal(
             )
         return Term(f'"{form[0]}"^^<{form[1]}>')
     if SURROGATE.search(value):
-        raise TermError(f"literal {value!r} holds a surrogate, which is not a character")
+        raise TermError(
+            f"literal {value!r} holds a surrogate, which is not a character", kind=NO_CHARACTER
+        )
     text = f'"{escape(value)}"'
     if language:
         if not isinstance(language, str):
@@ -168,9 +178,11 @@ def literal(
                 if is_tag
                 else 'write it as in "chat"@fr'
             )
-            raise TermError(f"{language!r} is not a language tag", hint=hint)
+            raise TermError(f"{language!r} is not a language tag", hint=hint, kind=NO_LANGUAGE)
         if direction and direction not in ("ltr", "rtl"):
-            raise TermError(f"base direction {direction!r} is neither ltr nor rtl")
+            raise TermError(
+                f"base direction {direction!r} is neither ltr nor rtl", kind=NO_LANGUAGE
+            )
         if datatype is not None and datatype not in _TAGGED:
             raise TermError(
                 f"literal {value!r} has the language tag {language!r} and the datatype {datatype!r}"
@@ -204,6 +216,7 @@ def _untagged(text: str, datatype: str, lenience: Lenience | None) -> Term:
         raise TermError(
             f"literal {text} is of the datatype <{datatype}>, and has no language tag",
             hint="read leniently to pass such literals",
+            kind=f"a {UNTAGGED[1]}",
         )
     lenience.count(AS_STRING if lenience.how == "strict" else UNTAGGED, term)
     return Term(text) if lenience.how == "strict" else term
@@ -268,5 +281,7 @@ def triple(subject: Term, predicate: Term, object: Term, *, generalized: bool = 
                 "make terms by iri(), literal(), blank() and triple()",
             )
         if not generalized and part.startswith(FORBIDDEN[position]):
-            raise TermError(f"{part} cannot be the {position} of a triple term: {term}")
+            raise TermError(
+                f"{part} cannot be the {position} of a triple term: {term}", kind=OUT_OF_PLACE
+            )
     return term

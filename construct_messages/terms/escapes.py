@@ -71,11 +71,12 @@ def unescape(text: str) -> str:
             return _SHORT_UNESCAPES[short]
         if four is None and eight is None:
             raise TermError(
-                f"unknown escape {text[match.start() : match.start() + 2]!r} in {text!r}"
+                f"unknown escape {text[match.start() : match.start() + 2]!r} in {text!r}",
+                kind="an escape of no character",
             )
         code = int(four or eight, 16)
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-            raise TermError(f"{match.group()} is not a character")
+            raise TermError(f"{match.group()} is not a character", kind="an escape of no character")
         return chr(code)
 
     return _UNESCAPE.sub(one, text)

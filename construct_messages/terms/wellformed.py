@@ -127,7 +127,7 @@ def is_language(tag: str) -> bool:
 
 Lenient: TypeAlias = bool | Literal["skip"]
 """Whether terms that are not RDF are accepted; `"skip"`: the solutions with them are left out."""
-_UNENDED: Final = regex(f"[<\r\n{grammar.SURROGATES}]")
+UNENDED: Final = regex(f"[<\r\n{grammar.SURROGATES}]")
 """Finds what an IRI that does not end has in a log, and what is no text at all."""
 UNREADABLE: Final = "\0"
 """Takes the place of a term in a solution that is left out; no term contains this character."""
@@ -139,6 +139,10 @@ AS_STRING: Final = ("read as a string", UNTAGGED[1])
 RELATIVE: Final = ("resolved", "relative IRI")
 ENCODED: Final = ("percent-encoded", "IRI with a character that no IRI may hold")
 _LEFT_OUT: Final = ("left out", "solution with a term that is not RDF")
+OUT_OF_PLACE: Final = "a term in a position that RDF does not allow"
+NO_CHARACTER: Final = "an escape of no character"
+NO_LANGUAGE: Final = "a malformed language tag"
+"""The kinds of terms that no log can hold, which several readers find."""
 
 
 class Lenience:
@@ -193,8 +197,13 @@ class Lenience:
         return "; ".join(f"{action}: {', '.join(found)}" for action, found in actions.items())
 
     @property
+    def is_strict(self) -> bool:
+        """Whether terms that are not RDF are errors, except literals of rdf:langString without a tag."""
+        return self.how == "strict"
+
+    @property
     def passed(self) -> int:
-        """The number of terms that were accepted, and of solutions that were left out."""
+        """The number of terms that were accepted, and of solutions and statements that were left out."""
         return self.counts.total()
 
     @property
@@ -204,7 +213,7 @@ class Lenience:
 
     def iri(self, value: str) -> str | None:
         """Returns the IRI that a text which is none is accepted as; if there is one, it is counted."""
-        if self.how != "pass" or _UNENDED.search(value):
+        if self.how != "pass" or UNENDED.search(value):
             return None
         if not SCHEME.match(value):
             return self._resolved(value)
@@ -235,9 +244,21 @@ class Lenience:
 
     def leaves_out(self, error: TermError) -> bool:
         """Whether the solution of a term that cannot be accepted is left out; `left_out` counts it."""
-        if self.how == "strict":
+        if self.is_strict:
             return False
         self.firsts.setdefault(_LEFT_OUT, error.message)
+        return True
+
+    def skips(self, error: TermError) -> bool:
+        """Whether the statement of a document with a term that cannot be accepted is left out; if so, it is counted.
+
+        >>> lenience = Lenience()
+        >>> lenience.skips(TermError("IRI <a> is relative", kind="a relative IRI")), str(lenience)
+        (True, 'left out: 1 statement with a relative IRI (the first: IRI <a> is relative)')
+        """
+        if self.is_strict or not error.kind:
+            return False
+        self.count(("left out", f"statement with {error.kind}"), error.message)
         return True
 
     def left_out(self, count: int) -> None:

@@ -27,6 +27,7 @@ from construct_messages.logs.jelly.wire import (
     varint,
 )
 from construct_messages.terms import (
+    UNREADABLE,
     USUAL_IRI,
     Lenience,
     Term,
@@ -39,6 +40,7 @@ from construct_messages.terms import (
     triple,
     triple_parts,
 )
+from construct_messages.terms.wellformed import OUT_OF_PLACE
 
 ReadTerm: TypeAlias = Callable[[bytes], Term | None]
 Fields: TypeAlias = Mapping[int, tuple[int, ReadTerm]]
@@ -70,6 +72,8 @@ class TermReader:
             prefix is reused.
         ids: the ids of the prefix and the name, by the bytes of an RdfIri.
         made, most_made: the number of characters of the IRIs that the frame has created, and its limit.
+        unreadable: with lenience, the first term of each kind that no log can hold; `UNREADABLE` and its kind, to the
+            end of the text, take the place of such a term.
         suffixes: the text after a literal's lexical form in a term, by the bytes after it in an RdfLiteral.
     """
 
@@ -94,6 +98,7 @@ class TermReader:
         # the labels of this frame, if it has a blank node
         self._labels: MessageLabels | None = None
         self._depth = 0
+        self.unreadable: dict[str, TermError] = {}
         # a few entries can create many long IRIs, independently of the size of the frame
         self.made, self.most_made = 0, most_made
         self.iris: dict[int, dict[str, Term]] = {}
@@ -103,7 +108,7 @@ class TermReader:
         no_node, no_value, no_quoted, no_name = (
             (node, value, quoted, value)
             if generalized
-            else tuple(map(_only_generalized, _OUT_OF_PLACE))
+            else map(self._only_generalized, _OUT_OF_PLACE, (node, value, quoted, value))
         )
         terms = [(0, read), (0, node), (0, no_value), (0, no_quoted)]
         terms += [(1, read), (1, no_node), (1, no_value), (1, no_quoted)]
@@ -174,6 +179,8 @@ class TermReader:
                 f"a quoted triple without its {POSITIONS[terms.index(UNSET)]}, which cannot be repeated"
             )
         self._depth -= 1
+        if unreadable := next((term for term in terms if term and UNREADABLE in term), None):
+            return unreadable
         return triple(*terms, generalized=True)  # type: ignore[arg-type] # only a graph is None
 
     def go_back(self, prefix: int, begin: str, name: int) -> None:
@@ -247,7 +254,7 @@ class TermReader:
         if _USUAL_IRI.fullmatch(value):
             term = Term(f"<{value}>")
         else:
-            term = _legal(lambda: iri(value, lenience=self._lenience))
+            term = self._legal(lambda: iri(value, lenience=self._lenience))
         known[begin] = term
         return term
 
@@ -304,7 +311,7 @@ class TermReader:
                     None,
                     self.datatypes.get(integer(part, "a datatype")),
                 )
-        term = _legal(
+        term = self._legal(
             lambda: literal(lexical, language=language, datatype=datatype, lenience=self._lenience)
         )
         if value:
@@ -314,8 +321,31 @@ class TermReader:
             written = (
                 b"\x12" + delimited(value) if isinstance(value, bytes) else b"\x18" + varint(value)
             )
-            self.suffixes[written] = term[term.rindex('"') :]
+            self.suffixes[written] = term[term.rindex('"') :] if term[0] == '"' else f'"{term}'
         return term
+
+    def _legal(self, make: Callable[[], Term]) -> Term:
+        """Makes a term, or its place-holder in a statement that is left out."""
+        try:
+            return make()
+        except TermError as error:
+            if self._lenience is None or self._lenience.is_strict:
+                raise Malformed(error.message) from None
+            self.unreadable.setdefault(error.kind, error)
+            return Term(f"{UNREADABLE}{error.kind}")
+
+    def _only_generalized(self, what: str, read: ReadTerm) -> ReadTerm:
+        def refuse(data: bytes) -> Term:
+            if self._lenience is None or self._lenience.is_strict:
+                raise Malformed(
+                    f"{what}, where RDF has no place for it",
+                    hint="read the log with generalized=True, on the command line --generalized",
+                )
+            read(data)  # the next IRI may depend on those in it
+            self.unreadable.setdefault(OUT_OF_PLACE, TermError(what, kind=OUT_OF_PLACE))
+            return Term(f"{UNREADABLE}{OUT_OF_PLACE}")
+
+        return refuse
 
 
 _OUT_OF_PLACE: Final = (
@@ -326,22 +356,5 @@ _OUT_OF_PLACE: Final = (
 )
 
 
-def _only_generalized(what: str) -> ReadTerm:
-    def refuse(_: bytes) -> Term:
-        raise Malformed(
-            f"{what}, where RDF has no place for it",
-            hint="read the log with generalized=True, on the command line --generalized",
-        )
-
-    return refuse
-
-
 def _default(_: bytes) -> None:
     """Reads the default graph."""
-
-
-def _legal(make: Callable[[], Term]) -> Term:
-    try:
-        return make()
-    except TermError as error:
-        raise Malformed(error.message) from None

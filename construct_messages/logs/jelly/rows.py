@@ -25,7 +25,8 @@ from construct_messages.logs.jelly.wire import (
     text,
 )
 from construct_messages.message import Message, of_terms
-from construct_messages.terms import Lenience, Term
+from construct_messages.terms import UNREADABLE, Lenience, Term
+from construct_messages.terms.quads import rows_in
 
 _KINDS: Final = {
     1: "options",
@@ -117,7 +118,22 @@ class Rows:
                 )
         if not self._terms and _is_options_twice(frame):
             return None
+        if self._terms and self._reader.unreadable:
+            self._leave_out()
         return of_terms(self._terms)
+
+    def _leave_out(self) -> None:
+        """Leaves out the statements with a term that no log can hold."""
+        assert self._lenience is not None
+        sound: list[Term | None] = []
+        for row in rows_in(self._terms):
+            unreadable = next((term for term in row if term and UNREADABLE in term), None)
+            if unreadable is None:
+                sound += row
+            else:
+                kind = unreadable.partition(UNREADABLE)[2]
+                self._lenience.skips(self._reader.unreadable[kind])
+        self._terms = sound
 
     def _usual_rows(self, frame: bytes, start: int, stop: int) -> int:
         """Reads rows in the usual form up to a place, and returns the start of the next row, or of the first row that
@@ -326,7 +342,8 @@ class Rows:
                 value = self._reader.iri(part)
         if value is None:
             raise Malformed(f"namespace {name!r} without an IRI")
-        self.prefixes[name] = value[1:-1]
+        if UNREADABLE not in value:
+            self.prefixes[name] = value[1:-1]
 
 
 def _begins_with_options(frame: bytes) -> bool:

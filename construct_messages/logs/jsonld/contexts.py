@@ -17,10 +17,8 @@ from pyld.resolved_context import ResolvedContext  # type: ignore[import-untyped
 
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.logs.jsonld.context_weight import Weight
+from construct_messages.logs.jsonld.deserialization import NO_BASE
 
-# without a base, PyLD uses an IRI of example.org. With this one, relative IRIs stay invalid: PyLD considers it
-# absolute, but schemes do not contain commas
-_NO_BASE: Final = "no,base:<>/"
 _MOST_CONTEXTS: Final = 100
 
 
@@ -48,7 +46,7 @@ class Contexts:
             else {"@context": context}
             for iri, context in (given or {}).items()
         }
-        self._base = base or _NO_BASE
+        self._base = base or NO_BASE
         self._processed: dict[str, Any] = {}
         self._active = _Active(None)
 

@@ -15,7 +15,7 @@ from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.jsonld.documents import Documents
-from construct_messages.logs.jsonld.json_text import JsonReader
+from construct_messages.logs.jsonld.json_text import JsonReader, mask_halves
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
 from construct_messages.message import Message
 
@@ -79,7 +79,9 @@ class JsonLdDecoder:
         number, position = self._lines.number, Position(self._lines.line, 1)
         joined = self._lines.joined
         joins = self._may_join and self._lines.line == 1 and not joined
-        text = decode_utf8(line, number, self._lines.line)
+        text, mask = decode_utf8(line, number, self._lines.line), ""
+        if self._documents.lenient:
+            text, mask = mask_halves(text)
         if not text.strip(" \t\r\n"):
             if joins:
                 self._lines.join(line)
@@ -109,7 +111,7 @@ class JsonLdDecoder:
                 hint='write several nodes as {"@included": […]}',
             )
         message = self._documents.read(
-            document, number, position, most_characters(len(line), self._message_bytes)
+            document, number, position, most_characters(len(line), self._message_bytes), mask
         )
         if message is not None:
             self._lines.number += 1

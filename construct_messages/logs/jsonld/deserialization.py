@@ -21,7 +21,11 @@ FIRST_DOUBLE: Final = 10**21
 _OTHERWISE: Final = re.compile(rb"[:\[,]-?(?:[0-9]{20}|[0-9]++[.eE])")
 # an absolute IRI to PyLD, which therefore keeps nodes with it; an invalid one to pyoxigraph, which drops their
 # statements
-_NO_IRI: Final = "no,iri:<>"
+NO_IRI: Final = "no,iri:<>"
+NO_BASE: Final = "no,base:<>/"
+"""The base where there is none, instead of PyLD's: it considers this one absolute, too, so that relative IRIs stay
+invalid.
+"""
 _UNKNOWN: Final = "urn:construct-messages:unknown-name:"
 
 
@@ -84,7 +88,7 @@ def prepare(part: Any) -> Any:
     prepared: dict[str, Any] = {}
     for key, value in part.items():
         if key == "@id":
-            value = _NO_IRI if value is None else _check_name(value)
+            value = NO_IRI if value is None else _check_name(value)
         elif key == "@type":
             names = value if isinstance(value, list) else [value]
             value = [_check_name(name) for name in names if name is not None]

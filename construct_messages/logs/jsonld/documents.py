@@ -8,7 +8,7 @@ first if contexts have more than prefixes. No parsing of text here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
@@ -19,11 +19,17 @@ import pyoxigraph as ox
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError, UsageError
 from construct_messages.labels import Labels
 from construct_messages.logs.from_pyoxigraph import to_message, too_much
-from construct_messages.logs.jsonld.deserialization import may_need_preparation, prepare
+from construct_messages.logs.jsonld.deserialization import (
+    NO_BASE,
+    NO_IRI,
+    may_need_preparation,
+    prepare,
+)
 from construct_messages.logs.jsonld.nodes import GEN_DELIMS
 from construct_messages.logs.jsonld.size import characters
 from construct_messages.message import Message
-from construct_messages.terms import Lenience, from_pyoxigraph
+from construct_messages.terms import Lenience
+from construct_messages.terms.wellformed import NO_CHARACTER
 
 if TYPE_CHECKING:
     from construct_messages.logs.jsonld.contexts import Contexts
@@ -32,6 +38,7 @@ _NAME: Final = re.compile(r"(?!_$)[^@:/][^:/]*")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _PLAIN_BASE: Final = re.compile(r"[a-z]+://[^/?#]*/(?:(?!/\.).)*")
 _UNSET: Final = object()
+_RELATIVE: Final = re.compile(rf"<{NO_BASE}([^>]*)>")
 
 
 class Documents:
@@ -43,6 +50,7 @@ class Documents:
         labels, lenience, context: see `DecoderOptions`.
 
     Attributes:
+        lenient: whether terms that are not RDF are accepted.
         prefixes: the prefixes that active contexts have declared so far.
 
     >>> documents, start = Documents(None, None, Labels("x")), Position(1, 1)
@@ -62,6 +70,7 @@ class Documents:
         context: str | None = None,
     ) -> None:
         self._base, self._given, self._labels, self._lenience = base, contexts, labels, lenience
+        self.lenient = lenience is not None and not lenience.is_strict
         # both libraries resolve relative IRIs in the same way only with such a base
         self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
         self._active: Any = _UNSET
@@ -72,7 +81,12 @@ class Documents:
         self.prefixes: dict[str, str] = {}
 
     def read(
-        self, document: Any, number: int, position: Position, most: float = inf
+        self,
+        document: Any,
+        number: int,
+        position: Position,
+        most: float = inf,
+        mask: str = "",
     ) -> Message | None:
         """Returns the message of a document; None: the document sets the active context.
 
@@ -81,6 +95,7 @@ class Documents:
             number: the number of the message, from 1.
             position: the position of the document in the log.
             most: the maximal number of characters of the message as N-Quads.
+            mask: the character in place of halves of surrogate pairs, whose quads are left out.
 
         Raises:
             LogError: not JSON-LD, or an unknown context.
@@ -96,8 +111,8 @@ class Documents:
                 self._quads(document, number, most),
                 self._labels.in_message(number).__getitem__,
             )
-            if self._lenience is not None:
-                quads = filter(_passable, quads)
+            if self.lenient:
+                quads = self._sound(quads, mask)
             return to_message(quads, rename, self._lenience, number=number, most=most)
         except UsageError as error:
             raise LogError(
@@ -108,6 +123,22 @@ class Documents:
                 f"message {number}: a string is longer than the parser takes: {error}",
                 position=position,
             ) from error
+
+    def _sound(self, quads: Iterable[ox.Quad], mask: str) -> Iterator[ox.Quad]:
+        """Leaves out quads that JSON-LD drops without an error; those with a term that somebody wrote count."""
+        assert self._lenience is not None
+        for quad in quads:
+            text = str(quad)
+            if mask and mask in text:
+                error = TermError("half a surrogate pair is not a character", kind=NO_CHARACTER)
+            elif relative := _RELATIVE.search(text):
+                error = TermError(f"IRI <{relative[1]}> is relative", kind="a relative IRI")
+            elif NO_IRI in text:
+                continue  # a name that a context maps to null
+            else:
+                yield quad
+                continue
+            self._lenience.skips(error)
 
     @cached_property
     def _contexts(self) -> Contexts:
@@ -153,22 +184,10 @@ class Documents:
                 written,
                 format=ox.RdfFormat.JSON_LD,
                 base_iri=self._base if plain else None,
-                lenient=self._lenience is not None,
+                lenient=self.lenient,
             )
         except SyntaxError as error:
             raise UsageError(f"malformed JSON-LD: {error.msg}") from error
-
-
-def _passable(quad: ox.Quad) -> bool:
-    """Returns whether a lenient reader passes all terms of a quad; JSON-LD drops all other quads."""
-    try:
-        for term in (quad.subject, quad.predicate, quad.object):
-            from_pyoxigraph(term, "x", Lenience())
-        if not isinstance(quad.graph_name, ox.DefaultGraph):
-            from_pyoxigraph(quad.graph_name, "x", Lenience())
-    except TermError:
-        return False
-    return True
 
 
 # --- documents without expansion, which pyoxigraph and PyLD read in the same way (tests/logs/jsonld/test_documents.py)

@@ -54,6 +54,34 @@ def double(text: str) -> float:
     return value
 
 
+def mask_halves(text: str, *, pairs: bool = False) -> tuple[str, str]:
+    r"""Masks escapes of half a surrogate pair, at the same positions.
+
+    Args:
+        text: JSON, or YAML.
+        pairs: whether to write escapes of whole pairs as their character, which YAML does not read.
+
+    Returns:
+        The text, and the character of private use in place of such escapes, which the text did not have; empty: none.
+
+    >>> mask_halves(r'["\uD83D\uDE00", "\uD83D"]')
+    ('["\\uD83D\\uDE00", "\\ue000"]', '\ue000')
+    """
+    if not _MAYBE_SURROGATE.search(text):
+        return text, ""
+    digits = text.lower()
+    unused = (code for code in range(0xE000, 0xF900) if f"{code:04x}" not in digits)
+    mask = next((char for char in map(chr, unused) if char not in text), "")
+
+    def masked(escape: re.Match[str]) -> str:
+        if escape[1] and mask:
+            return f"\\u{ord(mask):04x}"
+        is_pair = pairs and len(escape.group()) > 6
+        return str(json.loads(f'"{escape.group()}"')) if is_pair else escape.group()
+
+    return _ESCAPE.sub(masked, text), mask
+
+
 class JsonReader:
     """Reads the JSON values of one log.
 
@@ -122,7 +150,7 @@ class JsonReader:
                 raise self._error(
                     f"{match[1]} is half a character",
                     match.start(),
-                    "write both halves, or neither",
+                    "write both halves, or neither, or read leniently",
                 )
 
     def _object(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

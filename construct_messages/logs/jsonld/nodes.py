@@ -1,8 +1,8 @@
 """Messages as the node objects of a JSON-LD document, with compact IRIs if there are prefixes.
 
 JSON-LD 1.1, section 9 (grammar). A message is `{}`, or its only node or named graph, or all of them under `@included`;
-it has the same meaning with and without an active context. Terms that readers would drop or misread are rejected. The
-encoders of the two formats write JSON and YAML.
+it has the same meaning with and without an active context. Terms that were read leniently are written as they stand: a
+lenient reader has them again, and others drop them. The encoders of the two formats write JSON and YAML.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.layout import NoLayout, Place, Texts, TextsByKind, plain
@@ -23,7 +22,6 @@ from construct_messages.terms import (
     Term,
     is_blank,
     is_iri,
-    is_language,
     is_literal,
     literal_parts,
 )
@@ -76,9 +74,6 @@ def nodes_of(message: Message) -> dict[Term | None, dict[Term, dict[Term | None,
     return graphs
 
 
-_UNTAGGED: Final = (f"{RDF}langString", f"{RDF}dirLangString")
-
-
 class Notation:
     """The JSON-LD notation of terms.
 
@@ -114,35 +109,20 @@ class Notation:
         """Returns a term as a value: a string, or an object of strings.
 
         Raises:
-            UnsupportedByFormat: readers would drop or misread the value.
             Ambiguous: see `Ambiguous`.
         """
         if not is_literal(term):
             return {"@id": self.names[term]}
         text, datatype, language, direction = literal_parts(term)
         if language is not None:
-            if not is_language(language):
-                raise UnsupportedByFormat(
-                    f"readers of JSON-LD drop {term}, whose language tag is none by BCP 47",
-                    hint="correct the tag, or write N-Quads",
-                )
             tagged = {"@value": self._quote(text), "@language": self._quote(language)}
             return tagged | {"@direction": self._quote(direction)} if direction else tagged
         if datatype is None:
             return self._quote(text)
-        if datatype in _UNTAGGED:
-            raise UnsupportedByFormat(
-                f"{term} is of a datatype for literals with a language, and has none"
-            )
         # a number is written as a string, because JSON numbers have no lexical form
         return {"@value": self._quote(text), "@type": self.names[Term(f"<{datatype}>")]}
 
     def _compact(self, iri: str) -> str:
-        if not is_iri(iri):
-            raise UnsupportedByFormat(
-                f"readers of JSON-LD drop <{iri}>, which is no IRI by RFC 3987",
-                hint="percent-encode what no IRI may hold, or write N-Quads",
-            )
         if found := self._namespace.match(iri):
             prefix = self._prefixes[found[1]]
             self.used.add(prefix)

@@ -175,7 +175,7 @@ class LinesDecoder:
         self._begun = True
         if self._rest or self._undecided:
             yield from self.feed(b"\n")
-        if self._terms or (self.delimiter and not self._scoped):
+        if self._terms is not None or (self.delimiter and not self._scoped):
             self._delimit(self._lines)
             yield from self._take()
 
@@ -323,6 +323,8 @@ class LinesDecoder:
         except LimitExceeded as error:
             message = f"message {self._number}: {error.message}"
             raise LimitExceeded(message, position=Position(line, 1), hint=error.hint) from error
+        if not statement:  # left out, and so are others perhaps: it is a message nevertheless
+            self._terms = self._terms or []
         for quad in statement:
             if self._syntax is not None and (feature := missing_feature(self._syntax, quad.object)):
                 place = _OBJECT.search(text)
@@ -365,7 +367,7 @@ class LinesDecoder:
     def _delimit(self, line: int) -> None:
         # the first comment opens the first message, unless that has already begun
         terms = self._terms
-        if self._scoped or self.delimiter or terms or self._continued:
+        if self._scoped or self.delimiter or terms is not None or self._continued:
             self._ready.append(Message() if terms is None else of_terms(terms))
             self._terms = self._own = None
             self._number += 1

@@ -12,16 +12,16 @@ RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
 from construct_messages import compiled
-from construct_messages.errors import LimitExceeded
+from construct_messages.errors import LimitExceeded, TermError
 from construct_messages.formats import Format
-from construct_messages.logs.from_pyoxigraph import DEEPEST, to_message
+from construct_messages.logs.from_pyoxigraph import DEEPEST, Masked, to_message
 from construct_messages.message import Message, make_quads
 from construct_messages.terms import Lenience, Term, escape, nesting, unescape
 from construct_messages.terms.grammar import (
@@ -31,6 +31,7 @@ from construct_messages.terms.grammar import (
     ECHAR,
     UCHAR,
 )
+from construct_messages.terms.wellformed import ENCODED, OUT_OF_PLACE
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
@@ -127,7 +128,7 @@ class Statements:
 
     Args:
         format: N-Triples or N-Quads.
-        lenience: passes and counts malformed IRIs and language tags; None: they are errors.
+        lenience: accepts and counts terms that are not RDF; None: they are errors.
 
     >>> from construct_messages.formats import N_TRIPLES
     >>> lines = Statements(N_TRIPLES).read(b'<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
@@ -137,6 +138,7 @@ class Statements:
 
     def __init__(self, format: Format, lenience: Lenience | None = None) -> None:
         self._graphs, self._lenience = format.graphs, lenience
+        self._lenient = lenience is not None and not lenience.is_strict
         self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
         self._forget()
 
@@ -202,7 +204,7 @@ class Statements:
         return together
 
     def parse(self, line: str) -> Message:
-        """Returns the statement of a line in any form, with its blank node labels.
+        """Returns the statement of a line in any form, with its blank node labels; none if lenience leaves it out.
 
         Args:
             line: the line, without its end.
@@ -210,18 +212,45 @@ class Statements:
         Raises:
             SyntaxError: pyoxigraph's error; its position is the line's beginning if the line is very long or too deeply
                 nested.
-            TermError: an invalid escape in a very long string, or a term that is rejected even if lenient.
+            TermError: an invalid escape in a very long string.
             LimitExceeded: more than two million characters outside of strings.
         """
         # of this many characters, most are in a string
         if line.count("<<(") > DEEPEST and nesting(line) > DEEPEST:
             raise SyntaxError(f"more than {DEEPEST} triple terms in each other", (None, 1, 1, None))
-        if len(line) <= _LONG:
-            return to_message(self._quads(line), lenience=self._lenience)
-        return self._parse_long(line)
+        try:
+            return self._statement(line) if len(line) <= _LONG else self._parse_long(line)
+        except TermError as error:
+            # an IRI with the beginning of another ends at the end of the line
+            error.kind = error.kind or f"an {ENCODED[1]}"
+            if self._lenience is None or not self._lenience.skips(error):
+                raise
+            return Message()
 
-    def _quads(self, line: str) -> Iterable[ox.Quad]:
-        return ox.parse(line, format=self._parser, lenient=self._lenience is not None)
+    def _statement(self, line: str) -> Message:
+        try:
+            return self._parsed(line)
+        except SyntaxError as error:
+            masked = Masked.of(line, self._lenience)
+            if masked is None:
+                return self._without(line, error)
+        try:
+            return self._parsed(masked.text, masked)
+        except SyntaxError as error:
+            return self._without(masked.text, error)
+
+    def _parsed(self, text: str, masked: Masked | None = None) -> Message:
+        quads = ox.parse(text, format=self._parser, lenient=self._lenient)
+        return to_message(quads, None, self._lenience, masked)
+
+    def _without(self, line: str, error: SyntaxError) -> Message:
+        """Leaves out a line if it is a statement but for the positions of its terms; otherwise raises the error."""
+        wrong = TermError(f"{line.strip()}: {error.msg.rpartition(': ')[2]}", kind=OUT_OF_PLACE)
+        if self._lenient and _is_statement(line, graphs=self._graphs):
+            assert self._lenience is not None
+            if self._lenience.skips(wrong):
+                return Message()
+        raise error
 
     def _parse_long(self, line: str) -> Message:
         # The parser reads at most 16 MiB: in a longer line, numbers replace the strings.
@@ -242,7 +271,7 @@ class Statements:
             return f'"{escape(unescape(strings[int(match[1])]))}"'
 
         try:
-            statement = to_message(self._quads(short), lenience=self._lenience)
+            statement = self._statement(short)
         except SyntaxError as error:
             raise SyntaxError(error.msg, (None, 1, 1, None)) from error
         return Message(
@@ -261,3 +290,20 @@ _LONG: Final = 1 << 21
 _CHARS: Final = r'[^"\\\n\r]*+'
 _ANY_STRING: Final = re.compile(rf'"({_CHARS}(?:(?:\\[{ECHAR}]|{UCHAR}){_CHARS})*+)"')
 _NUMBER: Final = re.compile('"([0-9]+)"')
+
+_TERM: Final = (
+    r'(?:<(?!<)[^<>\s]*+>|_:[^\s<>"]++|"(?:[^"\\]|\\.)*+"(?:@[A-Za-z0-9\-]++|\^\^<[^<>\s]*+>)?+)'
+)
+_TRIPLE_TERM: Final = re.compile(rf"<<\(\s*+{_TERM}\s*+{_TERM}\s*+{_TERM}\s*+\)>>")
+
+
+def _is_statement(line: str, *, graphs: bool) -> bool:
+    """Returns whether a line has as many terms as a statement, and a dot.
+
+    >>> [_is_statement(line, graphs=False) for line in ('"a" _:b <<( _:c "d" <urn:e> )>> .', "<urn:a> <urn:b> .")]
+    [True, False]
+    """
+    while "<<(" in line and (simpler := _TRIPLE_TERM.sub("_:t ", line)) != line:
+        line = simpler
+    graph = rf"(?:\s*+{_TERM})?+" if graphs else ""
+    return re.fullmatch(rf"(?:\s*+{_TERM}){{3}}{graph}\s*+\.\s*+(?:#.*)?", line) is not None

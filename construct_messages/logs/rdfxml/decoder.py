@@ -120,23 +120,21 @@ def _read(
     `hint`: the fix for a truncated document.
     """
     decode_utf8(document, number, number)
+    lenience = options.lenience
     lenient, most = (
-        options.lenience is not None,
+        lenience is not None and not lenience.is_strict,
         most_characters(len(document), options.message_bytes),
     )
     limits = DocumentLimits(f"message {number}", most, open=_MOST, base=MOST_BASE, doctype=False)
     statements = NTriplesFile(io.BytesIO(document), options.base, limits, lenient=lenient)
     try:
         rename = labels.in_message(number).__getitem__
-        if len(document) > _LONG:
-            return _message_of_long_lines(
-                statements.read(), rename, options.lenience
-            ), statements.prefixes
+        untagged = lenience is not None and b"angString" in document
+        if len(document) > _LONG or lenient or untagged:
+            return _message_of_lines(statements.read(), rename, lenience), statements.prefixes
         # pyoxigraph only calls `read` of a file
-        quads = ox.parse(statements, format=ox.RdfFormat.N_TRIPLES, lenient=lenient)  # type: ignore[arg-type]
-        return to_message(
-            quads, rename, options.lenience, number=number, most=most
-        ), statements.prefixes
+        quads = ox.parse(statements, format=ox.RdfFormat.N_TRIPLES)  # type: ignore[arg-type]
+        return to_message(quads, rename, number=number, most=most), statements.prefixes
     except SyntaxError as error:
         raise log_error(
             statements.located(error), number, number, hint if _ends_early(error) else None
@@ -151,21 +149,22 @@ def _read(
         raise _error(error.message, number, error.hint) from error
 
 
-def _message_of_long_lines(text: bytes, rename: Rename, lenience: Lenience | None) -> Message:
-    """Returns the message of statements that may exceed pyoxigraph's buffer together, by parsing each one
-    separately.
+def _message_of_lines(text: bytes, rename: Rename, lenience: Lenience | None) -> Message:
+    """Returns the message of statements that may exceed pyoxigraph's buffer together, or that may be left out, by
+    parsing each one separately.
     """
     reader = Statements(N_TRIPLES, lenience)
 
     def read() -> Iterator[Quad]:
         for number, line in enumerate(io.BytesIO(text), 1):
             try:
-                (quad,) = reader.parse(line[:-1].decode())
+                statement = reader.parse(line[:-1].decode())
             except SyntaxError as error:
                 error.lineno = number
                 raise
-            subject, object = (map_blanks(term, rename) for term in (quad.subject, quad.object))
-            yield Quad(subject, quad.predicate, object)
+            for quad in statement:
+                subject, object = (map_blanks(term, rename) for term in (quad.subject, quad.object))
+                yield Quad(subject, quad.predicate, object)
 
     return Message(read())
 

@@ -123,7 +123,8 @@ class TurtleDecoder:
             yield from self._read(self._scanner.feed(self._beginning))
         yield from self._read(self._scanner.close())
         message = self._message(len(self._scanner.text), "the log ends")
-        if len(message) or self._delimiter is MarkKind.COMMENT:
+        is_one = len(message) > 0 or self._statements.left_out
+        if is_one or self._delimiter is MarkKind.COMMENT:
             yield message
 
     def _read(self, marks: Iterable[Mark]) -> Iterator[Message]:
@@ -137,7 +138,7 @@ class TurtleDecoder:
                 case MarkKind.COMMENT:  # the first: the text before it need not be a message
                     self._syntax, self._delimiter = self._syntax or RDFM, MarkKind.COMMENT
                     message = self._message(mark.start, _SHOWN[mark.kind])
-                    if len(message):
+                    if len(message) or self._statements.left_out:
                         yield message
                     else:
                         self._number -= 1

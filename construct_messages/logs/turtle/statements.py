@@ -16,7 +16,13 @@ import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.formats import Format
-from construct_messages.logs.from_pyoxigraph import DEEPEST, log_error, most_characters, too_much
+from construct_messages.logs.from_pyoxigraph import (
+    DEEPEST,
+    Masked,
+    log_error,
+    most_characters,
+    too_much,
+)
 from construct_messages.logs.turtle.declarations import check_declarations
 from construct_messages.logs.turtle.scanner import place_behind
 from construct_messages.terms import Lenience, from_pyoxigraph
@@ -39,6 +45,10 @@ class TurtleStatements:
         format: Turtle or TriG.
         base: the IRI that relative IRIs resolve against, until the log declares another.
         message_bytes: the maximal size of a message as N-Quads.
+        lenience: accepts and counts terms that are not RDF; None: they are errors.
+
+    Attributes:
+        left_out: whether a statement of the last message was left out.
 
     >>> from construct_messages.formats import TURTLE
     >>> statements = TurtleStatements(TURTLE, None, 1 << 20)
@@ -66,11 +76,13 @@ class TurtleStatements:
         )
         self._pipe = _Pipe()
         self._lenience = lenience
+        self.left_out = False
         self._lines = 0  # the number of lines that the parser has received
         turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
         # the parser only calls `read` of a file
         pipe: IO[bytes] = self._pipe  # type: ignore[assignment]
-        self._parser = ox.parse(pipe, format=turtle, base_iri=base, lenient=lenience is not None)
+        self._lenient = lenience is not None and not lenience.is_strict
+        self._parser = ox.parse(pipe, format=turtle, base_iri=base, lenient=self._lenient)
 
     @property
     def prefixes(self) -> Mapping[str, str]:
@@ -100,17 +112,24 @@ class TurtleStatements:
         if text.count(b"<<(") > DEEPEST:
             _check_depth(text.decode(), place, number)
         check_declarations(text, self.base, number)
+        masked = None if self._lenience is None else Masked.of(text.decode(), self._lenience)
+        self.left_out = False
         lines = self._lines
-        given = text + self._end
+        given = (text if masked is None else masked.text.encode()) + self._end
         self._lines += _line_ends(given)
         self._pipe.put(given)
         quads: list[str] = []
         left = most = most_characters(len(text), self._message_bytes)
         try:
             for quad in self._parser:
-                line = str(quad) if self._lenience is None else _checked(quad, self._lenience)
+                line: str | None = str(quad)
                 if line == self._end_read:
                     return quads
+                if self._lenient or masked is not None:
+                    line = self._accepted(quad, masked)
+                if line is None:
+                    self.left_out = True
+                    continue
                 quads.append(line)
                 left -= len(line)
                 if left < 0:
@@ -120,7 +139,7 @@ class TurtleStatements:
                 error.msg = _NO_END
             if (found := _in_text(error, lines, text, place, number)) is not None:
                 raise found from error
-        except TermError as error:
+        except TermError as error:  # of an IRI that does not end
             if self._mark not in error.message:
                 raise LogError(
                     error.message, number=number, position=place, hint=error.hint
@@ -141,11 +160,22 @@ class TurtleStatements:
             hint="end the statement with a dot, the graph block with a brace",
         )
 
-
-def _checked(quad: ox.Quad, lenience: Lenience) -> str:
-    graph = [] if isinstance(quad.graph_name, ox.DefaultGraph) else [quad.graph_name]
-    terms = (quad.subject, quad.predicate, quad.object, *graph)
-    return " ".join(from_pyoxigraph(term, lenience=lenience) for term in terms)
+    def _accepted(self, quad: ox.Quad, masked: Masked | None) -> str | None:
+        """Returns a quad whose terms may not be RDF; None: it is left out."""
+        lenience = self._lenience if self._lenient else None
+        graph = [] if isinstance(quad.graph_name, ox.DefaultGraph) else [quad.graph_name]
+        terms = (quad.subject, quad.predicate, quad.object, *graph)
+        try:
+            if masked is None:
+                return " ".join(from_pyoxigraph(term, lenience=lenience) for term in terms)
+            masked.check(quad)
+            return " ".join(
+                masked.unmasked(from_pyoxigraph(term, lenience=lenience)) for term in terms
+            )
+        except TermError as error:
+            if lenience is None or self._mark in error.message or not lenience.skips(error):
+                raise
+            return None
 
 
 def _in_text(

@@ -19,6 +19,7 @@ from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.jsonld.documents import Documents
+from construct_messages.logs.jsonld.json_text import mask_halves
 from construct_messages.logs.line_buffer import decode_utf8, too_long
 from construct_messages.logs.yamlld.yaml_text import YamlReader
 from construct_messages.message import Message
@@ -127,7 +128,10 @@ class YamlLdDecoder:
                 position=position,
                 hint="it was cut, so get the log again; or end each of its documents with ...",
             )
-        document = self._yaml.read(decode_utf8(self._document, number, line), number, line)
+        text, mask = decode_utf8(self._document, number, line), ""
+        if self._documents.lenient:
+            text, mask = mask_halves(text, pairs=True)
+        document = self._yaml.read(text, number, line)
         self._ends = ends
         if not isinstance(document, dict):
             raise LogError(
@@ -136,9 +140,8 @@ class YamlLdDecoder:
                 position=position,
                 hint="write an empty message as {}",
             )
-        message = self._documents.read(
-            document, number, position, most_characters(len(self._document), self._message_bytes)
-        )
+        most = most_characters(len(self._document), self._message_bytes)
+        message = self._documents.read(document, number, position, most, mask)
         self._document.clear()
         self._size = len(self._line)  # the line of a marker that begins the next one
         self._begun = False
