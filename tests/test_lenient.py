@@ -8,7 +8,8 @@ import logging
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -182,33 +183,41 @@ def answer(store: ox.Store, format: ox.QueryResultsFormat, media_type: str) -> b
 
 
 OF_WORST = "CONSTRUCT { ?s <http://e/q> ?o } WHERE { ?s <http://e/p> ?o }"
-LENIENT: Any = [
-    pytest.param(ox.QueryResultsFormat.JSON, JSON, "json", id="json"),
-    pytest.param(ox.QueryResultsFormat.XML, XML, "xml", id="xml"),
-    pytest.param(ox.QueryResultsFormat.TSV, TSV, "tsv", id="tsv"),
-]
 
 
-@pytest.mark.parametrize(("format", "media_type", "results"), LENIENT)
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with closing(FaultServer()) as server:
+        yield server
+
+
+@pytest.fixture(
+    params=[
+        pytest.param((ox.QueryResultsFormat.JSON, JSON, "json"), id="json"),
+        pytest.param((ox.QueryResultsFormat.XML, XML, "xml"), id="xml"),
+        pytest.param((ox.QueryResultsFormat.TSV, TSV, "tsv"), id="tsv"),
+    ]
+)
+def results(request: pytest.FixtureRequest, server: FaultServer, worst: ox.Store) -> str:
+    """The name of a format of results, in which the server gives the worst data."""
+    format, media_type, name = request.param
+    server.play(answer(worst, format, media_type))
+    return str(name)
+
+
+def quads_of(server: FaultServer, results: str, **options: Any) -> set[str]:
+    messages = construct_messages(
+        OF_WORST, server.url, requests=Requests(results=results), **options
+    )
+    return {str(quad) for message in messages for quad in message}
+
+
 @pytest.mark.parametrize("base", [None, "http://b/dir/page"], ids=["the endpoint's", "the query's"])
 def test_no_bad_term_ends_a_log(
-    format: ox.QueryResultsFormat,
-    media_type: str,
-    results: str,
-    base: str | None,
-    worst: ox.Store,
-    caplog: pytest.LogCaptureFixture,
+    server: FaultServer, results: str, base: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = FaultServer()
-    try:
-        server.play(answer(worst, format, media_type))
-        messages = construct_messages(
-            OF_WORST, server.url, base=base, requests=Requests(results=results), lenient=True
-        )
-        found = {str(quad) for message in messages for quad in message}
-        url = base or server.url
-    finally:
-        server.close()
+    found = quads_of(server, results, base=base, lenient=True)
+    url = base or server.url
     (record,) = caplog.records
     message = record.getMessage()
     others = found - of_rows(sound=False)
@@ -230,23 +239,10 @@ def test_no_bad_term_ends_a_log(
     assert ("left out: 5 solutions with a term" in message) == (results == "tsv")
 
 
-@pytest.mark.parametrize(("format", "media_type", "results"), LENIENT)
 def test_solutions_with_bad_terms_are_left_out(
-    format: ox.QueryResultsFormat,
-    media_type: str,
-    results: str,
-    worst: ox.Store,
-    caplog: pytest.LogCaptureFixture,
+    server: FaultServer, results: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = FaultServer()
-    try:
-        server.play(answer(worst, format, media_type))
-        messages = construct_messages(
-            OF_WORST, server.url, requests=Requests(results=results), lenient="skip"
-        )
-        found = {str(quad) for message in messages for quad in message}
-    finally:
-        server.close()
+    found = quads_of(server, results, lenient="skip")
     # a space is percent-encoded in any case, where the format can hold it
     assert found - {
         f"<urn:s{row}> <http://e/q> <http://e/a%20b> ." for row in range(ROWS)
@@ -290,25 +286,23 @@ TABLE = [
 
 
 @pytest.mark.parametrize(
-    ("results", "document", "media_type"),
+    ("name", "document", "media_type"),
     [("json", json_document, JSON), ("xml", xml_document, XML), ("tsv", tsv_document, TSV)],
     ids=["json", "xml", "tsv"],
 )
 def test_endpoints(
-    results: str, document: Any, media_type: str, caplog: pytest.LogCaptureFixture
+    server: FaultServer,
+    name: str,
+    document: Any,
+    media_type: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    server = FaultServer()
-    try:
-        server.play(*[response(document(("s", "o"), TABLE), media_type)] * 2)
-        query = QUERY.partition("ORDER")[0]
-        with pytest.raises(IncompleteResult, match=r"is no IRI|is not a language tag") as error:
-            list(construct_messages(query, server.url, requests=Requests(results=results)))
-        assert "read leniently" in (error.value.hint or "")
-        messages = list(
-            construct_messages(query, server.url, requests=Requests(results=results), lenient=True)
-        )
-    finally:
-        server.close()
+    server.play(*[response(document(("s", "o"), TABLE), media_type)] * 2)
+    query, requests = QUERY.partition("ORDER")[0], Requests(results=name)
+    with pytest.raises(IncompleteResult, match=r"is no IRI|is not a language tag") as error:
+        list(construct_messages(query, server.url, requests=requests))
+    assert "read leniently" in (error.value.hint or "")
+    messages = list(construct_messages(query, server.url, requests=requests, lenient=True))
     assert {str(quad) for message in messages for quad in message} == LINES
     assert [record.getMessage() for record in caplog.records if COUNT.match(record.getMessage())]
 
