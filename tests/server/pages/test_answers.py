@@ -66,6 +66,62 @@ async def test_select_and_ask(page: Browser) -> None:
     assert await page.run(asked, query="ASK {}") == "yes (true)"
 
 
+EX = "PREFIX ex: <http://example.org/> "
+NOTHING = "The data have no solutions of the query. "
+CAUSES = {
+    "a misspelt variable": (
+        "CONSTRUCT { ?s ex:q ?oo, ?t, ?o } WHERE { ?s ex:knows ?o }",
+        "No solution binds ?oo and ?t of the template, so its triples are left out.",
+    ),
+    "a misspelt property": (
+        "PREFIX x: <http://www.w3.org/2001/XMLSchema#> CONSTRUCT { ?s ex:nothing ?o } "
+        'WHERE { ?s ex:nmae ?o FILTER(?o > "1"^^x:int || x:integer(?o) > 1) }',
+        f"{NOTHING}ex:nmae (http://example.org/nmae) occurs nowhere in the data.",
+    ),
+    "a class and a namespace": (
+        "PREFIX o: <http://other.example/> CONSTRUCT WHERE { ?s a <http://example.org/Person> ; o:p ?o }",
+        f"{NOTHING}<http://example.org/Person> and o:p (http://other.example/p) occur nowhere in the data.",
+    ),
+    "a combination": (
+        "CONSTRUCT { ?s ?p ?o } WHERE { ex:a ex:age ?o ; ?p ?s }",
+        f"{NOTHING}Each IRI of its pattern occurs there, but not as the pattern and its filters have them together.",
+    ),
+    "no IRI": ("CONSTRUCT WHERE { ?s ?p 8 }", NOTHING.strip()),
+    "subjects that are literals": (
+        "CONSTRUCT { ?o ex:of ?s } WHERE { ?s ex:name ?o }",
+        "Each triple of the template has an unbound variable, or a term that may not stand there.",
+    ),
+    "a table": (
+        f"{EX}SELECT * {{ ?s ex:nmae ?o }}",
+        f"{NOTHING}ex:nmae (http://example.org/nmae) occurs nowhere in the data.",
+    ),
+    "a graph": (
+        f"{EX}SELECT * {{ GRAPH ex:g {{ ?s ?p ?o }} }}",
+        f"{NOTHING}ex:g (http://example.org/g) occurs nowhere in the data.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CAUSES)
+async def test_an_empty_answer_has_its_likely_cause(page: Browser, case: str) -> None:
+    query, cause = CAUSES[case]
+    assert (await ask(page, "people", query))["kind"] == "banner warn"
+    await page.run(
+        "await page.waitForFunction((cause) => document.getElementById('cause').textContent === cause, given.cause);",
+        cause=cause,
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [EVERYTHING, f"{EVERYTHING} LIMIT 0", f"{EX}ASK {{ ?s ex:nmae ?o }}", "SELECT * { ?s ?p 7 }"],
+)
+async def test_other_answers_have_none(page: Browser, query: str) -> None:
+    await ask(page, "people", f"{EX}SELECT * {{ ?s ex:nmae ?o }}")
+    assert (await ask(page, "people", query))["kind"] == "banner good"
+    assert await page.run('return page.locator("#cause").isHidden()') is True
+
+
 async def test_a_table_of_many_rows_grows_on_demand(page: Browser) -> None:
     await choose(page, "many")
     rows = await page.run(

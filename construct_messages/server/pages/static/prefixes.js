@@ -118,6 +118,13 @@ export class Prefixes {
     return prefix === undefined ? null : `${prefix}:${iri.slice(namespace.length)}`;
   }
 
+  /** The IRI of a prefixed name; null: its prefix is unknown. */
+  expand(name) {
+    const colon = name.indexOf(":");
+    const declared = this.namespaces.find(([prefix]) => prefix === name.slice(0, colon));
+    return declared === undefined ? null : declared[1] + name.slice(colon + 1).replace(/\\(.)/g, "$1");
+  }
+
   /** Whether the name of a prefix that is used holds a text in lower case, or "a" does, which is shown for rdf:type. */
   has(text) {
     return "a".includes(text) || [...this.names].some((name) => name.toLowerCase().includes(text));

@@ -9,11 +9,14 @@ import { CutError, LOG_TYPE, LogError, piecesOf, readLog, syntaxOf } from "./log
 import { ResultViews } from "./result-views.js";
 import { Refusal, ask } from "./server.js";
 import { SolutionsReader } from "./solutions.js";
+import { soughtIn, tokens, unboundOf } from "./sparql.js";
 import { graphElementOf, isGraph, readGraph, solutionTable, textElement, truthElement } from "./tables.js";
+import { unknownAt } from "./vocabulary.js";
 
 const SOLUTIONS_TYPE = "application/sparql-results+json";
 // whatever the query is: messages of a CONSTRUCT, solutions, or a graph
 const ANY_TYPE = `${LOG_TYPE}, ${SOLUTIONS_TYPE};q=0.9, application/n-triples;q=0.8, text/turtle;q=0.5, */*;q=0.1`;
+const MOST_SOUGHT = 10; // IRIs that are looked for after an empty answer
 const LIMIT = /\blimit\s+(\d+)(?:\s+offset\s+\d+)?\s*$/i;
 
 const $ = (id) => document.getElementById(id);
@@ -74,13 +77,45 @@ export class Results {
       const complete = `Complete: ${await whole}${groupedBy(asked.parameters)}.`;
       if (this.running !== running) return;
       this.outcome = "complete";
-      this.banner("good", complete);
+      const cause = this.emptyCause();
+      this.banner(cause === null ? "good" : "warn", complete);
       this.say(complete);
+      if (cause !== null) this.explain(cause, asked);
     } catch (error) {
       if (this.running === running) this.fail(error, running.signal.aborted);
     } finally {
       if (this.running === running) this.rest();
     }
+  }
+
+  /** What is likely to be wrong with a query whose answer, or each message of it, has nothing in it; null: nothing. */
+  emptyCause() {
+    const unbound = this.asked.form === "CONSTRUCT" ? unboundOf(tokens(this.asked.query)) : [];
+    if (unbound.length) return `No solution binds ${unbound.join(" and ")} of the template, so its triples are left out.`;
+    if (this.isOther || this.most === 0) return null;
+    if (this.count === 0) return "The data have no solutions of the query.";
+    if (this.what !== "message" || this.filled) return null;
+    return "Each triple of the template has an unbound variable, or a term that may not stand there.";
+  }
+
+  /** Shows the cause, and which terms of the query occur nowhere in the data. */
+  async explain(cause, asked) {
+    $("cause").textContent = cause;
+    $("cause").hidden = false;
+    if (this.count) return;
+    const written = new Map(); // by IRI
+    for (const text of soughtIn(tokens(asked.query)).slice(0, MOST_SOUGHT)) {
+      const iri = text.startsWith("<") ? text.slice(1, -1) : asked.prefixes.expand(text);
+      if (/^[a-z][a-z0-9+.-]*:[^\s<>"{}|^`\\]*$/i.test(iri ?? "")) written.set(iri, text.startsWith("<") ? text : `${text} (${iri})`);
+    }
+    const { signal } = this.views.stops;
+    const unknown = written.size === 0 ? null : await unknownAt(asked.url, written.keys(), asked.further, signal);
+    if (unknown === null || signal.aborted) return;
+    const names = unknown.map((iri) => written.get(iri));
+    const found = names.length
+      ? `${names.join(" and ")} ${names.length > 1 ? "occur" : "occurs"} nowhere in the data.`
+      : "Each IRI of its pattern occurs there, but not as the pattern and its filters have them together.";
+    $("cause").textContent = `${cause} ${found}`;
   }
 
   reset() {
@@ -92,11 +127,12 @@ export class Results {
     this.most = null; // the maximal number of messages, if known
     this.size = null; // the number of bytes, if known
     this.what = "message";
+    this.filled = this.isOther = false; // whether a message has a quad; whether the answer has no items
     this.answered = false;
     this.note = "";
     this.begun = performance.now();
     this.first = this.ended = null;
-    for (const id of ["banner", "figures", "list-bar", "landing"]) $(id).hidden = true;
+    for (const id of ["banner", "cause", "figures", "list-bar", "landing"]) $(id).hidden = true;
     $("results").setAttribute("aria-busy", "true");
     $("stop").disabled = false;
     this.say("The query runs.");
@@ -137,6 +173,7 @@ export class Results {
     const reader = await readLog(this.counted(response.body, running), (message) => {
       if (this.running !== running) return;
       this.came(message.number);
+      this.filled ||= message.lines.length > 0;
       this.views.add(message);
     }, syntaxOf(response.headers.get("Content-Type")));
     return countOf(reader.count, "message");
@@ -147,6 +184,7 @@ export class Results {
     const pieces = this.counted(response.body, running);
     if (type.startsWith(SOLUTIONS_TYPE)) return this.takeSolutions(pieces, running);
     if (!isGraph(type)) {
+      this.isOther = true;
       const text = await textElement(pieces, type);
       if (this.running === running) this.views.showOther(text);
       return countOf(this.bytes, "byte");
@@ -180,6 +218,7 @@ export class Results {
     }
     const document = reader.close();
     if ("boolean" in document) {
+      this.isOther = true;
       this.views.showOther(truthElement(document.boolean));
       return document.boolean ? "yes" : "no";
     }

@@ -75,6 +75,42 @@ export function undeclaredPrefixes(found) {
   return [...used];
 }
 
+/** The variables of a CONSTRUCT's template that stand nowhere else, so that no solution binds them, as they are written. */
+export function unboundOf(found) {
+  const { template, rest } = templateAndRest(found);
+  const nameOf = ({ text }) => text.slice(1);
+  const bound = new Set(rest.filter(({ kind }) => kind === "variable").map(nameOf));
+  const unbound = template.filter((token) => token.kind === "variable" && !bound.has(nameOf(token)));
+  return [...new Set(unbound.map((token) => `?${nameOf(token)}`))];
+}
+
+/** The IRIs and prefixed names that a query looks for in the data, as they are written. */
+export function soughtIn(found) {
+  const { rest } = templateAndRest(found);
+  const sought = rest.filter(({ kind, text }, index) => {
+    if (kind !== "iri" && (kind !== "name" || text.startsWith("_:"))) return false;
+    const [last, second] = rest.slice(Math.max(0, index - 2), index).map((token) => token.text.toUpperCase()).reverse();
+    const isDeclared = last === "BASE" || last === "PREFIX" || second === "PREFIX";
+    const isDatatype = last === "^" && second === "^";
+    const isService = last === "SERVICE" || last === "SILENT";
+    return !isDeclared && !isDatatype && !isService && rest[index + 1]?.text !== "("; // which a function has
+  });
+  return [...new Set(sought.map(({ text }) => text))];
+}
+
+/** The significant tokens of the template of a CONSTRUCT, and the others. */
+function templateAndRest(found) {
+  const significant = found.filter(({ kind, text }) => kind !== "comment" && text.trim() !== "");
+  const start = significant.findIndex(({ kind, text }) => kind === "keyword" && /^construct$/i.test(text)) + 1;
+  let end = start;
+  let depth = 0;
+  if (start > 0 && significant[start]?.text === "{") {
+    do depth += { "{": 1, "}": -1 }[significant[end++].text] ?? 0;
+    while (depth > 0 && end < significant.length);
+  }
+  return { template: significant.slice(start, end), rest: [...significant.slice(0, start), ...significant.slice(end)] };
+}
+
 /** The form of a query by its first keyword after the prologue, as SELECT; null: there is none. */
 export function queryForm(found) {
   const keyword = found.find(({ kind, text }) => kind === "keyword" && !/^(?:base|prefix|version)$/i.test(text));

@@ -31,6 +31,24 @@ export function vocabularyQuery(kind, namespace) {
   return `SELECT DISTINCT ?term WHERE { ${parts.join(" UNION ")} FILTER(isIRI(?term)${start}) } LIMIT ${MOST}`;
 }
 
+/** Those of some IRIs that no quad of an endpoint has in any place; null: it fails, is slow, or `signal` has aborted.
+ *
+ *  `parameters` are further ones of the request. */
+export async function unknownAt(url, iris, parameters, signal) {
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(SECONDS * 1000)]);
+  const unknown = [];
+  for (const iri of iris) {
+    const places = `{ <${iri}> ?p ?o } UNION { ?s <${iri}> ?o } UNION { ?s ?p <${iri}> }`;
+    const query = `ASK { ${places} UNION { GRAPH ?g { ${places} } } UNION { GRAPH <${iri}> { ?s ?p ?o } } }`;
+    const answer = await ask(url, query, "application/sparql-results+json", limited, parameters)
+      .then((response) => response.json())
+      .catch(() => null);
+    if (answer === null) return null;
+    if (!answer.boolean) unknown.push(iri);
+  }
+  return unknown;
+}
+
 export class Vocabulary {
   constructor() {
     this.kept = new Map(); // by endpoint, kind and namespace: {answer, waiting, stop}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +28,10 @@ const main = (cases) => cases.map(({ text, line, column }) => {
 FORMS = """
 import { queryForm, tokens } from "./sparql.js";
 const main = (texts) => texts.map((text) => queryForm(tokens(text)));
+"""
+UNBOUND = """
+import { soughtIn, tokens, unboundOf } from "./sparql.js";
+const main = (texts) => texts.map(tokens).map((found) => ({ unbound: unboundOf(found), sought: soughtIn(found) }));
 """
 
 
@@ -110,6 +115,51 @@ def test_forms_of_the_w3c(modules: Modules) -> None:
     assert len(forms) > 500
     found = zip(texts, forms, modules.run(FORMS, texts), strict=True)
     assert [text for text, form, ours in found if form != ours] == []
+
+
+@pytest.mark.suite
+def test_typos_in_queries_of_the_w3c(modules: Modules) -> None:
+    """A variable that the page takes for unbound is one for the package, and what it looks for is in the pattern."""
+    texts = [
+        text
+        for path in sorted(shared_path("suites/w3c/sparql").rglob("*.rq"))
+        if "bad" not in path.name
+        and query_form(QueryText(text := path.read_text(encoding="utf-8"))) == "CONSTRUCT"
+    ]
+    texts += [re.sub(r"[?$](\w+)(?=[^{}]*\}\s*WHERE)", r"?\1x", text) for text in texts]
+    counted = 0
+    for text, found in zip(texts, modules.run(UNBOUND, texts), strict=True):
+        try:
+            query = ConstructQuery.parse(text)
+        except QueryError:  # not one of ours to know
+            continue
+        unbound = {f"?{name}" for name in query.unbound}
+        assert set(found["unbound"]) <= unbound
+        counted += set(found["unbound"]) == unbound != set()
+    assert counted > 10
+
+
+SOUGHT = {
+    "BASE <urn:b> PREFIX p: <urn:p> CONSTRUCT { ?s p:t <urn:t> } WHERE { ?s ^p:a/<urn:c>|p:d _:b }": [
+        "p:a",
+        "<urn:c>",
+        "p:d",
+    ],
+    'SELECT * FROM <urn:g> { ?s a p:C ; <urn:q> "x"^^p:d FILTER(p:f(?s) = p:v) }': [
+        "<urn:g>",
+        "p:C",
+        "<urn:q>",
+        "p:v",
+    ],
+    "ASK { SERVICE SILENT <urn:s> { ?s <urn:q> ?o } SERVICE p:s {} } # <urn:c>": ["<urn:q>"],
+    "CONSTRUCT WHERE { ?s <urn:q> <urn:q> }": ["<urn:q>"],
+    "CONSTRUCT { ?s <urn:t> { ": [],
+}
+
+
+def test_what_is_looked_for(modules: Modules) -> None:
+    found = modules.run(UNBOUND, list(SOUGHT))
+    assert [each["sought"] for each in found] == list(SOUGHT.values())
 
 
 @pytest.mark.parametrize(
