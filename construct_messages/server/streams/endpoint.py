@@ -373,17 +373,30 @@ class StreamsEndpoint:
             return await self._publishing.post(request)
         return await self._output.inbox(request)
 
-    async def _admit_publisher(self, request: Requesting, name: str) -> Permit:
-        """Rejects clients that may not publish to a stream.
+    async def _admit_publisher(self, request: Requesting, name: str | None) -> Permit:
+        """Rejects clients that may not publish to a stream; None: to any.
 
         Raises:
             NotFound: the stream does not exist.
             Forbidden: the client may not publish.
         """
+        if name is None:
+            return await self._admit_some_publisher(request)
         state = self._store.state(name)
         # its description may allow it, but only the query publishes to its output
         policy = "deny" if self._queries.registry.get(name) else state.description.publish
         return await self._admit(request, policy)
+
+    async def _admit_some_publisher(self, request: Requesting) -> Permit:
+        """Rejects clients that may publish to no stream."""
+        refusals: list[Forbidden] = []
+        for policy in {None, *(state.description.publish for state in self._store.streams())}:
+            try:
+                return await self._admit(request, policy)
+            except Forbidden as refused:
+                refusals.append(refused)
+        # with other credentials it may be allowed
+        raise next((each for each in refusals if each.status == 401), refusals[0])
 
     async def _admit(self, request: Requesting, policy: str | None = None) -> Permit:
         """Rejects clients that may not publish."""

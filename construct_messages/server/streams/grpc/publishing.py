@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from construct_messages.errors import LimitExceeded, ProtocolError
+from construct_messages.errors import LimitExceeded, ProtocolError, UsageError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.frame_stream import FrameReader
 from construct_messages.logs.jelly.service import RECEIVED
@@ -42,7 +42,7 @@ class Publishing:
         store: the store of the streams.
         bounds: the limits of memory.
         in_thread: calls a function in a thread, so that it does not block the event loop.
-        admit: rejects calls that may not publish to a stream.
+        admit: rejects calls that may not publish to a stream; None: to any.
         shapes: the shapes of the streams.
     """
 
@@ -53,7 +53,7 @@ class Publishing:
         *,
         bounds: StreamLimits,
         in_thread: InThread,
-        admit: Callable[[ServerCall, str], Awaitable[Permit]],
+        admit: Callable[[ServerCall, str | None], Awaitable[Permit]],
         shapes: StreamShapes,
     ) -> None:
         self._settings, self._store, self._bounds = settings, store, bounds
@@ -72,26 +72,24 @@ class Publishing:
             NotFound: the stream does not exist (NOT_FOUND).
             Forbidden: the client may not publish (UNAUTHENTICATED, PERMISSION_DENIED).
             SourceError: the server is busy, or stops (UNAVAILABLE).
+            UsageError: the call names no stream for too long (DEADLINE_EXCEEDED).
             LimitExceeded: a frame, or the data under one key, is too large (RESOURCE_EXHAUSTED).
             Conflict: other messages were published under the key (ALREADY_EXISTS).
         """
         record.action = "publish"
         topic, key = call.headers.get(CallMetadata.TOPIC), idempotency_key(call)
-        permit = Permit("publish")
         if topic is not None:
             permit = await self._admitted(call, topic, record)
+        else:
+            permit = await self._admit(call, None)
         most = self._settings.message_bytes
         frames = _Frames(call.messages(most), most, self._in_thread)
         with self._bounds.following():
-            first = await self._until_end(frames.read(), permit)
-            if not frames.count:
-                raise ProtocolError(
-                    "the call has no frame",
-                    hint="send at least one, with the options in its first row",
-                )
             if topic is None:
+                await self._until_end(self._begin(frames), permit)
                 topic = frames.topic
                 permit = await self._admitted(call, topic, record)
+            first = await self._until_end(frames.read(), permit)
             await (
                 self._append(topic, first, frames, record, permit)
                 if key is None
@@ -100,6 +98,19 @@ class Publishing:
         await call.begin({})
         record.status = 200
         await call.send(framed(RECEIVED))
+
+    async def _begin(self, frames: _Frames) -> None:
+        """Reads the first frame, which names the stream. A call whose stream is known may wait for any time."""
+        seconds = self._settings.idle_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                await frames.begin()
+        except TimeoutError:
+            raise UsageError(
+                f"the call named no stream within {seconds:g} seconds",
+                status=408,
+                hint=f"send the first frame at once, or name the stream by the metadata {CallMetadata.TOPIC}",
+            ) from None
 
     async def _admitted(self, call: ServerCall, topic: str, record: StreamRecord) -> Permit:
         record.stream = topic[:128]
@@ -206,28 +217,49 @@ class _Frames:
         self._messages, self._in_thread = messages, in_thread
         self._reader = FrameReader(DecoderOptions(message_bytes=most))
         self.count = self.size = 0
+        self._first: Message | None = None  # read by `begin`
 
     @property
     def topic(self) -> str:
         """The name of the stream in the options; empty: they have no name."""
         return self._reader.options.stream_name if self._reader.options else ""
 
+    async def begin(self) -> None:
+        """Reads the first frame."""
+        frame = await self._frame()
+        if frame is not None:
+            self._first = await self._message(frame)
+
     async def read(self) -> Message | None:
         """Returns the next message; None: the call has ended."""
-        messages = self._messages
-        while True:
-            frame = messages.ready.popleft() if messages.ready else await messages.read()
+        message, self._first = self._first, None
+        while message is None:
+            frame = await self._frame()
             if frame is None:
                 return None
-            self.count, self.size = self.count + 1, len(frame)
-            message = (
-                await self._in_thread(self._reader.read, frame)
-                if len(frame) > _LARGE
-                else self._reader.read(frame)
+            message = await self._message(frame)
+        return message
+
+    async def _frame(self) -> bytes | None:
+        messages = self._messages
+        frame = messages.ready.popleft() if messages.ready else await messages.read()
+        if frame is None and not self.count:
+            raise ProtocolError(
+                "the call has no frame",
+                hint="send at least one, with the options in its first row",
             )
-            if message is not None:
-                message.checked = True  # decoders only return RDF
-                return message
+        return frame
+
+    async def _message(self, frame: bytes) -> Message | None:
+        self.count, self.size = self.count + 1, len(frame)
+        message = (
+            await self._in_thread(self._reader.read, frame)
+            if len(frame) > _LARGE
+            else self._reader.read(frame)
+        )
+        if message is not None:
+            message.checked = True  # decoders only return RDF
+        return message
 
 
 class _Appender:

@@ -49,7 +49,7 @@ class RdfStreamService:
         bounds: the limits of concurrency and memory.
         in_thread: calls a function in a thread, so that it does not block the event loop.
         admit_reader: rejects calls that may not read.
-        admit_publisher: rejects calls that may not publish to a stream.
+        admit_publisher: rejects calls that may not publish to a stream; None: to any.
         shapes: the shapes of the streams.
 
     Attributes:
@@ -66,7 +66,7 @@ class RdfStreamService:
         bounds: StreamLimits,
         in_thread: InThread,
         admit_reader: Callable[[ServerCall], Awaitable[Permit]],
-        admit_publisher: Callable[[ServerCall, str], Awaitable[Permit]],
+        admit_publisher: Callable[[ServerCall, str | None], Awaitable[Permit]],
         shapes: StreamShapes,
     ) -> None:
         self._settings, self._admit_reader = settings, admit_reader

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
-from construct_messages.errors import ProtocolError, SourceError
+from construct_messages.errors import ProtocolError, SourceError, UsageError
 from construct_messages.logs.jelly.service import RdfStreamSubscribe, negotiated
 from construct_messages.net.grpc.framing import FRAME_BYTES, GZIP, IDENTITY
 from construct_messages.net.wire import CallMetadata, Parameter
@@ -67,13 +67,17 @@ class Subscribing:
         """Sends the elements of a stream until they end, the client leaves, or the server stops.
 
         Raises:
-            UsageError, ProtocolError: an invalid request (INVALID_ARGUMENT).
+            UsageError, ProtocolError: an invalid request (INVALID_ARGUMENT), or none in time (DEADLINE_EXCEEDED).
             NotFound: the stream does not exist (NOT_FOUND).
             SourceError: too many followers, or the server stops (UNAVAILABLE).
             LimitExceeded: a frame that is too large (RESOURCE_EXHAUSTED).
         """
         record.action = "subscribe"
-        request = await call.messages(_REQUEST_BYTES).read()
+        try:
+            async with asyncio.timeout(self._settings.idle_seconds):
+                request = await call.messages(_REQUEST_BYTES).read()
+        except TimeoutError as error:
+            raise UsageError("the request did not arrive in time", status=408) from error
         if request is None:
             raise ProtocolError("the request has no message", hint="send an RdfStreamSubscribe")
         topic, requested = RdfStreamSubscribe.decode(request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +14,10 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
-from construct_messages.logs.jelly.service import DEFAULT_OPTIONS, PUBLISH
+from construct_messages.logs.jelly.service import DEFAULT_OPTIONS, PUBLISH, SUBSCRIBE
 from construct_messages.logs.jelly.tags import options_row
 from construct_messages.net.grpc.framing import IDENTITY, framed
+from construct_messages.streams.element import Description
 from tests.support.grpc.serving import GrpcServer, serving_grpc
 from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered
@@ -149,6 +150,90 @@ async def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving_grpc(tmp_path, publish="deny") as served:
         with pytest.raises(SourceError, match="PERMISSION_DENIED"):
             await published(served, frames)
+
+
+async def opened(
+    served: GrpcServer, call: Callable[[ClientCall], Awaitable[None]], method: str = PUBLISH
+) -> None:
+    """Begins a call that sends nothing yet, and has no token."""
+    host, _, port = served.address.partition(":")
+    connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
+    try:
+        async with await connection.call(method, {}, IDENTITY, 1 << 20) as begun:
+            await call(begun)
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("publish", "policy", "said"),
+    [
+        ("PUBLISH_TOKEN", None, "UNAUTHENTICATED"),
+        ("deny", None, "PERMISSION_DENIED"),
+        ("deny", "PUBLISH_TOKEN", "UNAUTHENTICATED"),
+    ],
+)
+async def test_who_names_no_stream_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, publish: str, policy: str | None, said: str
+) -> None:
+    """It takes no place before its token is checked."""
+    monkeypatch.setenv("PUBLISH_TOKEN", "secret")
+    tokens = ("PUBLISH_TOKEN",)
+
+    async def wait(call: ClientCall) -> None:
+        with pytest.raises(SourceError, match=said):
+            await call.read()
+
+    async with serving_grpc(tmp_path, publish=publish, tokens=tokens) as served:
+        if policy:
+            store = served.http.streams._store
+            await store.adescribe("a", Description(publish=policy))
+        await asyncio.wait_for(opened(served, wait), SECONDS)
+        assert served.http.followers() == 0
+
+
+async def test_a_stream_that_may_be_named_by_others(tmp_path: Path) -> None:
+    """Its description allows what the server does not."""
+    async with serving_grpc(tmp_path, publish="deny") as served:
+        store = served.http.streams._store
+        await store.adescribe("a", Description(publish="allow"))
+        await store.acreate("b")
+        await published(served, written([numbered(1)]))
+        other = written([numbered(1)], replace(DEFAULT_OPTIONS, stream_name="b"))
+        with pytest.raises(SourceError, match="PERMISSION_DENIED"):
+            await published(served, other)
+        assert len(stored(served)) == 1
+
+
+async def test_who_never_names_a_stream(tmp_path: Path) -> None:
+    """Its place is free again after a while; one that has named its stream may wait."""
+    async with serving_grpc(tmp_path, idle_seconds=0.5) as served:
+
+        async def wait(call: ClientCall) -> None:
+            await eventually(served.http.followers)
+            with pytest.raises(
+                SourceError,
+                match=r"DEADLINE_EXCEEDED: the call named no stream within 0\.5 seconds",
+            ):
+                await call.read()
+
+        await asyncio.wait_for(opened(served, wait), SECONDS)
+        await eventually(lambda: not served.http.followers())
+
+        async def request_nothing(call: ClientCall) -> None:
+            with pytest.raises(SourceError, match="DEADLINE_EXCEEDED: the request did not arrive"):
+                await call.read()
+
+        await asyncio.wait_for(opened(served, request_nothing, SUBSCRIBE), SECONDS)
+
+        async def options_first(call: ClientCall) -> None:
+            row = options_row(NAMED)
+            await call.send(framed(row), end=False)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(call.read(), 1.5)
+            assert served.http.followers() == 1
+
+        await asyncio.wait_for(opened(served, options_first), SECONDS)
 
 
 async def test_messages_are_stored_as_they_come(served: GrpcServer) -> None:
