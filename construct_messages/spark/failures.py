@@ -10,7 +10,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from construct_messages.errors import ConstructMessagesError, IncompleteResult, SourceError, shown
+from construct_messages.errors import (
+    CannotWrite,
+    ConstructMessagesError,
+    IncompleteResult,
+    SourceError,
+    shown,
+)
 
 _DEBUG: Final = "--debug shows where"
 _MEMORY: Final = "it may have run out of memory: give it more by --conf spark.driver.memory=4g"
@@ -37,6 +43,12 @@ _REMOVED: Final = (
     re.compile(
         rf"(?:file:)?(?P<folder>[^\s'\"]+?){_RUNS}[^\n]*?(?:does not exist|No such file or directory)"
     ),
+)
+# of the disk that is written to: Spark's own files for shuffles have a hint below
+_FULL: Final = re.compile(
+    rf"Task failed while writing rows to (?:file:)?(?P<folder>[^\n]+?)(?:{_RUNS}[^\n]*)?\. SQLSTATE"
+    r".*(?P<reason>No space left on device|Disk quota exceeded|File too large)",
+    re.DOTALL,
 )
 _HINTS: Final = (
     (
@@ -106,6 +118,16 @@ def files_removed(text: str) -> IncompleteResult | None:
     return IncompleteResult(
         f"{found['folder']}: the output that was being written there has been removed",
         hint="another job may write to the same folder: run one after the other, or use a separate folder for each",
+    )
+
+
+def disk_full(text: str) -> CannotWrite | None:
+    """Returns the error for a job whose output has no room, if the text of a failure means that."""
+    if (found := _FULL.search(text)) is None:
+        return None
+    return CannotWrite(
+        f"cannot write to {found['folder']}: {found['reason']}",
+        hint="free some space there, or choose another place",
     )
 
 

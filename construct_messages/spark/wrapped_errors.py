@@ -23,11 +23,12 @@ from construct_messages.errors import (
     UsageError,
     ValueOutOfRange,
 )
-from construct_messages.spark.failures import files_removed
+from construct_messages.spark.failures import disk_full, files_removed
 
 _RAISED: Final = {
     error.__name__: error
     for error in (
+        CannotWrite,
         UnsupportedByFormat,
         IncompleteResult,
         LimitExceeded,
@@ -116,4 +117,4 @@ def error_in(text: str) -> ConstructMessagesError | None:
     for pattern, error in _MENDABLE:
         if found := pattern.search(text):
             return error(next(filter(None, found.groups())))
-    return files_removed(text)
+    return disk_full(text) or files_removed(text)

@@ -7,6 +7,7 @@ by the numbers of its partition and its attempt, and messages come as Arrow batc
 
 from __future__ import annotations
 
+import errno
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -30,6 +31,7 @@ from construct_messages.spark.logs.runs import Run, check_overwriting, check_run
 from construct_messages.terms import Lenience
 
 _CHUNK_BYTES: Final = 1 << 20
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _KEYS: Final = ("file", "block", "ordinal", "sequence")
 """The columns that identify a message."""
 
@@ -174,6 +176,8 @@ class LogJob:
             else:
                 self._commit(parts)
         except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise _unwritable(self.options.path, error) from error
             raise UsageError(
                 f"cannot put logs at {self.options.path}: {error}",
                 hint="write to a place that the driver and all executors share",
