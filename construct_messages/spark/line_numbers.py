@@ -1,6 +1,7 @@
-"""The number of a line in an error message: tasks read parts of files, and do not know line numbers.
+"""The numbers of lines: tasks read parts of files, and do not know them.
 
-After a job has failed, its file is read again up to the line with the text of the error. No RDF here.
+They are counted by a second reading: of the file, after a job has failed, or of a dump, for its quarantine. No RDF
+here.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 TEXT_SHOWN: Final = 1000
 """The characters of a line that an error shows."""
@@ -42,21 +44,29 @@ def line_number(spark: SparkSession, uri: str, text: str) -> int | None:
         the number, counted from 1; None: there is no such line.
     """
     path = _WILD.sub(r"\\\g<0>", unquote(uri))
-    place = F.struct(
-        F.col("_metadata.file_block_start").alias("block"),
-        F.monotonically_increasing_id().alias("id"),
-    )
-    lines = (
-        spark.read.option("recursiveFileLookup", True)
-        .text(path)
-        .select("value", place.alias("place"))
-    )
+    lines = numbered(spark.read.option("recursiveFileLookup", True).text(path))
     is_shown = F.expr(shown_line("value")) == F.lit(text)
-    (first,) = lines.agg(F.min(F.when(is_shown, F.col("place"))).alias("place")).collect()
-    if first["place"] is None:
-        return None
-    # numbers increase within a block; rows of different blocks are distinguished by their blocks
-    reached = F.struct(
-        F.lit(first["place"]["block"]).alias("block"), F.lit(first["place"]["id"]).alias("id")
+    (first,) = lines.filter(is_shown).agg(F.min("line").alias("line")).collect()
+    return None if first["line"] is None else int(first["line"])
+
+
+def numbered(text: DataFrame) -> DataFrame:
+    """Returns the lines of text files (`value`), each with its `file` and its number in it (`line`, from 1).
+
+    Args:
+        text: what Spark's reader has returned. It is read twice, to count the lines of each block of a file first.
+    """
+    lines = text.selectExpr(
+        "value",
+        "input_file_name() AS file",
+        "_metadata.file_block_start AS block",
+        "monotonically_increasing_id() AS id",  # they increase by one within a block
     )
-    return int(lines.filter(F.col("place") <= reached).count())
+    blocks = lines.groupBy("file", "block").agg(
+        F.min("id").alias("first"), F.count("id").alias("lines")
+    )
+    above = Window.partitionBy("file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)
+    before = F.coalesce(F.sum("lines").over(above), F.lit(0))
+    shifts = blocks.select("file", "block", (before + 1 - F.col("first")).alias("shift"))
+    joined = lines.join(F.broadcast(shifts), ["file", "block"])
+    return joined.selectExpr("value", "file", "id + shift AS line")

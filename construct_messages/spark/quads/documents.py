@@ -36,7 +36,7 @@ from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
 QUADS: Final = "subject string, predicate string, object string, graph string"
 """The schema of quads."""
 
-FAILURES: Final = "file string, text string, reason string"
+FAILURES: Final = "file string, line bigint, text string, reason string"
 """The schema of malformed files and lines."""
 
 MEND: Final = "mend it, or load with on_error='quarantine', which records the error of each line"
@@ -116,24 +116,24 @@ def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batc
     """
 
     def parsed(batches: Batches) -> Batches:
-        for file, content in _pairs(batches):
+        for file, content in _rows(batches):
             yield from _tables(_quads(file, content, format, lenient))
 
     return parsed
 
 
 def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """Returns a function for `mapInArrow` that finds malformed files: a row each, with the URL, no text and
-    the reason.
+    """Returns a function for `mapInArrow` that finds malformed files: a row each, with the URL and the reason,
+    and neither line nor text.
     """
 
     def failed(batches: Batches) -> Batches:
-        for file, content in _pairs(batches):
+        for file, content in _rows(batches):
             try:
                 for _ in _quads(file, content, format, lenient):
                     pass
             except QuadsError as error:
-                yield _failures([(file, None, error.message)])
+                yield _failures([(file, None, None, error.message)])
 
     return failed
 
@@ -151,7 +151,7 @@ def lines(graphs: bool, strict: bool, lenient: bool = False) -> Callable[[Batche
     """
 
     def statements(batches: Batches) -> Iterator[Row]:
-        for file, text in _pairs(batches):
+        for file, text in _rows(batches):
             try:
                 yield from _line(file, text, graphs, lenient)
             except (SyntaxError, TermError) as error:
@@ -165,7 +165,8 @@ def lines(graphs: bool, strict: bool, lenient: bool = False) -> Callable[[Batche
 def reasons(
     graphs: bool, lenient: bool = False, *, malformed: bool = True
 ) -> Callable[[Batches], Batches]:
-    """Returns a function for `mapInArrow` that adds the reason why a line is malformed to `file` and `text` (bytes).
+    """Returns a function for `mapInArrow` that adds the reason why a line is malformed to `file`, `line` (its
+    number) and `text` (bytes).
 
     Args:
         graphs: whether a line may name a graph.
@@ -182,11 +183,10 @@ def reasons(
 
     def explained(batches: Batches) -> Batches:
         for batch in batches:
-            judged = ((file, text, reason(file, text)) for file, text in _pairs(iter([batch])))
             rows = [
-                (file, text.decode("utf-8", "replace"), why)
-                for file, text, why in judged
-                if why is not None
+                (file, line, text.decode("utf-8", "replace"), why)
+                for file, line, text in _rows(iter([batch]))
+                if (why := reason(file, text)) is not None
             ]
             if rows:
                 yield _failures(rows)
@@ -194,7 +194,7 @@ def reasons(
     return explained
 
 
-def _pairs(batches: Batches) -> Iterator[tuple[str, bytes]]:
+def _rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
@@ -216,11 +216,10 @@ def _line(file: str, text: bytes, graphs: bool, lenient: bool) -> Iterator[Row]:
         yield read(quad.subject), read(quad.predicate), read(quad.object), graph
 
 
-def _failures(rows: Sequence[tuple[str, str | None, str]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, pa.string()) for column in columns], ["file", "text", "reason"]
-    )
+def _failures(rows: Sequence[tuple[str, int | None, str | None, str]]) -> pa.RecordBatch:
+    types = {"file": pa.string(), "line": pa.int64(), "text": pa.string(), "reason": pa.string()}
+    columns = zip(zip(*rows, strict=True), types.values(), strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(*column) for column in columns], list(types))
 
 
 def _quads(file: str, content: bytes, format: str | None, lenient: bool) -> Iterator[Row]:

@@ -25,7 +25,7 @@ from construct_messages.files.output import refuse_foreign, refuse_input
 from construct_messages.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.spark import jar
-from construct_messages.spark.line_numbers import shown_line
+from construct_messages.spark.line_numbers import numbered, shown_line
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.table import QuadTable, loaded
 from construct_messages.spark.session import translated
@@ -38,6 +38,7 @@ ON_ERROR: Final = ("fail", "quarantine")
 
 _STATISTICS: Final = "_construct_messages.json"
 _FILE: Final = "input_file_name()"
+_BYTES: Final = "CAST(value AS BINARY) AS text"
 _WILD: Final = re.compile(r"[{}\[\]*?\\]")
 _NO_COLONS: Final = "Hadoop reads no local file with a colon in its name"
 _RENAME: Final = "rename it, or read it with construct-messages run"
@@ -73,8 +74,8 @@ def load_quads(
             optionally followed by `.gz`, `.bz2`, `.xz` or `.zst`.
         on_error: `"fail"`: malformed data end the job with an error that contains file and text; `"quarantine"`:
             malformed lines, and malformed files of other formats, are left out and written to a table immediately.
-        quarantine: the path of that table: Parquet with the columns `file`, `text` (NULL for a whole file) and
-            `reason`. It must not exist.
+        quarantine: the path of that table: Parquet with the columns `file`, `line` (its number, from 1), `text` and
+            `reason`; line and text are NULL for a whole file. It must not exist.
         lenient: pass malformed IRIs and language tags unchanged; `count_malformed` counts them.
 
     Raises:
@@ -252,14 +253,15 @@ class _Dump:
         return reduce(DataFrame.unionByName, frames)
 
     def failures(self) -> DataFrame:
-        """Returns the malformed files and lines: file, text and reason."""
+        """Returns the malformed files and lines: file, number of the line, text and reason."""
         frames = []
         for graphs, kinds in self._lines:
-            text = self._text(kinds)
+            text = numbered(self._text(kinds))
             if self._by_java:
-                text = text.filter(f"{_statement(graphs, self._lenient)} IS NULL")
+                text = text.filter(f"{_statement(graphs, self._lenient, file='file')} IS NULL")
             reasons = documents.reasons(graphs, self._lenient, malformed=self._by_java)
-            frames.append(_bytes(text).mapInArrow(reasons, documents.FAILURES))
+            lines = text.selectExpr("file", "line", _BYTES)
+            frames.append(lines.mapInArrow(reasons, documents.FAILURES))
         if self._whole:
             frames.append(
                 self._contents().mapInArrow(
@@ -287,18 +289,15 @@ def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> Data
     )
 
 
-def _statement(graphs: bool, lenient: bool) -> str:
+def _statement(graphs: bool, lenient: bool, file: str = _FILE) -> str:
     # the file name is not computed from the line; otherwise rules of Spark would evaluate the statement twice
-    return jar.statement("value", _FILE, graphs=graphs, lenient=lenient)
+    return jar.statement("value", file, graphs=graphs, lenient=lenient)
 
 
 def _by_python(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
     """Returns the same quads as `_by_java`, parsed by pyoxigraph in workers, for sessions that refuse the jar."""
-    return _bytes(text).mapInArrow(documents.lines(graphs, strict, lenient), documents.QUADS)
-
-
-def _bytes(text: DataFrame) -> DataFrame:
-    return text.selectExpr(f"{_FILE} AS file", "CAST(value AS BINARY) AS text")
+    lines = text.selectExpr(f"{_FILE} AS file", _BYTES)
+    return lines.mapInArrow(documents.lines(graphs, strict, lenient), documents.QUADS)
 
 
 def count_malformed(quads: DataFrame | QuadTable) -> int:

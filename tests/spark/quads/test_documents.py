@@ -128,10 +128,13 @@ def test_failures_name_files_and_reasons_name_lines() -> None:
     ]
     assert "line 1" in rows[0]["reason"]
     batch = pa.RecordBatch.from_pydict(
-        {"file": ["f", "f"], "text": [b"<urn:s> <urn:p> <rel> .", b"\xff"]}
+        {"file": ["f", "f"], "line": [7, 9], "text": [b"<urn:s> <urn:p> <rel> .", b"\xff"]}
     )
     rows = [row for batch in reasons(graphs=True)(iter([batch])) for row in batch.to_pylist()]
-    assert [row["text"] for row in rows] == ["<urn:s> <urn:p> <rel> .", "\ufffd"]
+    assert [(row["line"], row["text"]) for row in rows] == [
+        (7, "<urn:s> <urn:p> <rel> ."),
+        (9, "\ufffd"),
+    ]
     assert "No scheme found" in rows[0]["reason"]
 
 

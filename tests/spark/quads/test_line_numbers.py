@@ -1,4 +1,4 @@
-"""Numbers of malformed lines: those of the file, in however many parts it is read (issue 26, 40)."""
+"""Numbers of malformed lines: those of the file, in however many parts it is read."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import bz2
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
 from construct_messages.errors import QuadsError
+from construct_messages.spark import jar
 from construct_messages.spark.quads.loading import load_quads
 from construct_messages.spark.session import translated
 from tests.support.spark.sessions import activate, new_session
@@ -47,6 +49,39 @@ def test_the_number_of_a_line(
     shown = bad[:1000].decode(errors="replace")
     assert caught.value.message.endswith(f"{extension}: malformed line 124: {shown}")
     assert "on_error='quarantine'" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("extension", PACK)
+@pytest.mark.parametrize("by_java", [True, False], ids=["Java", "Python"])
+def test_numbers_in_the_quarantine(
+    spark: SparkSession,
+    tmp_path: Path,
+    extension: str,
+    by_java: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same bad line several times in files of many parts, and parts of many files."""
+    bad = "<urn:s> <urn:p> ."
+    random = Random(extension)
+    expected = []
+    (tmp_path / "in").mkdir()
+    for name in "abc":
+        lines = [bad if random.random() < 0.05 else "<urn:s> <urn:p> <urn:o> ." for _ in range(200)]
+        path = tmp_path / "in" / f"{name}{extension}"
+        path.write_bytes(PACK[extension]("\n".join(lines).encode()))
+        expected += [(path.name, n) for n, line in enumerate(lines, 1) if line == bad]
+    if not by_java:
+        monkeypatch.setattr(jar, "add_functions", lambda _: False)
+    session = new_session(spark, {"spark.sql.files.maxPartitionBytes": "700"})
+    activate(session)
+    kept = str(tmp_path / "quarantine")
+    try:
+        load_quads(session, tmp_path / "in", on_error="quarantine", quarantine=kept)
+    finally:
+        activate(spark)
+    rows = spark.read.parquet(kept).collect()
+    assert sorted((Path(row.file).name, row.line) for row in rows) == expected
+    assert {row.text for row in rows} == {bad}
 
 
 def test_a_file_that_has_gone(

@@ -229,10 +229,12 @@ def test_quarantine_takes_each_malformed_line_once(spark: SparkSession, tmp_path
     assert objects(frame) == ["<urn:o>", "<urn:whole>"]
     assert objects(frame) == ["<urn:o>", "<urn:whole>"]
     found = sorted(
-        (row.file[-4:], row.text or "") for row in spark.read.parquet(quarantine).collect()
+        (row.file[-4:], row.line or 0, row.text or "")
+        for row in spark.read.parquet(quarantine).collect()
     )
-    lines = MALFORMED.decode("utf-8", "replace").splitlines()[1:]
-    assert found == sorted([*(("a.nt", line) for line in lines), (".ttl", "")])
+    lines = MALFORMED.decode("utf-8", "replace").splitlines()
+    bad = [("a.nt", number, line) for number, line in enumerate(lines, 1) if number > 1]
+    assert found == sorted([*bad, (".ttl", 0, "")])
     assert all(row.reason for row in spark.read.parquet(quarantine).collect())
     of_lines = spark.read.parquet(quarantine).filter("text IS NOT NULL").collect()
     assert any(" column" in row.reason for row in of_lines)
