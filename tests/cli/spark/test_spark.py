@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 import psutil
@@ -342,46 +341,6 @@ def test_verify(spark_here: Here, here: Here) -> None:
 
 
 # --- other processes --------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def small_disk(place: Path) -> Iterator[Path]:
-    """One MiB; in no namespace of its own, as Spark is to see it."""
-    disk = place / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"no disk can be mounted here: {done.stderr.strip()}")
-    yield disk
-    subprocess.run(["umount", "--lazy", str(disk)], check=True)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("load", "@big.nt", "--output", "{}/table"),
-        ("run", "@all.rq", "--quads", "@big.nt", "--output", "{}/log.nq"),
-        ("run", "@all.rq", "--quads", "@big.nt", "--output", "{}/logs"),
-        ("run", "@all.rq", "--quads", "@big.nt", "--output", "{}/logs", "--format", "trig"),
-    ],
-    ids=["table", "log", "folder", "TriG"],
-)
-def test_a_full_disk_is_named(
-    spark_here: Here, place: Path, small_disk: Path, arguments: tuple[str, ...]
-) -> None:
-    noise = Random(1)
-    lines = (f'<urn:s{n}> <urn:p> "{noise.getrandbits(320):x}" .\n' for n in range(20_000))
-    (place / "big.nt").write_text("".join(lines))
-    (place / "all.rq").write_text("CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }")
-    done = spark_here(*(each.format(small_disk) for each in arguments))
-    assert done.status == 1, done.errors
-    assert re.match(
-        rf"error: cannot write to (file://)?{small_disk}[^\n]*: .*No space left on device\n"
-        "hint: .*choose another place\n",
-        done.errors,
-    ), done.errors
-    assert [file for file in small_disk.rglob("*") if file.is_file()] == []
 
 
 def test_dumps_by_folder_and_pattern(spark_here: Here, place: Path) -> None:
