@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from construct_messages.continuous.dataset.contents import Contents, ElementIri, HeldElement
-from construct_messages.continuous.incremental.contents import HeldQuads
+from construct_messages.continuous.incremental.contents import HeldQuads, MatchedContents
 from construct_messages.continuous.incremental.expressions import NotMaintained
 from construct_messages.continuous.incremental.maintained import MaintainedSolutions
-from construct_messages.continuous.incremental.plan import MaintenancePlan
+from construct_messages.continuous.incremental.plan import MaintenancePlan, Row
 from construct_messages.continuous.incremental.planner import plan_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution, select_solutions
 from construct_messages.labels import Labels
@@ -96,7 +97,7 @@ class WholeEvaluation:
 
 
 class IncrementalEvaluation:
-    """Maintains the solutions; falls back to evaluating the whole query after values for which that is impossible.
+    """Maintains the solutions; evaluates the whole query while values are in windows for which that is impossible.
 
     Args:
         plan: the plan for maintaining them.
@@ -115,15 +116,18 @@ class IncrementalEvaluation:
         whole: Callable[[str], WholeEvaluation],
     ) -> None:
         self._plan, self._operator, self._new_whole = plan, query.operator, whole
-        self._maintained: MaintainedSolutions | None = MaintainedSolutions(
-            plan, query, static, labels
-        )
+        self._new_maintained = partial(MaintainedSolutions, plan, query, static, labels)
+        self._maintained: MaintainedSolutions | None = self._new_maintained()
         self._whole: WholeEvaluation | None = None
         self._has_fired = False
         self._counts: dict[Solution, int] = {}  # for RSTREAM, in the order of appearance
         # for a plan that may fall back: the elements at the last evaluation, and the changes since then
         self._held: dict[tuple[int, HeldQuads], None] = {}
         self._changed: list[tuple[int, HeldQuads, bool]] = []
+        # while the query is evaluated as a whole: the elements to leave before solutions are maintained again, and the
+        # further turns of the windows to wait for, now and next time
+        self._leaving: set[tuple[int, HeldQuads]] = set()
+        self._turns, self._patience = 0, 1
         contents = self._maintained.contents
         if plan.may_end:
             self.hold, self.enter, self.leave = self._hold, self._entered, self._left
@@ -139,7 +143,7 @@ class IncrementalEvaluation:
         self, stream: int, stream_iri: str, element_iri: ElementIri, time: int, element: Element
     ) -> HeldQuads:
         if self._maintained is None:
-            return HeldQuads({}, (stream, stream_iri, element_iri, time, element))
+            return HeldQuads(None, (stream, stream_iri, element_iri, time, element))
         return self._maintained.contents.hold(stream, stream_iri, element_iri, time, element)
 
     def _entered(self, window: int, held: HeldQuads) -> None:
@@ -150,6 +154,8 @@ class IncrementalEvaluation:
 
     def fire(self, *, changed: bool = True) -> list[Solution]:
         """Evaluates; see `WindowEvaluation`."""
+        if self._whole is not None and not self._leaving and changed:
+            self._maintain_again()
         maintained = self._maintained
         if maintained is not None:
             if not changed or (maintained.are_current and not self._changed):
@@ -159,7 +165,11 @@ class IncrementalEvaluation:
             except NotMaintained as reason:
                 self._whole = self._begin_whole(str(reason))
         assert self._whole is not None  # either
-        return self._whole.fire(changed=changed)
+        solutions = self._whole.fire(changed=changed)
+        self._settle()
+        if maintained is not None:
+            self._wait_to_maintain()
+        return solutions
 
     def _change(self, window: int, held: HeldQuads, *, entered: bool) -> None:
         maintained = self._maintained
@@ -167,24 +177,33 @@ class IncrementalEvaluation:
             assert self._whole is not None
             change = self._whole.enter if entered else self._whole.leave
             change(window, _held_whole(self._whole, held))
-            return
-        contents = maintained.contents
-        (contents.enter if entered else contents.leave)(window, held)
+        else:
+            _let_change(maintained.contents, window, held, entered=entered)
         self._changed.append((window, held, entered))
 
     def _select(self, maintained: MaintainedSolutions) -> list[Solution]:
         appeared, vanished = maintained.difference()
+        self._settle()
+        self._patience = 1
+        if self._operator is Operator.ISTREAM:
+            return [_solution(row) for row in appeared]
+        if self._operator is Operator.DSTREAM:
+            return [_solution(row) for row in vanished]
+        self._count(appeared, vanished)
+        return self._unchanged()
+
+    def _settle(self) -> None:
+        """Records that an evaluation has been made of what windows hold now."""
         for window, held, entered in self._changed:
             if entered:
                 self._held[window, held] = None
             else:
                 del self._held[window, held]
+                self._leaving.discard((window, held))
         self._changed.clear()
         self._has_fired = True
-        if self._operator is Operator.ISTREAM:
-            return [_solution(row) for row in appeared]
-        if self._operator is Operator.DSTREAM:
-            return [_solution(row) for row in vanished]
+
+    def _count(self, appeared: Iterable[Row], vanished: Iterable[Row]) -> None:
         counts = self._counts
         for solution in map(_solution, vanished):
             if counts[solution] > 1:
@@ -193,7 +212,6 @@ class IncrementalEvaluation:
                 del counts[solution]
         for solution in map(_solution, appeared):
             counts[solution] = counts.get(solution, 0) + 1
-        return self._unchanged()
 
     def _unchanged(self) -> list[Solution]:
         if not self._counts:
@@ -212,19 +230,52 @@ class IncrementalEvaluation:
         for window, held, entered in self._changed:
             (whole.enter if entered else whole.leave)(window, _held_whole(whole, held))
         self._maintained = None
-        self._held.clear()
-        self._changed.clear()
         self._counts.clear()
         return whole
+
+    def _maintain_again(self) -> None:
+        """Maintains the solutions again, if that is possible for the last evaluation.
+
+        All that windows held when it was impossible has left them. Where such values keep coming, this is in vain: each
+        time in a row, twice as many turns of the windows pass before the next.
+        """
+        if self._turns:
+            self._turns -= 1
+            self._leaving = set(self._held)
+            return
+        maintained = self._new_maintained()
+        try:
+            for window, held in self._held:
+                _let_change(maintained.contents, window, held, entered=True)
+            solutions, _ = maintained.difference()
+        except NotMaintained:
+            self._wait_to_maintain()
+            return
+        for window, held, entered in self._changed:
+            _let_change(maintained.contents, window, held, entered=entered)
+        if self._operator is Operator.RSTREAM:
+            self._count(solutions, ())
+        self._maintained, self._whole = maintained, None
+
+    def _wait_to_maintain(self) -> None:
+        self._leaving = set(self._held)
+        self._turns, self._patience = self._patience - 1, 2 * self._patience
 
 
 def _solution(row: tuple[str, ...]) -> Solution:
     return row  # type: ignore[return-value] # each text is a term
 
 
+def _let_change(contents: MatchedContents, window: int, held: HeldQuads, *, entered: bool) -> None:
+    if held.quads is None:  # the query was evaluated as a whole when the element came
+        assert held.origin is not None  # it is kept if a plan may fall back
+        held.quads = contents.hold(*held.origin).quads
+    (contents.enter if entered else contents.leave)(window, held)
+
+
 def _held_whole(whole: WholeEvaluation, held: HeldQuads) -> HeldElement:
     if held.whole is None:
-        assert held.origin is not None  # it is kept if a plan may fall back
+        assert held.origin is not None  # see `_let_change`
         held.whole = whole.hold(*held.origin)
     return held.whole
 

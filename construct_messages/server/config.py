@@ -274,6 +274,8 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         query_bytes: the memory limit of its process; a query that needs more is paused.
         query_output_bytes: the maximal size of the messages of one evaluation; without windows, of those for up to
             1,000 elements.
+        query_maintain: whether the solutions of registered queries are maintained by difference where that is possible;
+            a registration overrides it.
         grpc: the host and port of Jelly's gRPC service; port 0 takes a free one. None: the service is not started.
         grpc_certificate, grpc_key: PEM files with the certificate of that service (followed by its intermediate
             certificates) and its key. None: connections are not encrypted.
@@ -306,6 +308,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     query_seconds: Seconds = 30.0
     query_bytes: Count = 512 << 20
     query_output_bytes: Count = 64 << 20
+    query_maintain: bool = True
     grpc: str | None = None
     grpc_certificate: str | None = None
     grpc_key: str | None = None

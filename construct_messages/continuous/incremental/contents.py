@@ -47,7 +47,8 @@ class HeldQuads:
     """An element as windows hold it.
 
     Args:
-        quads: the matching quads that it adds to windows on its stream, by the number of each window that has any.
+        quads: the matching quads that it adds to windows on its stream, by the number of each window that has any;
+            None: not read yet, as the query is evaluated as a whole.
         origin: to convert the element to a `HeldElement`; None: not kept.
 
     Attributes:
@@ -56,7 +57,7 @@ class HeldQuads:
 
     __slots__ = ("origin", "quads", "whole")
 
-    def __init__(self, quads: dict[int, list[TextQuad]], origin: Origin | None) -> None:
+    def __init__(self, quads: dict[int, list[TextQuad]] | None, origin: Origin | None) -> None:
         self.quads, self.origin = quads, origin
         self.whole: HeldElement | None = None
 

@@ -7,12 +7,14 @@ import re
 from collections import Counter
 from decimal import Decimal
 from random import Random
+from typing import Any
 
 import pyoxigraph as ox
 import pytest
 
 from construct_messages.continuous import Bounds, Firing, WindowedQuery
 from construct_messages.continuous.evaluation import WholeEvaluation
+from construct_messages.continuous.incremental.maintained import MaintainedSolutions
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Report
@@ -55,6 +57,56 @@ def test_times_in_exists_are_compared_by_the_engine_where_need_be(time: str) -> 
     case = Case(query, Report.WINDOW_CLOSE, 1, Bounds.OPEN_CLOSED, 0, 0)
     kind = "maintained" if time.endswith("Z") else "maintained at first"
     assert check_history(case, events, [4, 9]) == f"{kind}, with solutions"
+
+
+@pytest.mark.parametrize("operator", ["RSTREAM", "ISTREAM", "DSTREAM"])
+@pytest.mark.parametrize("stops", [[], [5, 9], [4, 6, 7, 8, 11, 15]], ids=str)
+def test_solutions_are_maintained_again_when_a_double_has_left(
+    operator: str, stops: list[int]
+) -> None:
+    """Sums of integers and decimals, with a double at two times, by random values."""
+    random = Random(operator)
+    query = parse_continuous(
+        f"REGISTER {operator} <urn:out> AS SELECT ?s (SUM(?n) AS ?sum) (AVG(?n) AS ?mean) (COUNT(*) AS ?count) "
+        "FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT4S STEP PT1S] "
+        "WHERE { WINDOW <urn:w> { ?s <urn:reads> ?n } } GROUP BY ?s"
+    )
+    case = Case(query, Report.WINDOW_CLOSE, 1, Bounds.OPEN_CLOSED, 0, 0)
+    events = []
+    for number in range(1, 25):
+        lines = [f'<urn:s{random.randrange(2)}> <urn:reads> "{number}"^^<{XSD}integer> .']
+        lines.append(f'<urn:s0> <urn:reads> "{random.random():.3f}"^^<{XSD}decimal> .')
+        if number in (6, 14):
+            lines.append(f'<urn:s1> <urn:reads> "{random.random():.3f}"^^<{XSD}double> .')
+        nquads = "\n".join(lines).encode()
+        events.append(Event(0, Element("0", number, number * 1_000_000, nquads)))
+    assert check_history(case, events, stops) == "maintained, with solutions"
+    engine, maintained = WindowedQuery(query, options_of(case)), ""
+    for event in events:
+        happen(engine, case, event)
+        maintained += "m" if engine.plan.startswith("maintained") else "w"
+    # it enters with the evaluation after it, and has left with the fifth after that
+    assert maintained == "m" * 6 + "w" * 5 + "m" * 3 + "w" * 5 + "m" * 5
+
+
+def test_doubles_that_keep_coming_are_not_tried_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Counted(MaintainedSolutions):
+        def __init__(self, *arguments: Any) -> None:
+            made.append(1)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr("construct_messages.continuous.evaluation.MaintainedSolutions", Counted)
+    query = parse_continuous(
+        "SELECT (SUM(?n) AS ?sum) FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT4S STEP PT4S] "
+        "WHERE { WINDOW <urn:w> { ?s <urn:reads> ?n } }"
+    )
+    engine = WindowedQuery(query)
+    for number in range(1, 4 * 256):
+        nquads = f'<urn:s> <urn:reads> "{number}.5e0"^^<{XSD}double> .'.encode()
+        engine.take("urn:in", Element("in", number, number * 1_000_000, nquads))
+    assert len(made) < 12
 
 
 @pytest.mark.slow

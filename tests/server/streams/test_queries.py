@@ -86,6 +86,18 @@ async def test_a_query_that_is_asked_as_a_whole(served: StreamsServer) -> None:
     assert plan == "evaluated as a whole each time: as requested"
 
 
+@pytest.mark.parametrize(("parameter", "whole"), [("", True), ("?maintain=true", False)])
+async def test_the_setting_for_queries_asked_as_a_whole(
+    tmp_path: Path, parameter: str, *, whole: bool
+) -> None:
+    file = tmp_path / "streams.db"
+    async with serving_streams(file, query_maintain=False) as served:
+        assert (await served.ask("PUT", "/streams/a")).status == 201
+        answer = await served.ask("POST", f"/streams{parameter}", RSP_QL, SPARQL)
+        plan = (await described(served, location_of(answer)))["plan"]
+        assert plan.startswith("evaluated as a whole" if whole else "maintained")
+
+
 async def test_windows_that_hold_more_than_their_stream_keeps(served: StreamsServer) -> None:
     keeps, query = b'{"retainedElements": 3}', RSP_QL
     location = location_of(await served.ask("POST", "/streams", query, SPARQL))

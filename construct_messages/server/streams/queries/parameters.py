@@ -64,6 +64,7 @@ def read_registration(
     bound: str | None,
     store: StreamStore,
     endpoints: Mapping[str, WatchedEndpoint],
+    maintain: bool,
 ) -> Read:
     """Returns the requested registration, and the name of its output in the query.
 
@@ -74,6 +75,7 @@ def read_registration(
         bound: the stream at whose query endpoint the query is registered.
         store: the store of the streams.
         endpoints: the SPARQL endpoints, by path, that queries may watch or use as the data next to windows.
+        maintain: whether solutions are maintained if no parameter says it.
 
     Raises:
         QueryError: the text is not a continuous query.
@@ -140,7 +142,7 @@ def read_registration(
         bounds=_one_of(Bounds, "bounds", given.get("bounds", Bounds.OPEN_CLOSED.value)),
         compare=_one_of(Compared, "compare", given.get("compare", Compared.SOLUTIONS.value)),
         idle=_duration("idle", given["idle"]) if "idle" in given else None,
-        maintain=_truth("maintain", given.get("maintain", "true")),
+        maintain=_truth("maintain", given["maintain"]) if "maintain" in given else maintain,
         report=_one_of(Report, "report", given["report"].upper()) if "report" in given else None,
     )
     if query.windows:

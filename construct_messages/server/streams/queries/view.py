@@ -243,6 +243,7 @@ class QueriesView:
                 bound=bound,
                 store=self._store,
                 endpoints=self._watched,
+                maintain=self._settings.query_maintain,
             )
         )
 
