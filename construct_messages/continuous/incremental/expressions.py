@@ -198,8 +198,7 @@ def _comparison(
             return _limit(compare, columns[left.name], limit)
     is_equality = name in ("=", "!=")
 
-    def compared(row: Row) -> bool | None:
-        one, other = first(row), second(row)
+    def compared_values(one: Any, other: Any) -> bool | None:
         if one is None or other is None:
             return None
         kind, kind_other = type(one), type(other)
@@ -212,6 +211,21 @@ def _comparison(
         if is_equality and Resource in (kind, kind_other):
             return compare is ne
         raise Undecided
+
+    if not (
+        isinstance(left, Var)
+        and isinstance(right, Var)
+        and left.name in columns
+        and right.name in columns
+    ):
+        return lambda row: compared_values(first(row), second(row))
+    place, place_other = columns[left.name], columns[right.name]
+
+    def compared(row: Row) -> bool | None:
+        one, other = value_of(row[place]), value_of(row[place_other])
+        if type(one) is int and type(other) is int:  # a shortcut for joins of many with many
+            return compare(one, other)
+        return compared_values(one, other)
 
     return compared
 

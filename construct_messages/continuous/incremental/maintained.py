@@ -15,7 +15,7 @@ from construct_messages.continuous.incremental.contents import MatchedContents
 from construct_messages.continuous.incremental.groups import Groups
 from construct_messages.continuous.incremental.plan import Branch, MaintenancePlan, Row
 from construct_messages.continuous.incremental.quads import PatternMatcher
-from construct_messages.continuous.incremental.relations import Names
+from construct_messages.continuous.incremental.relations import Names, picking
 from construct_messages.continuous.incremental.rows import Counted, Steps, read_by
 from construct_messages.labels import Labels
 from construct_messages.message import Quad
@@ -133,6 +133,8 @@ def projection(variables: Sequence[str], needed: Sequence[str]) -> Callable[[Row
     >>> projection(("x", "y"), ("y", "z"))(('"1"', '"2"'))
     ('"2"', '')
     """
+    if all(name in variables for name in needed):
+        return picking([variables.index(name) for name in needed])
     columns = [variables.index(name) if name in variables else None for name in needed]
     return lambda row: tuple("" if column is None else row[column] for column in columns)
 
