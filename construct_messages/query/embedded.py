@@ -2,8 +2,9 @@
 
 Prefixed names with several full stops are written as IRIs: it refuses `ex:a.b.c` after `ex:a.b` (SPARQL 1.2 Query,
 section 19.8, [PN_LOCAL]). Alternatives of paths are written as UNION: it gives a solution of several of them once, not
-once for each (section 18.4). In `GRAPH ?g`, it takes ?g for a variable that both sides of MINUS share (section 18.6).
-The rest of the text is unchanged, so that the columns of other lines stay the same.
+once for each (section 18.4). In `GRAPH ?g`, it takes ?g for a variable that both sides of MINUS share (section 18.6),
+and hides it in sub-selects that do not project it (section 13.3). The rest of the text is unchanged, so that the
+columns of other lines stay the same.
 
 Its ORDER BY compares literals of two kinds by their texts and numbers by their values. This is no total order: 9 < 10
 and "10" < "5" < "9". Where the sort notices, it ends the process. So each sort key becomes several, each of which only
@@ -94,7 +95,7 @@ def names_in_full(text: str) -> str:
 
 
 _ALTERNATIVE: Final = regex(r"[^|]\|[^|]")
-_MINUS: Final = regex(r"(?i)\bGRAPH\b[\s\S]*\bMINUS\b")
+_WITHIN_GRAPH: Final = regex(r"(?i)\bGRAPH\b[\s\S]*\b(?:MINUS|SELECT)\b")
 _MOST_WAYS: Final = 64
 
 
@@ -106,8 +107,8 @@ def for_embedded(text: str) -> str:
         text: a query.
 
     Raises:
-        QueryError: a MINUS within `GRAPH ?g` that the engine would evaluate wrongly; an ORDER BY in text that is not
-            SPARQL 1.2; or the result is too deep for the engine.
+        QueryError: a MINUS or a sub-select within `GRAPH ?g` that the engine would evaluate wrongly; an ORDER BY in
+            text that is not SPARQL 1.2; or the result is too deep for the engine.
 
     >>> for_embedded("SELECT * { ?s <urn:p>|<urn:q>/<urn:r> ?o }")
     'SELECT * { { ?s <urn:p> ?o . } UNION { ?s (<urn:q>)/(<urn:r>) ?o . } }'
@@ -128,7 +129,7 @@ def for_embedded(text: str) -> str:
 
 
 def _spliced(text: str) -> str:
-    if not (_ALTERNATIVE.search(text) or _MINUS.search(text)):
+    if not (_ALTERNATIVE.search(text) or _WITHIN_GRAPH.search(text)):
         return text
     try:
         form = parse(text).form
@@ -155,8 +156,10 @@ def _splices(text: str, form: Any) -> Iterator[tuple[int, int, str]]:
                 continue
             case GraphPattern(name=VariableNode(name=name)):
                 graph = f"?{name}"
-            case GraphPattern():
+            case GraphPattern() | ServicePattern():
                 graph = ""
+            case SelectForm() if graph:
+                yield from with_graph(text, node, graph)
             case GroupPattern(elements=elements) if graph:
                 for place, minus in enumerate(elements):
                     if isinstance(minus, MinusPattern):
@@ -206,6 +209,69 @@ def _certain(elements: Sequence[Any]) -> frozenset[str]:
             case UnionPattern(groups=groups):
                 names |= frozenset.intersection(*(_certain(each.elements) for each in groups))
     return frozenset(names)
+
+
+# --- sub-selects ----------------------------------------------------------------------------------------------------
+
+
+def with_graph(text: str, select: SelectForm, graph: str) -> Iterator[tuple[int, int, str]]:
+    """What a sub-select within the graph of a variable needs so that the engine evaluates it in each graph by itself.
+
+    It projects the variable and groups by it: for the engine, patterns bind it like any other variable.
+
+    Args:
+        text: the query.
+        select: the sub-select.
+        graph: the variable, with its question mark.
+
+    Yields:
+        the start and the end of what is replaced, and by what.
+
+    Raises:
+        QueryError: the engine cannot evaluate it like this.
+    """
+    name, items = graph[1:], select.projection or ()
+    named = {
+        item.variable.name if isinstance(item, AliasNode) else item.name
+        for item in items
+        if not isinstance(item, Unknown)
+    }
+    inside = in_scope(select.where)
+    is_projected = name in named or (select.projection is None and name in inside)
+    groups = next((each for each in select.clauses if isinstance(each, GroupClause)), None)
+    slices = next((each for each in select.clauses if isinstance(each, SliceClause)), None)
+    if slices is not None:
+        raise error(
+            text,
+            slices.start,
+            f"the embedded engine would apply this {slices.keyword} to all graphs together, not to each {graph}",
+            "select by a value, such as MAX, or name one graph",
+        )
+    if groups is None and (
+        group_keys(select.clauses) is not None or next(aggregates(*items), None) is not None
+    ):
+        raise error(
+            text,
+            select.start,
+            f"the embedded engine would make one group of all graphs, not one of each {graph}",
+            f"project {graph}, and write GROUP BY {graph}, which leaves out graphs without solutions",
+        )
+    if not is_projected and any(
+        isinstance(node, VariableNode) and node.name == name for node in walk(select)
+    ):
+        raise error(
+            text,
+            select.start,
+            f"the embedded engine would take {graph} in this sub-select for the graph",
+            f"rename it in the sub-select, or project {graph}",
+        )
+    if not is_projected and items:
+        yield items[-1].end, items[-1].end, f" {graph}"
+    elif not is_projected:
+        names = " ".join(f"?{each}" for each in (*inside, name))
+        yield select.start, select.where.start, f"SELECT {select.modifier} {names} WHERE "
+    if groups is not None and name not in (group_keys(select.clauses) or ()):
+        yield groups.end, groups.end, f" {graph}"
 
 
 # --- alternatives ---------------------------------------------------------------------------------------------------

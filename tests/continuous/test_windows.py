@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pyoxigraph as ox
 import pytest
 
 from construct_messages.continuous import Bounds, Compared, Firing, WindowedQuery, WindowOptions
@@ -490,6 +491,43 @@ def test_a_stream_cannot_write_into_the_window_of_another(where: str, maintain: 
         found.append(sorted(firing.solutions))
     assert found[0] == found[1]
     assert found[0]
+
+
+@pytest.mark.parametrize("maintain", [True, False], ids=["maintained", "whole"])
+@pytest.mark.parametrize(
+    "select",
+    [
+        "?s { ?s <urn:p> ?o }",
+        "DISTINCT ?s { ?s <urn:p>|<urn:q> ?o }",
+        "* { ?s <urn:q> ?o }",
+        "?s (COUNT(*) AS ?o) { ?s <urn:p>|<urn:q> ?x } GROUP BY ?s",
+        "?s (COUNT(*) AS ?o) { ?s <urn:p>|<urn:q> ?x } GROUP BY ?s HAVING (COUNT(*) > 1)",
+    ],
+)
+def test_sub_selects_are_evaluated_in_each_message(select: str, maintain: bool) -> None:
+    """SPARQL 1.1 Query, section 13.3: the solutions are those of the sub-select over each message by itself."""
+    messages = [
+        '<urn:a> <urn:p> "1" .\n<urn:b> <urn:q> "1" .',
+        '<urn:a> <urn:p> "2" .\n<urn:b> <urn:p> "2" .\n<urn:b> <urn:q> "3" .',
+        '<urn:b> <urn:q> "2" .',
+    ]
+    query = parse_continuous(
+        "SELECT ?s ?o ?m FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT9S STEP PT9S] "
+        f"WHERE {{ WINDOW <urn:w> {{ GRAPH ?m {{ {{ SELECT {select} }} }} }} }}"
+    )
+    engine = WindowedQuery(query, maintain=maintain)
+    expected = []
+    for number, lines in enumerate(messages, 1):
+        engine.take("urn:in", element(number, 1, lines))
+        store = ox.Store()
+        store.load(lines, format=ox.RdfFormat.N_QUADS)
+        expected += [
+            (*(str(row[name]) if row[name] else "" for name in ("s", "o")), f"<urn:in/{number}>")
+            for row in store.query(f"SELECT ?s ?o {{ {{ SELECT {select} }} }}")
+        ]
+    (firing,) = engine.advance(20 * SECOND)
+    assert sorted(firing.solutions) == sorted(expected)
+    assert expected
 
 
 @pytest.mark.parametrize("maintain", [True, False], ids=["maintained", "whole"])

@@ -1,5 +1,6 @@
 """`for_embedded`: the embedded engine evaluates the text by the specification, and everything else stays."""
 
+import re
 from collections import Counter
 from random import Random
 
@@ -62,6 +63,15 @@ PATTERNS = (
     "GRAPH ?g { ?s :p ?o { ?s :q ?x MINUS { ?y :r ?z } } }",
     "GRAPH ?g { ?s :p ?o FILTER NOT EXISTS { ?s :q ?o MINUS { ?y :r ?z } } }",
     "GRAPH ?g { { ?s :p ?o } UNION { ?s :q ?o } MINUS { ?s :r ?o } }",
+    "GRAPH ?g { { SELECT ?s { ?s :p ?o } } }",
+    "GRAPH ?g { ?s :p ?o { SELECT DISTINCT ?s { ?s :q ?x } } }",
+    "GRAPH ?g { ?s :p ?o { SELECT * { ?s :q|:r ?x } } }",
+    "GRAPH ?g { ?s :p ?o { SELECT ?s ?g { ?s :q ?x } } }",
+    "GRAPH ?g { { SELECT ?s (COUNT(*) AS ?x) { ?s :p|:q ?o } GROUP BY ?s HAVING (COUNT(*) > 1) } }",
+    "GRAPH ?g { { SELECT (MAX(?o) AS ?x) { ?s :p ?o } GROUP BY (STR(?s)) } }",
+    "GRAPH ?g { ?s :p ?o OPTIONAL { { SELECT ?s ?x { { SELECT * { ?s :q ?x } } ?x :r ?y } } } }",
+    "GRAPH ?g { ?s :p ?o FILTER EXISTS { { SELECT ?s { ?s :q|:r ?x } } } }",
+    "GRAPH ?g { ?s :p ?o { SELECT ?s { ?s :q ?x MINUS { ?y :r ?z } } } }",
 )
 
 
@@ -100,6 +110,28 @@ def test_minus_that_the_engine_evaluates_wrongly_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("select", "message"),
+    [
+        ("?s { ?s ?p ?o } §LIMIT 1", "LIMIT to all graphs together, not to each ?g"),
+        ("?s ?g { ?s ?p ?o } §OFFSET 1", "OFFSET to all graphs together, not to each ?g"),
+        ("(COUNT(*) AS ?n) { ?s ?p ?o }", "one group of all graphs, not one of each ?g"),
+        ("(1 AS ?n) { ?s ?p ?o } HAVING (COUNT(*) > 1)", "one group of all graphs"),
+        ("?s { ?s ?p ?g }", "would take ?g in this sub-select for the graph"),
+        ("?s { ?s ?p ?o FILTER(BOUND(?g)) }", "would take ?g in this sub-select for the graph"),
+    ],
+)
+def test_sub_selects_that_the_engine_evaluates_wrongly_are_refused(
+    select: str, message: str
+) -> None:
+    before, _, after = f"SELECT * {{ GRAPH ?g {{ {{ SELECT {select} }} }} }}".rpartition("§")
+    with pytest.raises(QueryError, match=re.escape(message)) as refused:
+        StoreQuery(before + after)
+    assert refused.value.hint
+    if before:
+        assert f"column {len(before) + 1}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
     "pattern",
     [
         '?s ?p "a|b"',
@@ -110,6 +142,10 @@ def test_minus_that_the_engine_evaluates_wrongly_is_refused() -> None:
         "GRAPH ?g { ?s ?p ?o MINUS { ?s ?y ?z } }",
         "?s (:p|:q)* ?o",
         "?s :p|:q",
+        "GRAPH ?g { { SELECT ?g ?s { ?s ?p ?o } } }",
+        "GRAPH :g { { SELECT ?s { ?s ?p ?o } LIMIT 1 } }",
+        "GRAPH ?g { SERVICE :e { SELECT ?s { ?s ?p ?o } LIMIT 1 } }",
+        "{ SELECT ?s { GRAPH ?g { ?s ?p ?o } } LIMIT 1 }",
     ],
 )
 def test_other_text_stays(pattern: str) -> None:

@@ -28,9 +28,9 @@ from construct_messages.query.continuous.values import (
     Window,
     written,
 )
+from construct_messages.query.embedded import with_graph
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.syntax.nodes import (
-    AliasNode,
     FormNode,
     GraphPattern,
     GroupPattern,
@@ -127,7 +127,7 @@ def read_patterns(
 
     Raises:
         QueryError: an undeclared window, a pattern of a window within another or within SERVICE, or a sub-select that
-            the engine would not evaluate within its graph.
+            the engine would not evaluate within its graph; see `with_graph`.
     """
     patterns = Patterns(dict(windows), needs=dict.fromkeys(windows, Needs.NOTHING))
     _Reading(text, prologue, patterns).read(form)
@@ -244,7 +244,7 @@ class _Reading:
                     self.refuse_windows(node)
                     continue
                 case SelectForm() if node is not form:
-                    self.refuse_misread(node, within)
+                    self.select(node, within)
             left += [(part, within) for part in reversed(node) if isinstance(part, tuple)]
 
     def window(self, node: WindowPattern, name: VariableNode | IriNode) -> _Within:
@@ -310,21 +310,15 @@ class _Reading:
             self.patterns.graphs = True
         return within._replace(graph=written)
 
-    def refuse_misread(self, select: SelectForm, within: _Within) -> None:
-        """Remembers a sub-select that Oxigraph 0.5 evaluates wrongly: the variable of GRAPH is not in its scope."""
-        names = [
-            item.variable.name if isinstance(item, AliasNode) else item.name
-            for item in select.projection or ()
-            if not isinstance(item, Unknown)
-        ]
-        variable = within.graph
-        if variable[:1] not in ("?", "$") or variable[1:] in names or self.patterns.misread:
+    def select(self, select: SelectForm, within: _Within) -> None:
+        """A sub-select, in which the variable of GRAPH has to be in the scope of the engine."""
+        if within.graph[:1] not in ("?", "$") or self.patterns.misread is not None:
             return
-        message = (
-            f"the engine would evaluate this sub-select over all graphs, and not over {variable}"
-        )
-        hint = f"project {variable} in it"
-        self.patterns.misread = error(self.text, select.start, message, hint)
+        try:
+            for splice in with_graph(self.text, select, f"?{within.graph[1:]}"):
+                self.replace(*splice)
+        except QueryError as misread:
+            self.patterns.misread = misread
 
     def refuse_windows(self, service: ServicePattern) -> None:
         """The group of SERVICE, which another engine evaluates."""

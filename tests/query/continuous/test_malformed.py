@@ -240,11 +240,11 @@ MALFORMED = {
     ),
     "a sub-select within GRAPH": (
         f"{FROM} {{ WINDOW <urn:w> {{ GRAPH ?m {{ OPTIONAL {{ {{ §SELECT ?s {{ ?s ?p ?m }} }} }} }} }} }}",
-        "the engine would evaluate this sub-select over all graphs, and not over ?m",
+        "the embedded engine would take ?m in this sub-select for the graph",
     ),
     "a sub-select within any window": (
-        f"{FROM} {{ WINDOW ?w {{ §SELECT * {{ GRAPH <urn:m> {{ ?s ?p ?o }} }} }} }}",
-        "the engine would evaluate this sub-select over all graphs, and not over ?w",
+        f"{FROM} {{ WINDOW ?w {{ SELECT * {{ GRAPH <urn:m> {{ ?s ?p ?o }} }} §LIMIT 1 }} }}",
+        "LIMIT to all graphs together, not to each ?w",
     ),
     "STREAM in SERVICE": (
         "SELECT * { SERVICE <urn:e> { §STREAM <urn:s> [NOW] {} } }",

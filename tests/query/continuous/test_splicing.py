@@ -53,7 +53,7 @@ OPAQUE = st.sampled_from(
         "?s <urn:p> ?o # GRAPH ?g { WINDOW\n",
         "?s <urn:p>/<urn:q>* [ <urn:window> ( 1 2.0 -3e0 true ) ; a ?t ]",
         "OPTIONAL { ?s <urn:p> ?o FILTER(?o>1&&?o<5) }",
-        "{ SELECT ?m ?g ?s (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?m ?g ?s HAVING(COUNT(*) > 1) LIMIT 3 }",
+        "{ SELECT ?m ?g ?s (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?m ?g ?s HAVING(COUNT(*) > 1) ORDER BY ?s }",
         "VALUES ( ?s ?window ) { ( <urn:from> UNDEF ) ( <urn:stream> 'FROM' ) }",
         "FILTER NOT EXISTS { ?s <urn:p> ?window }",
         "BIND(IF(?s = <urn:graph>, 'x', \"y\"@en-GB) AS ?y) MINUS { ?s <urn:p> ?stream }",
