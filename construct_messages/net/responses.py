@@ -20,6 +20,8 @@ from construct_messages.net.urls import without_query
 Header: TypeAlias = Callable[[str], str | None]
 """Returns the value of a response header, whose name may be in any case, or None."""
 
+OK: Final = (200, 203)
+"""The statuses of an answer; 203: a proxy changed it on its way (RFC 9110, section 15.3.4)."""
 _DIGITS: Final = 20  # a number with more digits is not a length
 _FOREVER: Final = 1e9  # seconds; the sent number may be too large for a float
 

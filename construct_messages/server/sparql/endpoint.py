@@ -27,6 +27,7 @@ from construct_messages.errors import (
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.negotiation import Plain
 from construct_messages.formats.results import SOLUTIONS
+from construct_messages.net.responses import OK
 from construct_messages.net.wire import Header
 from construct_messages.options import UNION
 from construct_messages.query.rewrite import ConstructQuery, query_form
@@ -310,7 +311,7 @@ class SparqlEndpoint:
             None if settings.is_remote else negotiate_coding(request.headers.get("Accept-Encoding"))
         )
         body = answer.body
-        if self._counts(record) and settings.row_cap is not None and answer.status == 200:
+        if self._counts(record) and settings.row_cap is not None and answer.status in OK:
             content_type, packed = own.get("Content-Type", ""), own.get("Content-Encoding")
             met, refuses = partial(self._meets_cap, record), settings.refuse_capped
             body = watched(

@@ -29,6 +29,7 @@ from construct_messages.errors import (
     SourceError,
 )
 from construct_messages.net.addresses import is_public
+from construct_messages.net.responses import OK
 from construct_messages.query.select import Select
 from construct_messages.query.service import check_services, redirect_services, services
 from construct_messages.query.tokens import QueryText
@@ -193,7 +194,7 @@ class ServiceProxy:
                     Operation(text, headers=accept, timeout=self._seconds)
                 )
                 async with aclosing(answer.body):
-                    if answer.status != 200:
+                    if answer.status not in OK:
                         raise SourceError(
                             f"SERVICE <{iri}> answered with HTTP status {answer.status}"
                         )

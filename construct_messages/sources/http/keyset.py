@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from construct_messages.errors import IncompleteResult, shown
+from construct_messages.net.responses import OK
 from construct_messages.solutions import Solutions
 from construct_messages.sources.http.response import ResponseReader
 from construct_messages.terms import Term
@@ -158,6 +159,6 @@ class KeyEnd(ResponseReader):
             IncompleteResult: the group has disappeared.
         """
         super().rest()
-        if self.count == 0 and self._status == 200:
+        if self.count == 0 and self._status in OK:
             raise self._groups.vanished()
         return list(self._groups.end()) if self.count == 1 else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from construct_messages.net.responses import OK
 from construct_messages.regex import regex
 from construct_messages.results.completeness import tells_of_a_part
 
@@ -29,11 +30,9 @@ def partial_reason(status: int, header: Callable[[str], str | None]) -> str | No
         header("X-SQL-Message") or "",
         header("Content-Range"),
     )
-    if status == 206 or (
-        status in (200, 203) and (state or (message and tells_of_a_part(message)))
-    ):
+    if status == 206 or (status in OK and (state or (message and tells_of_a_part(message)))):
         return message or state or ""
-    if status in (200, 203) and range is not None and not _is_whole(range):
+    if status in OK and range is not None and not _is_whole(range):
         return f"Content-Range: {range}"
     return None
 

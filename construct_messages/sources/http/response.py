@@ -13,9 +13,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, shown
-from construct_messages.formats.results import READ, find_results
-from construct_messages.net.responses import Header, announced_length, content_type, date, seconds
+from construct_messages.formats.results import JSON, READ, ResultsFormat, find_results
+from construct_messages.net.responses import (
+    OK,
+    Header,
+    announced_length,
+    content_type,
+    date,
+    seconds,
+)
 from construct_messages.query.select import Select
+from construct_messages.regex import regex
 from construct_messages.results import NewDecoder, ResultsDecoder, decoder_of
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Validators
@@ -36,7 +44,6 @@ _CODED: Final = 1 << 12  # bytes that are decompressed at once: the rest is copi
 _SOLUTION_BYTES: Final = (
     8 << 20
 )  # of one solution, or of the text around all; a few of them compress very well
-_OK: Final = (200, 203)  # 203: a proxy changed the response (RFC 9110, section 15.3.4)
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
 _DIGITS: Final = 20  # a number with more is not a number of solutions
 
@@ -107,6 +114,7 @@ class ResponseReader:
         self._promised = announced_length(header)
         self._is_delimited = self._promised is not None or coding == "chunked"
         self._body = _Body(header("Content-Encoding"))
+        self._text: _Text | None = None
         self._detail = b""  # of an error
         self._detail_size = _DETAIL_BYTES + (0 if select is None else len(str(select).encode()))
         self._explained_size = 0
@@ -126,7 +134,7 @@ class ResponseReader:
             )
         if condition is not None:
             condition.received, condition.unchanged = _validators(header), self._unchanged
-        if status in _OK:
+        if status in OK:
             self._decoder = self._decoder_class(asked)(
                 variables, response=response, scope=scope, lenience=lenience
             )
@@ -147,9 +155,10 @@ class ResponseReader:
             if data[-excess:].strip(b"\r\n"):
                 raise self.exceeded()
             data, self._received = data[:-excess], self._promised
-        return self._body.decode(
+        pieces = self._body.decode(
             data, max(_SMALLEST, min(work, work * _USUAL // len(self._variables)))
         )
+        return pieces if self._text is None else map(self._text.decode, pieces)
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
         """Decodes the next of the `pieces` and yields the solutions that it completes.
@@ -212,6 +221,7 @@ class ResponseReader:
                 transient=not self._is_delimited,
             )
         self._body.close()
+        last = [] if self._text is None else list(self.feed(self._text.close()))
         try:
             self._rest = self._decoder.close()
         except IncompleteResult as error:
@@ -221,7 +231,7 @@ class ResponseReader:
                 self._is_delimited or isinstance(failure, SourceTimeout)
             )
             raise failure from None
-        return list(self.feed(b""))  # subclasses extend it
+        return [*last, *self.feed(b"")]  # subclasses extend it
 
     def close(self) -> None:
         """Processes the end of the body, after the `rest`.
@@ -290,13 +300,17 @@ class ResponseReader:
     def _decoder_class(self, asked: tuple[str, ...]) -> NewDecoder:
         declared = content_type(self._header)
         media_type = declared.get_content_type()
-        charset = declared.get_content_charset("utf-8")
+        charset = declared.get_content_charset("")
         found = find_results(media_type)
         if found and found.decoder and (found.tells_end or found in (READ[name] for name in asked)):
-            if not found.declares_encoding and not _is_utf8(charset):
+            codec = _codec(charset or "utf-8")
+            if codec is None and not found.declares_encoding:
                 raise SourceError(
-                    f"{self._url} sent {media_type} in {shown(charset)}, not in UTF-8"
+                    f"{self._url} sent {media_type} in {shown(charset)}, which cannot be read",
+                    hint='the endpoint should send UTF-8; or ask for another format, such as results="xml"',
                 )
+            if codec and ((found.declares_encoding and charset) or codec not in _UTF8):
+                self._text = _Text(self._url, found, codec)
             if not found.tells_end and not self._is_delimited:
                 raise IncompleteResult(
                     f"{self._url} sent {found.name} without its length, so the end could be missing",
@@ -305,7 +319,9 @@ class ResponseReader:
             return decoder_of(found)
         raise SourceError(
             f"{self._url} answered with {shown(media_type)}, not with SPARQL results in {' or '.join(asked)}",
-            hint="give the URL of the SPARQL endpoint itself, not that of its query form",
+            hint='ask for JSON results: results="json"'
+            if "tsv" in asked
+            else "give the URL of the SPARQL endpoint itself, not that of its query form",
         )
 
     def _refusal(self) -> SourceError:
@@ -443,11 +459,121 @@ class _Body:
             raise IncompleteResult("the compressed result is truncated")
 
 
-def _is_utf8(charset: str) -> bool:
+_UTF8: Final = ("utf-8", "ascii")
+_WIDE: Final = ("utf-16", "utf-32")
+# with what ISO 2022, HZ and UTF-7 begin other characters by
+_ASCII: Final = bytes(range(0x20, 0x7F)) + b"\x1b$B\x1b$)C\x0e~{+AGE-"
+_DECLARATION: Final = regex(
+    rb"""(?:\xef\xbb\xbf)?<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._\-]*)["']"""
+)
+_DECLARATION_BYTES: Final = 200
+
+
+def _codec(charset: str) -> str | None:
+    """Returns the name of Python's codec of a charset; None: there is none, or ASCII means something else in it."""
     try:
-        return codecs.lookup(charset).name in ("utf-8", "ascii")
-    except LookupError:
-        return False
+        name = codecs.lookup(charset).name
+        is_ascii = name.startswith(_WIDE) or _ASCII.decode(charset) == _ASCII.decode()
+        return name if is_ascii else None
+    except (LookupError, ValueError):  # unknown, or not of text
+        return None
+
+
+class _Text:
+    """Turns the text of a result in a declared charset into UTF-8, in which the decoders read.
+
+    Servers add charsets that are not true. The first character that is not ASCII shows whether the text is UTF-8: JSON
+    is read as such, whatever its charset (RFC 8259, section 8.1), and in other formats the contradiction is an error.
+
+    Args:
+        url: the endpoint, for errors.
+        format: the format of the result. An XML document may declare its encoding, by which the parser reads it.
+        codec: the charset that the response declares.
+    """
+
+    def __init__(self, url: str, format: ResultsFormat, codec: str) -> None:
+        self._url, self._format, self._codec = url, format, codec
+        self._is_xml = format.declares_encoding
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._declared: str | None = None  # by an XML declaration
+        self._begins = True
+        self._is_known = False  # whether it is UTF-8
+        self._held = b""
+
+    def decode(self, data: bytes) -> bytes:
+        """Returns the next bytes in UTF-8, or unchanged if the parser of XML reads the encoding.
+
+        Raises:
+            IncompleteResult: they are not in this charset.
+            SourceError: two declarations contradict each other, and the text cannot be in both.
+        """
+        data, self._held = self._held + data, b""
+        if self._begins and not self._has_begun(data):
+            self._held = data
+            return b""
+        if not self._is_known:
+            self._recognize(data)
+        if not self._is_known:  # so far all is ASCII, but perhaps for the beginning of a character
+            end = len(data.rstrip(bytes(range(0x80, 0x100))))
+            data, self._held = data[:end], data[end:]
+        return data if self._decoder is None else self._decoded(data)
+
+    def _has_begun(self, data: bytes) -> bool:
+        """Whether the beginning shows the encoding that the document declares, if any."""
+        if (
+            self._is_xml
+            and b">" not in data[:_DECLARATION_BYTES]
+            and len(data) < _DECLARATION_BYTES
+        ):
+            return False
+        if len(data) < len(codecs.BOM_UTF32):
+            return False
+        self._begins = False
+        is_wide = b"\0" in data[:4] or data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        if self._is_xml:
+            if match := _DECLARATION.match(data):
+                self._declared = _codec(match[1].decode())
+            # the parser reads these without our help
+            self._is_known = is_wide or self._declared in (*_UTF8, self._codec)
+        elif is_wide and self._codec.startswith(_WIDE):
+            self._is_known, self._decoder = True, codecs.getincrementaldecoder(self._codec)()
+        return True
+
+    def _recognize(self, data: bytes) -> None:
+        """Finds out by the first character that is not ASCII whether this is UTF-8."""
+        try:
+            text, _ = codecs.utf_8_decode(data, "strict", False)
+            self._is_known = is_utf8 = not text.isascii()
+        except UnicodeDecodeError as error:
+            self._is_known, is_utf8 = True, not data[: error.start].isascii()
+        if not self._is_known or (is_utf8 and self._format is JSON):
+            return
+        declared = {self._declared or self._codec, self._codec}.difference(_UTF8)
+        if len(declared) > (0 if is_utf8 else 1):
+            raise SourceError(
+                f"{self._url} sent {self._format.name} that is {'UTF-8, and ' if is_utf8 else ''}"
+                f"declared to be in {' and in '.join(sorted(declared))}",
+                hint='ask for JSON results: results="json"',
+            )
+        if declared and self._declared is None:
+            self._decoder = codecs.getincrementaldecoder(self._codec)()
+
+    def _decoded(self, data: bytes, *, is_last: bool = False) -> bytes:
+        assert self._decoder is not None
+        try:
+            return self._decoder.decode(data, is_last).encode()
+        except ValueError as error:
+            raise IncompleteResult(
+                f"{self._url} sent text that is not in {self._codec}, as it declares: {error}"
+            ) from error
+
+    def close(self) -> bytes:
+        """Ends the text, and returns its last bytes: of a short one, or of an incomplete character.
+
+        Raises:
+            IncompleteResult: it ends within a character.
+        """
+        return self._held if self._decoder is None else self._decoded(b"", is_last=True)
 
 
 def _cap(header: Header) -> int | None:

@@ -21,7 +21,7 @@ from construct_messages.net.addresses import Addresses, CheckedResolver
 from construct_messages.net.aiohttp_client import areceive, asend, new_session
 from construct_messages.net.headers import authorization, check_header
 from construct_messages.net.oauth import AccessTokens
-from construct_messages.net.responses import seconds
+from construct_messages.net.responses import OK, seconds
 from construct_messages.net.retries import Attempts
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.options import RETRIES
@@ -216,7 +216,7 @@ class Upstream:
         response = await self._response(operation, timeouts, retries=0)
         response.close()
         self._check_answer(operation, response)
-        if response.status != 200:
+        if response.status not in OK:
             raise self._refusal(operation, response)
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ import socket
 import sys
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 
 import pytest
 from SPARQLWrapper import SPARQLWrapper
@@ -26,8 +27,8 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.http.endpoint import EndpointSource
 from construct_messages.sources.http.protocol import Endpoint
-from construct_messages.terms import Term
-from tests.support.http.clients import BODIES, JSON_BODY, SELECT, TABLE, read
+from construct_messages.terms import Term, iri, literal
+from tests.support.http.clients import BODIES, JSON_BODY, SELECT, TABLE, VARIABLES, read
 from tests.support.http.fault_server import JSON, PAUSE, RESET, STALL, FaultServer, chunks, response
 from tests.support.results.documents import json_document, tsv_document, xml_document
 from tests.support.waiting import ENOUGH
@@ -171,8 +172,12 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(days=365), usegmt=True)
             SourceError, 502, "answered with text/tab-separated-values", None, id="tsv-unasked",
         ),
         pytest.param(
-            response(JSON_BODY.decode().encode("utf-16"), f"{JSON}; charset=utf-16"),
-            SourceError, 502, "in utf-16, not in UTF-8", None, id="charset",
+            response(JSON_BODY, f"{JSON}; charset=iso-2022-jp"),
+            SourceError, 502, "in iso-2022-jp, which cannot be read", "should send UTF-8", id="charset",
+        ),
+        pytest.param(
+            response(BODIES["json"][0], "text/sparql-results+tsv"),
+            SourceError, 502, "answered with text/sparql-results+tsv", "query form", id="tsv-of-ontop",
         ),
         pytest.param(
             response(JSON_BODY.decode().encode("utf-16"), JSON),
@@ -445,3 +450,97 @@ def test_the_event_loop_has_its_turn(
     assert sum(size for _, size in fed) == len(body)
     assert max(size for _, size in fed) * max(count, 4) <= 1 << 16
     assert len({turn for turn, _ in fed}) == len(fed)
+
+
+# --- charsets ---
+
+LATIN, WIDE, OTHER = "Café, ¡olé! 50 %", "日本 é", "Москва"
+AMBIGUOUS = "CAFÉ» Ã©"  # of which Latin-1 is UTF-8, too
+TEXTS = {
+    "ASCII": "label",
+    "Latin": LATIN,
+    "ambiguous": AMBIGUOUS,
+    "wide": WIDE,
+    "other": OTHER,
+}
+DECLARED = (
+    "us-ascii",
+    "iso-8859-1",
+    "windows-1252",
+    "koi8-r",
+    "shift_jis",
+    "utf-16",
+    "utf-16le",
+    "utf-32",
+    "utf-8",
+)
+
+
+def _document(results: str, text: str, encoding: str = "") -> tuple[list[tuple[Term, ...]], str]:
+    table = [(iri(f"urn:{n}"), literal(f"{text} {n}", language="en")) for n in range(30)]
+    document = {
+        "json": partial(json_document, ensure_ascii=False),
+        "xml": xml_document,
+        "tsv": tsv_document,
+    }
+    whole = document[results](VARIABLES, table).decode()
+    if results == "xml":
+        whole = whole[whole.index("<sparql") :]
+        whole = f'<?xml version="1.0" encoding="{encoding}"?>{whole}' if encoding else whole
+    return table, whole
+
+
+@pytest.mark.parametrize("results", ["json", "xml", "tsv"])
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_charsets(server: FaultServer, results: str, text: str) -> None:
+    """A result is read as it was meant, or refused, whatever charset it is in and is said to be in."""
+    outcomes = {}
+    for declared in DECLARED:
+        for encoding in dict.fromkeys(("", declared, "iso-8859-1") if results == "xml" else ("",)):
+            table, document = _document(results, text, encoding)
+            for written in dict.fromkeys((declared, encoding or declared, "utf-8")):
+                try:
+                    body = document.encode(written)
+                except UnicodeEncodeError:
+                    continue
+                content_type = f"{BODIES[results][1]}; charset={declared}"
+                for chunk in (3, 1 << 20):
+                    server.play([response(body, content_type, chunk=chunk)])
+                    came, error = read("blocking", EndpointSource(server.url, results=results))
+                    whole = came == table and error is None
+                    outcomes[declared, encoding, written, chunk] = whole
+                    if declared == encoding != written or (results, text) == ("json", AMBIGUOUS):
+                        continue  # all that is said, or JSON's own rule, is not what was meant
+                    assert whole or isinstance(error, SourceError), (declared, encoding, written)
+                    assert came == table[: len(came)], (declared, encoding, written)
+    for (declared, encoding, written, _), whole in outcomes.items():
+        is_json = results == "json" and written == "utf-8"
+        # the parser of XML knows no encodings of several bytes but UTF-8 and UTF-16
+        is_known = encoding != "shift_jis" and (results, written) != ("xml", "utf-32")
+        is_meant = declared == written and encoding in ("", written) and text != AMBIGUOUS
+        assert whole or not (is_json or (is_meant and is_known)), (declared, encoding, written)
+        assert whole or not (text.isascii() and is_known and "utf-" not in written + declared)
+
+
+@pytest.mark.parametrize("results", ["json", "xml", "tsv"])
+def test_what_ends_within_a_character(server: FaultServer, client: str, results: str) -> None:
+    for charset, cut in (("utf-16", 1), ("shift_jis", 0)):
+        _, document = _document(results, "日本")
+        body = document.encode(charset)
+        body = body[:-cut] if cut else body[: body.rindex("本".encode(charset)) + 1]
+        server.play([response(body, f"{BODIES[results][1]}; charset={charset}")])
+        _, error = read(client, EndpointSource(server.url, results=results))
+        assert isinstance(error, IncompleteResult)
+
+
+@pytest.mark.parametrize("results", ["json", "xml", "tsv"])
+def test_a_result_that_a_proxy_changed(server: FaultServer, client: str, results: str) -> None:
+    """Status 203 is that of an answer (RFC 9110, section 15.3.4), with the same checks as 200."""
+    status = "203 Non-Authoritative Information"
+    server.play([response(*BODIES[results], status=status)])
+    assert read(client, EndpointSource(server.url, results=results)) == (TABLE, None)
+    body, content_type = BODIES[results]
+    server.play([response(body[:-20], content_type, status=status)])
+    assert isinstance(
+        read(client, EndpointSource(server.url, results=results))[1], IncompleteResult
+    )

@@ -41,9 +41,10 @@ class Engine:
         cap: int = 1 << 40,
         order: Callable[[str], str] = str,
         cut: Sequence[int] = (),
+        status: str = "200 OK",
     ) -> None:
         self._table, self._cap, self._order, self._cuts = table, cap, order, list(cut)
-        self._random = Random(5)
+        self._random, self._status = Random(5), status
 
     def __call__(self, asked: Asked) -> bytes:
         query = asked.parameters["query"][0]
@@ -56,7 +57,7 @@ class Engine:
         start = int(found[2] or 0)
         rows = table[start : start + min(int(found[1]), self._cap)]
         cut = self._cuts.pop(0) if self._cuts else None
-        return response(json_document(VARIABLES, rows), cut=cut)
+        return response(json_document(VARIABLES, rows), cut=cut, status=self._status)
 
 
 def _read(
@@ -114,10 +115,14 @@ def test_what_cannot_be_read(
     assert hint in (error.hint or "")
 
 
-def test_a_key_that_the_engine_writes_otherwise(server: FaultServer, client: str) -> None:
+@pytest.mark.parametrize("status", ["200 OK", "203 Non-Authoritative Information"])
+@pytest.mark.parametrize("count", [3, 9], ids=["on the last page", "before"])
+def test_a_key_that_the_engine_writes_otherwise(
+    server: FaultServer, client: str, count: int, status: str
+) -> None:
     """A space in an IRI is encoded here, so that the engine does not find the text that it sent."""
-    table = [(Term(f"<urn:a b{n}>"), literal("1")) for n in range(9)]
-    server.play(Engine(table))
+    table = [(Term(f"<urn:a b{n}>"), literal("1")) for n in range(count)]
+    server.play(Engine(table, status=status))
     _, error = _read(server, client, 4)
     assert isinstance(error, IncompleteResult)
 
