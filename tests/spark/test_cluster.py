@@ -23,6 +23,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import construct_messages, read_log
+from construct_messages.spark.logs.verification import verify_folder
 from tests.support.commands import Done
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
@@ -248,6 +249,18 @@ def test_connect(cluster: Cluster, connect: str, here: Callable[..., Done]) -> N
     assert (done.status, done.log) == (0, ""), done.errors
     assert done.errors.startswith(check(cluster.place / "connected", COUNTRIES, here))
 
+    # only what a run has recorded is overwritten, as without a server
+    foreign = cluster.place / "connected" / "foreign.nt"
+    foreign.touch()
+    command = f"{command.strip().replace('trig', 'nq')} --mode overwrite"
+    done = cluster.run(BASH, "-euc", command, java=False)
+    assert (done.status, foreign.exists()) == (2, True)
+    assert "has files that no earlier run has recorded: foreign.nt" in done.errors
+    foreign.unlink()
+    done = cluster.run(BASH, "-euc", command, java=False)
+    assert (done.status, done.log) == (0, ""), done.errors
+    assert done.errors.startswith(check(cluster.place / "connected", COUNTRIES, here))
+
 
 def test_a_server_of_this_package_has_the_jar(cluster: Cluster, connect: str) -> None:
     (cluster.place / "lines.nt").write_text('<urn:s> <urn:p> "a" .\n<urn:s>  <urn:p> "\\u0062" .\n')
@@ -290,3 +303,5 @@ def test_connect_without_shipped_files(
     done = cluster.run(BASH, "-euc", command, java=False)
     assert (done.status, done.log) == (0, ""), done.errors
     assert done.errors.startswith(check(cluster.place / "unshipped", COMPANIES, here))
+    found = verify_folder(cluster.place / "unshipped")
+    assert (len(found.runs), found.problems) == (1, [])
