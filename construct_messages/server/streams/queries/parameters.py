@@ -75,7 +75,7 @@ def read_registration(
         bound: the stream at whose query endpoint the query is registered.
         store: the store of the streams.
         endpoints: the SPARQL endpoints, by path, that queries may watch or use as the data next to windows.
-        maintain: whether solutions are maintained if no parameter says it.
+        maintain: whether solutions are maintained without the parameter `maintain`.
 
     Raises:
         QueryError: the text is not a continuous query.
