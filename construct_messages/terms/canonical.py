@@ -212,7 +212,7 @@ _TAGGED: Final = (f"{RDF}langString", f"{RDF}dirLangString")
 def _untagged(text: str, datatype: str, lenience: Lenience | None) -> Term:
     """Returns the literal of a datatype that needs a language tag, without one."""
     term = Term(f"{text}^^<{datatype}>")
-    if lenience is None or not lenience.mends or lenience.how == "skip":
+    if lenience is None or lenience.how == "skip":
         raise TermError(
             f"literal {text} is of the datatype <{datatype}>, and has no language tag",
             hint="read leniently to pass such literals",

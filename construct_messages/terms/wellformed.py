@@ -156,7 +156,7 @@ class Lenience:
         how: `"pass"` does this; `"skip"` accepts none of them, so that the solutions with them are left out;
             `"strict"` only reads a literal of rdf:langString without a tag as a string.
         base: resolves relative IRIs; None: they are errors, as their meaning depends on the document.
-        mends: False: only passes malformed IRIs and language tags, as Spark's reader of lines does.
+        mends: False: passes terms unchanged or not at all, as Spark's reader of lines does.
 
     Attributes:
         counts: the number of terms by what was done with them and their kind.

@@ -76,7 +76,8 @@ def load_quads(
             malformed lines, and malformed files of other formats, are left out and written to a table immediately.
         quarantine: the path of that table: Parquet with the columns `file`, `line` (its number, from 1), `text` and
             `reason`; line and text are NULL for a whole file. It must not exist.
-        lenient: pass malformed IRIs and language tags unchanged; `count_malformed` counts them.
+        lenient: pass malformed IRIs and language tags, and literals of rdf:langString without a tag, unchanged;
+            `count_malformed` counts them. Lines with other terms that are not RDF are malformed.
 
     Raises:
         UsageError: a path that does not exist or has no files, an unknown format or option.
@@ -301,7 +302,7 @@ def _by_python(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> Da
 
 
 def count_malformed(quads: DataFrame | QuadTable) -> int:
-    """Counts malformed IRIs and language tags in quads that were read leniently. This reads all of them.
+    """Counts terms that are not RDF in quads that were read leniently. This reads all of them.
 
     Raises:
         QuadsError: a malformed line or file, or columns that are not quads.

@@ -1,5 +1,5 @@
-r"""IRIs and language tags as regular expressions of Java, and the number of malformed ones in a term that was read
-leniently.
+r"""IRIs and language tags as regular expressions of Java, and the number of terms that are not RDF in a term that was
+read leniently.
 
 IRIs of RFC 3987 and language tags of RFC 5646, as pyoxigraph accepts them. Regular expressions are possessive where a
 stack could overflow; there, sets of single characters are faster than ranges. Lines are read by `Statement.java`.
@@ -7,12 +7,14 @@ stack could overflow; there, sets of single characters are faster than ranges. L
 
 from __future__ import annotations
 
+import re
 import string
 from typing import Final
 
 from construct_messages.spark.sql.values import case, literal
 from construct_messages.terms.grammar import (
     HEX,
+    NOT_A_DATATYPE,
     SUB_DELIMS,
     UCSCHAR,
     UNRESERVED,
@@ -89,13 +91,17 @@ _TOKEN: Final = rf"(?s)<<\(|\)>>|<[^>]*+>|_:[^ ]++|{_QUOTED}(?:@[^ ]++|\^\^<[^>]
 
 
 def malformed(term: str) -> str:
-    """Returns SQL of the number of malformed IRIs and language tags in a term that was read leniently.
+    """Returns SQL of the number of malformed IRIs and language tags in a term that was read leniently, and of literals
+    without the tag of their datatype.
 
     Args:
         term: a column of terms in canonical form, or NULL.
     """
     iri, suffix = f"<(?:{IRI})>", f"@{_LANGUAGE}(?:--(?:ltr|rtl))?"
-    sound = literal(rf"(?s)^(?:<<\(|\)>>|_:.*+|{iri}|{_QUOTED}(?:{suffix}|\^\^{iri})?)\z")
+    tagged = "|".join(map(re.escape, NOT_A_DATATYPE[1:]))
+    sound = literal(
+        rf"(?s)^(?:<<\(|\)>>|_:.*+|{iri}|{_QUOTED}(?:{suffix}|\^\^(?!{tagged}){iri})?)\z"
+    )
     tokens = f"regexp_extract_all({term}, {literal(_TOKEN)}, 0)"
     usual = literal(rf"(?s)^(?:<{_USUAL_IRI}>|_:.*+|{_QUOTED}(?:@[a-z]{{2,3}})?)\z")
     found = f"size(filter({tokens}, t -> NOT t RLIKE {sound}))"

@@ -82,7 +82,7 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
    * @param line text without its line break, not necessarily of UTF-8
    * @param file its name, of which labels of blank nodes get a part in front
    * @param graphs whether a statement may name a graph (N-Quads)
-   * @param lenient whether malformed IRIs and language tags are passed
+   * @param lenient whether malformed IRIs and language tags are passed, and literals without the tag of their datatype
    */
   public static InternalRow invoke(UTF8String line, UTF8String file, boolean graphs, boolean lenient) {
     if (line == null) {

@@ -175,7 +175,8 @@ final class Tokens {
       return (lenient ? LENIENT_TAG : STRICT_TAG).matcher(text).matches() ? text.toLowerCase(Locale.ROOT) : null;
     }
     String datatype = iri(text.substring(3, text.length() - 1), lenient);
-    if (datatype == null || datatype.equals(Statement.LANG_STRING) || datatype.equals(Statement.DIR_LANG_STRING)) {
+    boolean untagged = Statement.LANG_STRING.equals(datatype) || Statement.DIR_LANG_STRING.equals(datatype);
+    if (datatype == null || untagged && !lenient) {
       return null;
     }
     return datatype.equals(Statement.STRING) ? "" : "^^" + datatype;
