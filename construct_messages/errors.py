@@ -174,7 +174,7 @@ class TermError(ConstructMessagesError, ValueError):
     """A text is not an RDF term, or N-Triples cannot represent it.
 
     Attributes:
-        kind: the kind of term, with its article; empty: it is no term that ends, so that nobody knows what follows.
+        kind: the kind of term, with its article; empty: an IRI with what an IRI that does not end has.
     """
 
     default_status = 400

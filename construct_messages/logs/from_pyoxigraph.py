@@ -82,7 +82,7 @@ def to_message(
 
     Raises:
         LimitExceeded: the terms have more characters.
-        TermError: with `lenience`, an IRI that does not end.
+        TermError: with a strict lenience, a term that is not RDF.
 
     >>> from construct_messages.labels import Labels
     >>> quad = ox.Quad(ox.BlankNode("b"), ox.NamedNode("urn:p"), ox.Literal("o"))

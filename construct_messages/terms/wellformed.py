@@ -249,16 +249,21 @@ class Lenience:
         self.firsts.setdefault(_LEFT_OUT, error.message)
         return True
 
-    def skips(self, error: TermError) -> bool:
+    def skips(self, error: TermError, *, ended: bool = True) -> bool:
         """Whether the statement of a document with a term that cannot be accepted is left out; if so, it is counted.
+
+        Args:
+            error: the term's.
+            ended: whether the term surely ends where its reader found an end; in Turtle, an IRI may have other terms.
 
         >>> lenience = Lenience()
         >>> lenience.skips(TermError("IRI <a> is relative", kind="a relative IRI")), str(lenience)
         (True, 'left out: 1 statement with a relative IRI (the first: IRI <a> is relative)')
         """
-        if self.is_strict or not error.kind:
+        if self.is_strict or not (error.kind or ended):
             return False
-        self.count(("left out", f"statement with {error.kind}"), error.message)
+        kind = error.kind or f"an {ENCODED[1]}"
+        self.count(("left out", f"statement with {kind}"), error.message)
         return True
 
     def left_out(self, count: int) -> None:

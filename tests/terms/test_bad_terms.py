@@ -120,6 +120,15 @@ TERMS = {
         PASSED,
         "malformed IRI",
     ),
+    "bracket": Bad(
+        r"<http://e/\u003Cb>",
+        '{"@id": "http://e/<b"}',
+        IRI("http://e/<b"),
+        ' rdf:resource="http://e/&lt;b">',
+        None,
+        SKIPPED,
+        "an ",
+    ),
     "space": Bad(
         "<http://e/a b>",
         '{"@id": "http://e/a b"}',

@@ -31,7 +31,7 @@ from construct_messages.terms.grammar import (
     ECHAR,
     UCHAR,
 )
-from construct_messages.terms.wellformed import ENCODED, OUT_OF_PLACE
+from construct_messages.terms.wellformed import OUT_OF_PLACE
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
@@ -220,9 +220,7 @@ class Statements:
             raise SyntaxError(f"more than {DEEPEST} triple terms in each other", (None, 1, 1, None))
         try:
             return self._statement(line) if len(line) <= _LONG else self._parse_long(line)
-        except TermError as error:
-            # an IRI with the beginning of another ends at the end of the line
-            error.kind = error.kind or f"an {ENCODED[1]}"
+        except TermError as error:  # about an escape in a very long string
             if self._lenience is None or not self._lenience.skips(error):
                 raise
             return Message()

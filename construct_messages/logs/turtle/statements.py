@@ -173,7 +173,11 @@ class TurtleStatements:
                 masked.unmasked(from_pyoxigraph(term, lenience=lenience)) for term in terms
             )
         except TermError as error:
-            if lenience is None or self._mark in error.message or not lenience.skips(error):
+            if (
+                lenience is None
+                or self._mark in error.message
+                or not lenience.skips(error, ended=False)
+            ):
                 raise
             return None
 

@@ -178,6 +178,13 @@ _OF_LINES: Final = (
         b" )>>",
     ),
     *(
+        b'"x"@en_US',
+        b'"\\uD800',
+        b"<http://e/\\udfff>",
+        b'"C:\\w"',
+        b"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>",
+    ),
+    *(
         b" .",
         b".",
         b"\\u0041",
