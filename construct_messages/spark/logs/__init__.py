@@ -28,7 +28,9 @@ def register(spark: SparkSession) -> None:
     - `maxPartitionBytes`: the size of the parts of uncompressed N-Triples and N-Quads logs, and of the smaller logs
       that one task reads; 128 MiB. Every other log is read by one task.
 
-    Paths are files, folders and patterns, of any filesystem that pyarrow supports.
+    Paths are files, folders and patterns, of any filesystem that pyarrow supports. S3 (`s3a:`) is reached by the
+    settings that the session has for Hadoop when this is called (`spark.hadoop.fs.s3a.access.key` and so on), or by
+    options such as `fs.s3a.endpoint`.
 
     Writing needs a column `message` and a mode, `"append"` or `"overwrite"`. Each partition becomes a log in the
     folder. The names of the logs have the order of the partitions, and follow those of existing logs. Options:
@@ -53,10 +55,13 @@ def register(spark: SparkSession) -> None:
     ...     spark.read.format("rdfm").load(f"{folder}/log.nq").select("message").collect()
     [Row(message='<urn:a> <urn:p> <urn:b> .')]
     """
+    from construct_messages.spark.logs.files import s3_settings
     from construct_messages.spark.logs.source import LogSource
+
+    session = {f"fs.s3a.{name}": value for name, value in s3_settings(spark)}
 
     # Spark also looks for a format in the session that was active last: this makes `spark` the active one. If another
     # session has the format, registering fails; if it does not have it, writing fails.
     with _REGISTERING:  # another thread could make its session the active one in between
         spark.createDataFrame([], "a INT")
-        spark.dataSource.register(LogSource)
+        spark.dataSource.register(type("LogSource", (LogSource,), {"session": session}))

@@ -132,7 +132,7 @@ def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
 
 
 def _read(block: Block, options: ReadOptions, lenience: Lenience | None) -> Iterable[Message]:
-    chunks = read_from(block.uri)
+    chunks = read_from(block.uri, s3=options.s3)
     first = next(chunks, b"")
     chunks = chain([first], chunks)
     format = None if block.end is None else _splittable(block.uri, options)
@@ -142,7 +142,7 @@ def _read(block: Block, options: ReadOptions, lenience: Lenience | None) -> Iter
     syntax = _announced(format, options)
     if block.start:
         syntax = syntax or announced_in(chunks, format, message_bytes=options.message_bytes)
-        chunks = read_from(block.uri, block.start - 1)
+        chunks = read_from(block.uri, block.start - 1, options.s3)
     return messages_of(
         chunks,
         block.start,

@@ -80,7 +80,7 @@ class LogJob:
                 written.
             IncompleteResult: the existing logs of the folder are incomplete.
         """
-        place = place_of(options.path)
+        place = place_of(options.path, options.s3)
         try:
             there = place.files.get_file_info(place.path).type
         except OSError as error:
@@ -237,7 +237,7 @@ class LogJob:
 
     @property
     def _place(self) -> Place:
-        return place_of(self.options.path)
+        return place_of(self.options.path, self.options.s3)
 
     @property
     def _run(self) -> Run:

@@ -2,7 +2,7 @@
 
 A Python data source cannot call Spark's readers on an executor, so files are opened there by `pyarrow.fs`: local files,
 S3, Google Cloud Storage, Azure and HDFS. URIs are read as Hadoop reads them: the text after the authority is the path,
-without percent-encoding.
+without percent-encoding. S3 is reached by the settings of Spark, which are those of Hadoop (`fs.s3a.…`).
 """
 
 from __future__ import annotations
@@ -10,14 +10,18 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyarrow import fs
 
 from construct_messages.errors import IncompleteResult, UsageError
+from construct_messages.spark.session import is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _URI: Final = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):(?://(?P<authority>[^/]*+))?(?P<path>.*)", re.DOTALL
@@ -28,6 +32,22 @@ _CHUNK_BYTES: Final = 1 << 20
 _ATTEMPTS: Final = 5
 _PAUSE_SECONDS: Final = 0.2
 _HINT: Final = "use file:, s3a:, gs:, abfss: or hdfs:, or copy the files to such a place"
+
+
+_S3A: Final = "fs.s3a."
+_S3_SETTINGS: Final = (
+    "access.key",
+    "secret.key",
+    "session.token",
+    "endpoint",
+    "endpoint.region",
+    "path.style.access",
+    "connection.ssl.enabled",
+    "aws.credentials.provider",
+)
+
+S3Settings = tuple[tuple[str, str], ...]
+"""Names (without `fs.s3a.`) and values of settings, also of single buckets (`bucket.NAME.…`)."""
 
 
 class Place(NamedTuple):
@@ -74,8 +94,33 @@ class File(NamedTuple):
     written: int = 0
 
 
-def place_of(path: str) -> Place:
+def s3_settings(spark: SparkSession) -> S3Settings:
+    """Returns the settings of a session for S3, as far as they are given."""
+    found: dict[str, str] = {}
+    if not is_remote(spark):
+        hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+        found = {name: value for name in _S3_SETTINGS if (value := hadoop.get(_S3A + name))}
+    return s3_settings_of(found, spark.conf.getAll)
+
+
+def s3_settings_of(found: Mapping[str, str], options: Mapping[str, str]) -> S3Settings:
+    """Returns settings with those of some options, of Spark or of a data source.
+
+    >>> s3_settings_of({"endpoint": "h"}, {"spark.hadoop.fs.s3a.bucket.b.endpoint": "i", "path": "s3a://b"})
+    (('bucket.b.endpoint', 'i'), ('endpoint', 'h'))
+    """
+    own = {name.removeprefix("spark.hadoop."): value for name, value in options.items()}
+    given = {name.removeprefix(_S3A): own[name] for name in own if name.startswith(_S3A)}
+    kept = {n: v for n, v in given.items() if n.startswith("bucket.") or n in _S3_SETTINGS}
+    return tuple(sorted({**found, **kept}.items()))
+
+
+def place_of(path: str, s3: S3Settings = ()) -> Place:
     """Returns the place of a path or a URI.
+
+    Args:
+        path: the path or URI.
+        s3: settings for S3; empty: those of the environment (`AWS_ACCESS_KEY_ID` and so on).
 
     Raises:
         UsageError: pyarrow cannot reach it.
@@ -88,23 +133,51 @@ def place_of(path: str) -> Place:
         local = os.path.abspath(match["path"] if match else path)
         return Place(fs.LocalFileSystem(), local, "", "file://")
     prefix = f"{match['scheme'].lower()}://{match['authority'] or ''}"
-    files, root = _file_system(prefix)
+    files, root = _file_system(prefix, s3)
     within = match["path"].strip("/")
     return Place(files, f"{root}/{within}" if within else root, root, prefix)
 
 
 @lru_cache(maxsize=16)
-def _file_system(prefix: str) -> tuple[Any, str]:
+def _file_system(prefix: str, s3: S3Settings) -> tuple[Any, str]:
     """Returns a file system by scheme and authority, and the path in it that they name."""
     scheme, rest = prefix.split(":", 1)
+    scheme = _SCHEMES.get(scheme, scheme)
     try:
-        files, root = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}:{rest}/")
+        if scheme == "s3" and s3:
+            bucket = rest.removeprefix("//")
+            return _s3(bucket, dict(s3)), bucket
+        files, root = fs.FileSystem.from_uri(f"{scheme}:{rest}/")
     except (ValueError, OSError, NotImplementedError) as error:
         raise UsageError(f"cannot reach {prefix}: {error}", hint=_HINT) from error
     return files, root.rstrip("/")
 
 
-def find(path: str) -> list[File]:
+def _s3(bucket: str, settings: Mapping[str, str]) -> Any:
+    """Returns S3 as Hadoop's S3A would reach it."""
+    own = {
+        name: settings.get(f"bucket.{bucket}.{name}", settings.get(name)) for name in _S3_SETTINGS
+    }
+    endpoint = own["endpoint"] or ""
+    scheme, _, host = endpoint.rpartition("://")
+    plain = scheme == "http" or (not scheme and own["connection.ssl.enabled"] == "false")
+    keys = {
+        "access_key": own["access.key"],
+        "secret_key": own["secret.key"],
+        "session_token": own["session.token"],
+    }
+    anonymous = "AnonymousAWSCredentialsProvider" in (own["aws.credentials.provider"] or "")
+    return fs.S3FileSystem(
+        **({} if anonymous or not own["access.key"] else keys),
+        anonymous=anonymous,
+        region=own["endpoint.region"] or (None if host else fs.resolve_s3_region(bucket)),
+        endpoint_override=host or None,
+        scheme="http" if plain else "https",
+        force_virtual_addressing=bool(host) and own["path.style.access"] != "true",
+    )
+
+
+def find(path: str, s3: S3Settings = ()) -> list[File]:
     """Returns the files of a path: the file itself, all files in a folder, or those that match `*`, `?` and `[…]`.
 
     Names that begin with `.` or `_` are ignored, as in Spark, unless the path contains them.
@@ -115,7 +188,7 @@ def find(path: str) -> list[File]:
     Raises:
         UsageError: there are none, or the path cannot be reached.
     """
-    place = place_of(path)
+    place = place_of(path, s3)
     try:
         infos = [place.files.get_file_info(place.path)]
         if infos[0].type == fs.FileType.NotFound:
@@ -198,7 +271,7 @@ def remove_folder(place: Place) -> None:
             return
 
 
-def read_from(uri: str, start: int = 0) -> Iterator[bytes]:
+def read_from(uri: str, start: int = 0, s3: S3Settings = ()) -> Iterator[bytes]:
     """Yields the bytes of a file from `start` on, in chunks; the file is open until the iterator is exhausted or
     closed.
 
@@ -206,7 +279,7 @@ def read_from(uri: str, start: int = 0) -> Iterator[bytes]:
         UsageError: the file cannot be opened.
         IncompleteResult: a later part cannot be read.
     """
-    place = place_of(uri)
+    place = place_of(uri, s3)
     try:
         file = place.files.open_input_file(place.path)
     except OSError as error:

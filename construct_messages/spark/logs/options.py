@@ -19,6 +19,7 @@ from construct_messages.formats.file_names import default_format
 from construct_messages.formats.lookup import find_log
 from construct_messages.logs import MESSAGE_BYTES, FormatOptions, check_options, options_class
 from construct_messages.reading import read_log
+from construct_messages.spark.logs.files import S3Settings, s3_settings_of
 
 _PARTITION_BYTES: Final = 1 << 27
 _BYTES: Final = re.compile(r"(?P<number>[0-9]+)\s*(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
@@ -43,6 +44,7 @@ class ReadOptions:
         paths: files, folders and patterns.
         format, syntax, base, contexts, message_bytes, lenient, shared_labels: see `read_log`.
         partition_bytes: the size of the ranges that logs are split into, and of the small logs in one partition.
+        s3: settings for S3.
     """
 
     paths: tuple[str, ...]
@@ -54,6 +56,7 @@ class ReadOptions:
     partition_bytes: int = _PARTITION_BYTES
     lenient: bool = False
     shared_labels: bool | None = None
+    s3: S3Settings = ()
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
@@ -80,6 +83,7 @@ class ReadOptions:
             given.bytes("maxPartitionBytes", _PARTITION_BYTES),
             given.boolean("lenient", False),
             given.boolean("sharedLabels", None),
+            given.s3(),
         )
         given.end()
         # the checks of `read_log` itself
@@ -105,6 +109,7 @@ class WriteOptions:
         single: whether all messages form one log.
         lenient: write malformed IRIs and language tags unchanged.
         alone: whether it is an error if the folder has other logs when these get their names.
+        s3: settings for S3.
     """
 
     path: str
@@ -117,6 +122,7 @@ class WriteOptions:
     single: bool = False
     lenient: bool = False
     alone: bool = False
+    s3: S3Settings = ()
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> WriteOptions:
@@ -149,6 +155,7 @@ class WriteOptions:
             single,
             given.boolean("lenient", False),
             given.boolean("alone", False),
+            given.s3(),
         )
         given.end()
         return written
@@ -171,6 +178,11 @@ class _Given:
         if not paths:
             raise UsageError(f"no path to {self._what}", hint="give it to load() or save()")
         return paths
+
+    def s3(self) -> S3Settings:
+        settings = {name: value for name, value in self._left.items() if name.startswith("fs.")}
+        self._left = {name: value for name, value in self._left.items() if name not in settings}
+        return s3_settings_of({}, settings)
 
     def bytes(self, name: str, default: int) -> int:
         text = self.text(name)

@@ -8,9 +8,9 @@ does, and a `streamWriter` is `LogWriter` with the number of a batch in the name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -51,7 +51,13 @@ _CHARACTERS: Final = 1 << 20
 
 
 class LogSource(DataSource):
-    """Logs as a data source; see `register`."""
+    """Logs as a data source; see `register`.
+
+    Attributes:
+        session: settings of the session for S3, as options; a data source sees only its own options.
+    """
+
+    session: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def name(cls) -> str:
@@ -73,7 +79,7 @@ class LogSource(DataSource):
                 "logs have a schema of their own",
                 hint="leave schema() out, and select what you need",
             )
-        return LogReader(ReadOptions.of(self.options))
+        return LogReader(ReadOptions.of({**self.session, **self.options}))
 
     def writer(self, schema: StructType, overwrite: bool) -> LogWriter:
         """Writes logs.
@@ -86,7 +92,9 @@ class LogSource(DataSource):
                 f"no column `message` of strings among {', '.join(schema.names)}",
                 hint="give each message as lines of N-Quads in a column of that name",
             )
-        return LogWriter(LogJob.begin(WriteOptions.of(self.options), overwrite=overwrite))
+        return LogWriter(
+            LogJob.begin(WriteOptions.of({**self.session, **self.options}), overwrite=overwrite)
+        )
 
 
 @dataclass
@@ -116,7 +124,9 @@ class LogReader(DataSourceReader):
         Raises:
             UsageError: there are no logs at the paths.
         """
-        files = dict.fromkeys(file for path in self._options.paths for file in find(path))
+        files = dict.fromkeys(
+            file for path in self._options.paths for file in find(path, self._options.s3)
+        )
         # without partitions, Spark makes an empty one of its own
         return [Blocks(blocks) for blocks in partitions(sorted(files), self._options) or [()]]
 

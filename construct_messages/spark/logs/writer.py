@@ -26,7 +26,7 @@ from construct_messages.formats import N_QUADS, N_TRIPLES, Format, Syntax, conte
 from construct_messages.logs import FormatOptions, check_options
 from construct_messages.spark.frames.messages import MESSAGE
 from construct_messages.spark.logs import register
-from construct_messages.spark.logs.files import place_of
+from construct_messages.spark.logs.files import place_of, s3_settings
 from construct_messages.spark.logs.owners import Owner
 from construct_messages.spark.logs.runs import Run
 from construct_messages.spark.logs.text_folders import (
@@ -178,7 +178,7 @@ def _write_rdfm(
     how: Mapping[str, str],
     lenient: bool,
 ) -> Written:
-    place = place_of(path)
+    place = place_of(path, s3_settings(messages.sparkSession))
     if mode == "error" and place.files.get_file_info(place.path).type != fs.FileType.NotFound:
         raise UsageError(
             f"{path} exists already", hint="choose another path, or ask for it to be overwritten"

@@ -1,0 +1,101 @@
+"""Logs on S3, by the settings that a session has for Hadoop: pyarrow, which writes them, has no credentials of its own.
+
+The server is moto's, which is asked over HTTP as Amazon's is, and by its own client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from construct_messages import read_log
+from construct_messages.spark.construct import construct_messages
+from construct_messages.spark.logs import register
+from construct_messages.spark.logs.files import place_of, s3_settings, s3_settings_of
+from tests.support.spark.sessions import activate, new_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.slow
+
+QUERY = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o } ORDER BY ?s"
+KEYS = {"aws_access_key_id": "the-key", "aws_secret_access_key": "the-secret"}
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def session(spark: SparkSession, endpoint: str) -> Iterator[SparkSession]:
+    """A session with settings for S3."""
+    settings = {
+        "access.key": "the-key",
+        "secret.key": "the-secret",
+        "endpoint": endpoint,
+        "endpoint.region": "us-east-1",
+        "path.style.access": "true",
+    }
+    made = new_session(spark, {f"spark.hadoop.fs.s3a.{name}": settings[name] for name in settings})
+    activate(made)
+    yield made
+    activate(spark)
+
+
+@pytest.mark.parametrize("format", ["trig", "jelly"])
+def test_logs_of_other_formats(session: SparkSession, endpoint: str, format: str) -> None:
+    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **KEYS)
+    client.create_bucket(Bucket="bucket")
+    rows = [(f"<urn:s{number}>", "<urn:p>", f'"{number}"') for number in range(9)]
+    quads = session.createDataFrame(rows, ["subject", "predicate", "object"])
+    messages = construct_messages(QUERY, quads)
+    assert messages.write(f"s3a://bucket/{format}", format).message_count == 9
+
+    keys = [
+        each["Key"] for each in client.list_objects_v2(Bucket="bucket", Prefix=format)["Contents"]
+    ]
+    logs = sorted(key for key in keys if key.endswith((".trig", ".jelly")))
+    bodies = [client.get_object(Bucket="bucket", Key=key)["Body"].read() for key in logs]
+    found = [
+        str(quad.object)
+        for body in bodies
+        for message in read_log(body, format)
+        for quad in message
+    ]
+    assert found == [f'"{number}"' for number in range(9)]
+
+    register(session)
+    read = (
+        session.read.format("rdfm")
+        .load(f"s3a://bucket/{format}")
+        .orderBy("file", "ordinal")
+        .collect()
+    )
+    assert [row.message for row in read] == [f'<urn:s{n}> <urn:q> "{n}" .' for n in range(9)]
+    asked = session.read.format("rdfm").option("fs.s3a.endpoint", "http://127.0.0.1:9")
+    with pytest.raises(Exception, match=r"127\.0\.0\.1:9|onnect"):
+        asked.load(f"s3a://bucket/{format}").collect()
+
+
+def test_settings_of_a_bucket(session: SparkSession, endpoint: str) -> None:
+    own = {"fs.s3a.bucket.mine.access.key": "another", "fs.s3a.bucket.mine.endpoint": "localhost:9"}
+    settings = s3_settings_of(dict(s3_settings(session)), own)
+    files = {name: place_of(f"s3a://{name}/a", settings).files for name in ("mine", "yours")}
+    for name, expected in (("mine", ("another", "localhost:9")), ("yours", ("the-key", endpoint))):
+        state = files[name].__reduce__()[1][0]
+        assert (state["access_key"], state["endpoint_override"]) == (
+            expected[0],
+            expected[1].removeprefix("http://"),
+        )
