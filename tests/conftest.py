@@ -7,7 +7,7 @@ import gc
 import os
 import re
 import signal
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import AsyncExitStack, ExitStack, closing
 from functools import partial
 from inspect import isfunction
@@ -28,6 +28,8 @@ from tests.support.spark.sessions import OTHER, PLANNED, QUICK, activate, new_se
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.support.engines.issuer import Issuer
 
 # What an example takes says nothing where other work shares the machine; figures are the benchmarks' business. The same
 # examples come in each run, so that a failure is the change's and not chance's: `make fuzz` tries others, and more.
@@ -265,6 +267,15 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         except Missing as missing:
             absent(str(missing))
         yield broker
+
+
+@pytest.fixture
+async def issuer() -> AsyncIterator[Issuer]:
+    """An issuer of tokens."""
+    from tests.support.engines.issuer import issuing  # tests of lower floors need not load it
+
+    async with issuing() as issuer:
+        yield issuer
 
 
 @pytest.fixture(scope="session")

@@ -12,18 +12,12 @@ from construct_messages.cli import main
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds import publish, register, relay, subscribe
 from construct_messages.net.oauth import ClientCredentials
-from tests.support.engines.issuer import Issuer, issuing
+from tests.support.engines.issuer import Issuer
 from tests.support.grpc.serving import serving_grpc
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.streams import numbered
 
 ECHO = "CONSTRUCT { ?s <urn:saw> ?n } WHERE { ?s <urn:number> ?n }"
-
-
-@pytest.fixture
-async def issuer() -> AsyncIterator[Issuer]:
-    async with issuing() as issuer:
-        yield issuer
 
 
 @pytest.fixture
@@ -43,7 +37,7 @@ async def test_a_token_that_was_refused_is_fetched_again(
     issuer: Issuer, protected: StreamsServer
 ) -> None:
     """A publisher begins with a token that the server refuses; everything after it uses the second."""
-    credentials = ClientCredentials(f"{issuer.url}/token", "me", issuer.secret)
+    credentials = issuer.credentials()
     stream = f"{protected.url}/streams/a"
     assert await publish([numbered(1)], stream, create=True, token=credentials) == 1
     assert len(issuer.granted) == 2
@@ -62,7 +56,7 @@ async def test_a_token_that_was_refused_is_fetched_again(
 async def test_grpc(issuer: Issuer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls are made again with a new token whenever one is refused, but not when the new one is refused, too."""
     monkeypatch.setenv("SERVER_TOKEN", "token-2")
-    credentials = ClientCredentials(f"{issuer.url}/token", "me", issuer.secret)
+    credentials = issuer.credentials()
     async with serving_grpc(tmp_path, read="SERVER_TOKEN", publish="SERVER_TOKEN") as server:
         assert await publish([numbered(1)], server.url, token=credentials, retries=0) == 1
         async with aclosing(subscribe(server.url, after=0, token=credentials)) as elements:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -19,7 +18,7 @@ from construct_messages.sources.http.endpoint import EndpointSource
 from construct_messages.sources.http.protocol import Endpoint
 from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.open import open_source
-from tests.support.engines.issuer import Issuer, issuing
+from tests.support.engines.issuer import Issuer
 from tests.support.http.clients import SELECT
 
 RESULTS = b'{"head":{"vars":["s","p","o"]},"results":{"bindings":[]}}'
@@ -48,12 +47,6 @@ class Protected:
 
 
 @pytest.fixture
-async def issuer() -> AsyncIterator[Issuer]:
-    async with issuing() as issuer:
-        yield issuer
-
-
-@pytest.fixture
 async def endpoint() -> AsyncIterator[Protected]:
     protected = Protected()
     app = web.Application()
@@ -65,11 +58,6 @@ async def endpoint() -> AsyncIterator[Protected]:
     protected.url = "http://{}:{}/sparql".format(*runner.addresses[0][:2])
     yield protected
     await runner.cleanup()
-
-
-def credentials(issuer: Issuer, **more: Any) -> ClientCredentials:
-    given: dict[str, Any] = {"client_id": "me", "secret": issuer.secret} | more
-    return ClientCredentials(f"{issuer.url}/token", **given)
 
 
 async def ask(how: str, url: str, tokens: AccessTokens) -> list[Solutions]:
@@ -89,7 +77,7 @@ HOW = pytest.mark.parametrize("how", ["blocking", "asyncio", "upstream"])
 
 @HOW
 async def test_a_token_is_kept_and_renewed(how: str, issuer: Issuer, endpoint: Protected) -> None:
-    tokens = AccessTokens(credentials(issuer, scope="sparql read"))
+    tokens = AccessTokens(issuer.credentials(scope="sparql read"))
     for _ in range(3):
         await ask(how, endpoint.url, tokens)
     assert endpoint.sent == ["Bearer token-1"] * 3
@@ -105,7 +93,7 @@ async def test_a_token_is_kept_and_renewed(how: str, issuer: Issuer, endpoint: P
 async def test_an_endpoint_that_accepts_none(how: str, issuer: Issuer, endpoint: Protected) -> None:
     endpoint.revoked = {f"token-{number}" for number in range(9)}
     with pytest.raises(SourceError) as raised:
-        await ask(how, endpoint.url, AccessTokens(credentials(issuer)))
+        await ask(how, endpoint.url, AccessTokens(issuer.credentials()))
     assert raised.value.response_status == 401
     assert "token-" not in str(raised.value)
     assert len(endpoint.sent) == 2, "once more, and not again"
@@ -113,7 +101,7 @@ async def test_an_endpoint_that_accepts_none(how: str, issuer: Issuer, endpoint:
 
 async def test_when_a_token_expires(issuer: Issuer) -> None:
     now = 0.0
-    tokens = AccessTokens(credentials(issuer), lambda: now)
+    tokens = AccessTokens(issuer.credentials(), lambda: now)
     issuer.lifetime = 100
     assert await asyncio.to_thread(tokens.get) == "token-1"
     now = 89.0
@@ -127,7 +115,7 @@ async def test_when_a_token_expires(issuer: Issuer) -> None:
 
 
 async def test_one_request_for_many_threads(issuer: Issuer) -> None:
-    tokens = AccessTokens(credentials(issuer))
+    tokens = AccessTokens(issuer.credentials())
     with ThreadPoolExecutor(8) as threads:
         loop = asyncio.get_running_loop()
         found = await asyncio.gather(
@@ -139,15 +127,15 @@ async def test_one_request_for_many_threads(issuer: Issuer) -> None:
 @HOW
 async def test_wrong_credentials(how: str, issuer: Issuer, endpoint: Protected) -> None:
     with pytest.raises(SourceError, match=r"401 \(invalid_client\)") as raised:
-        await ask(how, endpoint.url, AccessTokens(credentials(issuer, secret="hunter2")))
-    assert "hunter2" not in str(raised.value) + repr(credentials(issuer, secret="hunter2"))
+        await ask(how, endpoint.url, AccessTokens(issuer.credentials(secret="hunter2")))
+    assert "hunter2" not in str(raised.value) + repr(issuer.credentials(secret="hunter2"))
     assert (raised.value.response_status, endpoint.sent) == (401, [])
 
 
 async def test_a_token_endpoint_that_fails(issuer: Issuer) -> None:
     issuer.status = 503
     with pytest.raises(SourceError) as raised:
-        await asyncio.to_thread(AccessTokens(credentials(issuer)).get)
+        await asyncio.to_thread(AccessTokens(issuer.credentials()).get)
     assert raised.value.transient
     away = ClientCredentials("http://127.0.0.1:9/token", "me", "x")
     with pytest.raises(SourceError):
@@ -177,7 +165,7 @@ async def test_the_environment(
     monkeypatch.setenv("CONSTRUCT_MESSAGES_CLIENT_SECRET", "too")
     with pytest.raises(UsageError, match="not the credentials of one client"):
         open_source(endpoint.url)
-    assert tokens_for(credentials(issuer)) is tokens_for(credentials(issuer))
+    assert tokens_for(issuer.credentials()) is tokens_for(issuer.credentials())
 
 
 def test_secrets_in_files(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The settings of authorization: what cannot be served is refused, with the place and the fix."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
@@ -8,7 +7,7 @@ import pytest
 
 from construct_messages.errors import UsageError
 from construct_messages.server.runtime.settings import load_config
-from tests.support.engines.issuer import Issuer, issuing
+from tests.support.engines.issuer import Issuer
 from tests.support.http.clients import JSON_BODY
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import serving
@@ -67,12 +66,6 @@ def test_what_cannot_be_served(case: str, tmp_path: Path) -> None:
         load_config(tmp_path / "server.toml", {"SET": "a secret"}, {})
     assert raised.value.hint
     assert "a secret" not in str(raised.value)
-
-
-@pytest.fixture
-async def issuer() -> AsyncIterator[Issuer]:
-    async with issuing() as issuer:
-        yield issuer
 
 
 async def test_a_proxy_with_client_credentials(issuer: Issuer, tmp_path: Path) -> None:

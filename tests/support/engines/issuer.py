@@ -7,12 +7,17 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from aiohttp import web
 from joserfc import jwt
 from joserfc.jwk import ECKey, RSAKey
+
+from construct_messages.net.oauth import ClientCredentials
+
+if TYPE_CHECKING:
+    from construct_messages.server.config import JwtSettings
 
 ISSUER = "https://id.example.org/"
 AUDIENCE = "https://data.example.org/streams"
@@ -61,6 +66,18 @@ class Issuer:
             key,
             algorithms=[algorithm],
         )
+
+    def trusted(self, keys: str | None = None) -> JwtSettings:
+        """The settings of a server that accepts its tokens; `keys`: another place of its keys."""
+        from construct_messages.server.config import JwtSettings  # others need not load the server
+
+        keys = keys or f"{self.url}/jwks.json"
+        return JwtSettings(issuer=ISSUER, audience=AUDIENCE, keys=keys)
+
+    def credentials(self, **changes: Any) -> ClientCredentials:
+        """Those of a client that it knows, but for what is given."""
+        given: dict[str, Any] = {"client_id": "me", "secret": self.secret, **changes}
+        return ClientCredentials(f"{self.url}/token", **given)
 
     async def send_keys(self, _: web.Request) -> web.Response:
         """Answers a request for the keys."""

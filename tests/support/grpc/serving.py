@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from construct_messages import Message
+from construct_messages.feeds.grpc.calls import Address, GrpcConnection
 from construct_messages.streams.element import Element
 from tests.support.http.streams import StreamsServer, serving_streams
+from tests.support.waiting import SECONDS
 
 
 @dataclass
@@ -29,6 +31,16 @@ class GrpcServer:
     def url(self) -> str:
         """The stream `a`, as clients of this package name it."""
         return f"grpc://{self.address}/a"
+
+    @contextmanager
+    def connection(self) -> Iterator[GrpcConnection]:
+        """A connection to the service, which is closed at the end of the block."""
+        host, _, port = self.address.partition(":")
+        connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
+        try:
+            yield connection
+        finally:
+            connection.close()
 
     def elements(self) -> list[Element]:
         """What the stream `a` has."""

@@ -19,9 +19,7 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds import publish, relay, subscribe
 from construct_messages.formats import RDFM
 from construct_messages.logs.jelly.service import PUBLISH, SUBSCRIBE, RdfStreamSubscribe
-from construct_messages.net.oauth import ClientCredentials
-from construct_messages.server.config import JwtSettings
-from tests.support.engines.issuer import AUDIENCE, ISSUER, Issuer, issuing
+from tests.support.engines.issuer import Issuer
 from tests.support.grpc.peer import split
 from tests.support.grpc.serving import GrpcServer, serving_grpc
 from tests.support.logs.kinds import KINDS, write
@@ -34,17 +32,10 @@ NQ = next(kind for kind in KINDS if str(kind) == "nq-1.2-rdfm")
 
 
 @pytest.fixture
-async def issuer() -> AsyncIterator[Issuer]:
-    async with issuing() as issuer:
-        yield issuer
-
-
-@pytest.fixture
 async def served(issuer: Issuer, tmp_path: Path) -> AsyncIterator[GrpcServer]:
-    settings = JwtSettings(issuer=ISSUER, audience=AUDIENCE, keys=f"{issuer.url}/jwks.json")
     async with serving_grpc(
         tmp_path,
-        server={"jwt": settings},
+        server={"jwt": issuer.trusted()},
         read="jwt",
         publish="jwt",
         body_bytes=1 << 26,
@@ -203,7 +194,7 @@ async def test_a_token_within_the_leeway(served: GrpcServer, issuer: Issuer) -> 
 async def test_clients_with_credentials_go_on(served: GrpcServer, issuer: Issuer, via: str) -> None:
     """A relay that reads and publishes for longer than several tokens live."""
     issuer.lifetime, issuer.jwt = 1.0, True
-    credentials = ClientCredentials(f"{issuer.url}/token", "me", issuer.secret)
+    credentials = issuer.credentials()
     await served.http.streams._store.acreate("copy")
     stream, copy = f"{served.http.url}/streams/a", f"{served.http.url}/streams/copy"
     if via == "grpc":

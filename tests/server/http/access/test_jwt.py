@@ -17,26 +17,18 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from joserfc.jwk import RSAKey
 
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.server.config import JwtSettings
 from construct_messages.server.http.access.keys import Keys
-from tests.support.engines.issuer import AUDIENCE, ISSUER, Issuer, ec_key, issuing, rsa_key
+from tests.support.engines.issuer import AUDIENCE, Issuer, ec_key, rsa_key
 from tests.support.http.streams import Answer, StreamsServer, serving_streams
 
 TURTLE, ELEMENT = "text/turtle", b"<urn:a> <urn:b> 1 ."
 
 
 @pytest.fixture
-async def issuer() -> AsyncIterator[Issuer]:
-    async with issuing() as issuer:
-        yield issuer
-
-
-@pytest.fixture
 async def served(issuer: Issuer, tmp_path: Path) -> AsyncIterator[StreamsServer]:
-    settings = JwtSettings(issuer=ISSUER, audience=AUDIENCE, keys=f"{issuer.url}/jwks.json")
     async with serving_streams(
         tmp_path / "streams.db",
-        server={"jwt": settings},
+        server={"jwt": issuer.trusted()},
         **dict.fromkeys(("read", "publish", "register"), "jwt"),
     ) as server:
         yield server
@@ -274,7 +266,7 @@ async def test_the_size_of_rsa_keys(
 
 
 async def test_an_issuer_that_is_not_there(tmp_path: Path, issuer: Issuer) -> None:
-    settings = JwtSettings(issuer=ISSUER, audience=AUDIENCE, keys="http://127.0.0.1:9/jwks.json")
+    settings = issuer.trusted("http://127.0.0.1:9/jwks.json")
     async with serving_streams(
         tmp_path / "streams.db", server={"jwt": settings}, publish="jwt"
     ) as served:
@@ -286,7 +278,7 @@ async def test_an_issuer_that_is_not_there(tmp_path: Path, issuer: Issuer) -> No
 async def test_keys_in_a_file(tmp_path: Path, issuer: Issuer) -> None:
     file = tmp_path / "jwks.json"
     file.write_text(json.dumps({"keys": [issuer.keys[0].as_dict(private=False)]}))
-    settings = JwtSettings(issuer=ISSUER, audience=AUDIENCE, keys=str(file))
+    settings = issuer.trusted(str(file))
     async with serving_streams(
         tmp_path / "streams.db", server={"jwt": settings}, publish="jwt"
     ) as served:

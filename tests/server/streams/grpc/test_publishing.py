@@ -11,7 +11,7 @@ import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal
 from construct_messages.errors import SourceError
-from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
+from construct_messages.feeds.grpc.calls import ClientCall
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.service import DEFAULT_OPTIONS, PUBLISH, SUBSCRIBE
@@ -37,14 +37,10 @@ async def published(
     served: GrpcServer, frames: Sequence[bytes], *, end: bool = True, **metadata: str
 ) -> dict[str, str]:
     """Publishes frames, and returns the trailers."""
-    host, _, port = served.address.partition(":")
-    connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
     sent = {name.replace("_", "-"): value for name, value in metadata.items()}
-    try:
+    with served.connection() as connection:
         async with await connection.call(PUBLISH, sent, IDENTITY, 1 << 20) as call:
             return await replied(call, frames, end=end)
-    finally:
-        connection.close()
 
 
 async def replied(call: ClientCall, frames: Sequence[bytes], *, end: bool = True) -> dict[str, str]:
@@ -156,13 +152,9 @@ async def opened(
     served: GrpcServer, call: Callable[[ClientCall], Awaitable[None]], method: str = PUBLISH
 ) -> None:
     """Begins a call that sends nothing yet, and has no token."""
-    host, _, port = served.address.partition(":")
-    connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
-    try:
+    with served.connection() as connection:
         async with await connection.call(method, {}, IDENTITY, 1 << 20) as begun:
             await call(begun)
-    finally:
-        connection.close()
 
 
 @pytest.mark.parametrize(
@@ -238,30 +230,26 @@ async def test_who_never_names_a_stream(tmp_path: Path) -> None:
 
 async def test_messages_are_stored_as_they_come(served: GrpcServer) -> None:
     """A publisher may stay for hours; followers need not wait for its end. The server's end tells it what is stored."""
-    host, _, port = served.address.partition(":")
-    connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
     frames = written(SENT)
-    async with await connection.call(PUBLISH, {}, IDENTITY, 1 << 20) as call:
-        for count, frame in enumerate(frames, 1):
-            await call.send(framed(frame), end=False)
-            await eventually(lambda count=count: len(served.elements()) == count)
-        assert isomorphic(stored(served), SENT)
-        await served.http.served.stop()
-        with pytest.raises(SourceError, match="UNAVAILABLE: the server stops"):
-            await call.read()
-        assert call.trailers["rdf-stream-last"] == str(len(SENT))
-    connection.close()
+    with served.connection() as connection:
+        async with await connection.call(PUBLISH, {}, IDENTITY, 1 << 20) as call:
+            for count, frame in enumerate(frames, 1):
+                await call.send(framed(frame), end=False)
+                await eventually(lambda count=count: len(served.elements()) == count)
+            assert isomorphic(stored(served), SENT)
+            await served.http.served.stop()
+            with pytest.raises(SourceError, match="UNAVAILABLE: the server stops"):
+                await call.read()
+            assert call.trailers["rdf-stream-last"] == str(len(SENT))
 
 
 async def test_a_publisher_that_leaves(served: GrpcServer) -> None:
     """What it sent may be stored or not, and nothing more comes of it; others go on."""
-    host, _, port = served.address.partition(":")
     for end in range(3):
-        connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
-        call = await connection.call(PUBLISH, {}, IDENTITY, 1 << 20)
-        data = b"".join(map(framed, written(SENT)))
-        await call.send(data[: len(data) - end], end=False)
-        connection.close()
+        with served.connection() as connection:
+            call = await connection.call(PUBLISH, {}, IDENTITY, 1 << 20)
+            data = b"".join(map(framed, written(SENT)))
+            await call.send(data[: len(data) - end], end=False)
         await eventually(lambda: served.http.followers() == 0)
     count = len(served.elements())
     await published(served, written(SENT))

@@ -13,7 +13,7 @@ from pyjelly.jelly import RdfStreamOptions
 
 from construct_messages import Message, Quad, blank, iri, literal, triple
 from construct_messages.errors import SourceError
-from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
+from construct_messages.feeds.grpc.calls import ClientCall
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.frame_stream import FrameReader, read_metadata
 from construct_messages.logs.jelly.service import SUBSCRIBE, RdfStreamSubscribe
@@ -21,7 +21,7 @@ from construct_messages.net.grpc.framing import IDENTITY, framed
 from tests.support.grpc.serving import GrpcServer, serving_grpc
 from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered
-from tests.support.waiting import SECONDS, eventually
+from tests.support.waiting import eventually
 
 NAMED = Message([Quad(blank("b"), iri("urn:p"), literal("x"), iri("urn:g"))])
 TRIPLE_TERM = Message(
@@ -47,16 +47,12 @@ async def frames(
     **metadata: str,
 ) -> list[bytes]:
     """The frames that come; `metadata` with underscores for hyphens."""
-    host, _, port = served.address.partition(":")
-    connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
     requested = b"" if options is None else RdfStreamOptions(**options).SerializeToString()
     sent = ALL | {name.replace("_", "-"): value for name, value in metadata.items()}
-    try:
+    with served.connection() as connection:
         async with await connection.call(method, sent, IDENTITY, 1 << 30) as call:
             await call.send(framed(RdfStreamSubscribe(topic, requested).encode()), end=True)
             return await all_of(call)
-    finally:
-        connection.close()
 
 
 async def all_of(call: ClientCall) -> list[bytes]:
@@ -246,18 +242,16 @@ async def test_a_slow_reader(tmp_path: Path) -> None:
     async with serving_grpc(tmp_path, idle_seconds=0.5) as served:
         for number in range(12):
             await served.publish(numbered(number, 1 << 20))
-        host, _, port = served.address.partition(":")
-        connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
-        async with await connection.call(
-            SUBSCRIBE, {"rdf-stream-after": "0"}, IDENTITY, 1 << 30
-        ) as call:
-            await call.send(framed(RdfStreamSubscribe("a").encode()), end=True)
-            await call.headers()
-            assert len(await frames(served)) == 12, "others get all"
-            await eventually(lambda: served.http.followers() == 0)
-            with pytest.raises(SourceError, match="broke off"):
-                await all_of(call)
-        connection.close()
+        with served.connection() as connection:
+            async with await connection.call(
+                SUBSCRIBE, {"rdf-stream-after": "0"}, IDENTITY, 1 << 30
+            ) as call:
+                await call.send(framed(RdfStreamSubscribe("a").encode()), end=True)
+                await call.headers()
+                assert len(await frames(served)) == 12, "others get all"
+                await eventually(lambda: served.http.followers() == 0)
+                with pytest.raises(SourceError, match="broke off"):
+                    await all_of(call)
         log = served.http.served.request_log.getvalue()
         assert "outcome=aborted:idle" in log
 
