@@ -193,7 +193,7 @@ class IncrementalEvaluation:
         return self._unchanged()
 
     def _settle(self) -> None:
-        """Records that an evaluation has been made of what windows hold now."""
+        """Records an evaluation of the present contents of the windows."""
         for window, held, entered in self._changed:
             if entered:
                 self._held[window, held] = None

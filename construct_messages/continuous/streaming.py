@@ -93,7 +93,7 @@ def continuous(
         compare: `"solutions"` or `"template"`: the variables that ISTREAM and DSTREAM compare, all of the pattern or
             those of the template.
         idle: how long an asynchronous iterable may yield nothing, by the clock: then the other streams no longer wait
-            for it, until its next element. Its elements that are earlier than what was evaluated meanwhile are late.
+            for it, until its next element. Its elements that are earlier than the last evaluation are late.
             None: any time.
         maintain: whether to maintain solutions by difference if possible; else the whole query is evaluated each time.
             The results are the same.

@@ -216,7 +216,7 @@ class WindowedQuery:
     def idle(self, stream: str, most: int | None = None) -> list[Firing]:
         """Declares that a stream is silent: windows do not wait for it until its next element.
 
-        Its elements that are earlier than what has been evaluated meanwhile are late.
+        Its elements that are earlier than the last evaluation are late.
 
         Args:
             stream: its IRI.

@@ -25,7 +25,7 @@ _PASSING: Final = frozenset(
 )
 
 _PLAIN: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
-"""What OpenSSL says about an answer without TLS, in its versions."""
+"""The errors of OpenSSL for an answer without TLS, in its versions."""
 
 
 def unreachable(url: str, cause: BaseException | str) -> SourceError:

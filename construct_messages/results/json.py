@@ -29,7 +29,7 @@ _SPACES: Final = regex(rb"[%b]*+" % SPACE)
 _BOUNDARY: Final = regex(rb"\}[%b]*+,[%b]*+\Z" % (SPACE, SPACE))
 # the end of every solution contains one of these, as few other places do: without them, the scanner is not needed yet
 _MAY_END: Final = regex(rb"[{}\]][%b]*+\}|\]" % SPACE)
-# what msgspec says of JSON that is no solution
+# the error of msgspec for JSON that is no solution
 _IN_SOLUTION: Final = regex(r"(.*) - at `\$\[([0-9]+)\]\.?(.*)`", re.DOTALL)
 _OTHER_FORMAT: Final = 'the endpoint writes what no results document has: ask for another format, such as results="xml"'
 # beyond this much white space, or this many braces of an incomplete solution, the scanner is used
