@@ -143,7 +143,7 @@ def _errors(name: object) -> Iterator[None]:
     except unpack_errors(SyntaxError, ValueError) as error:
         raise SourceError(
             f"{name}: {error}",
-            hint="fix the file, check its format, or load malformed IRIs leniently",
+            hint="fix the file, check its format, load it leniently, or write it anew by convert --skip-invalid",
         ) from error
 
 
