@@ -166,7 +166,11 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
         default="fail",
     )
     option(group, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
-    option(group, "--quarantine DIR", "the table for malformed lines, with file and reason")
+    option(
+        group,
+        "--quarantine DIR",
+        "the table for malformed lines, with file, number, text and reason",
+    )
 
 
 def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
