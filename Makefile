@@ -41,11 +41,11 @@ fuzz-syntax:
 
 # 100,000 broken logs for every decoder, in a bounded memory
 fuzz-logs:
-	ulimit -v 6291456; $(PYTHON) -m pytest -q -n 0 --inputs 100000 tests/logs/test_fuzz.py -k whatever
+	ulimit -v 6291456; $(PYTHON) -m pytest -q -n 0 --inputs 100000 tests/logs/hostile/test_fuzz.py -k whatever
 
 # 1,000 tables of 50,000 solutions, of all kinds of terms, for every decoder of results: an hour and a half
 fuzz-results:
-	$(PYTHON) -m pytest -q -n 0 --tables 1000 tests/results/test_decoders.py -k long_tables
+	$(PYTHON) -m pytest -q -n 0 --tables 1000 tests/sparql/results/test_decoders.py -k long_tables
 
 # random queries over windows and their streams, maintained and asked as a whole; and as many that Jena judges, too, if it
 # is there. Of one core: 10,000 take three minutes, and five with Jena; WINDOWS=100000 takes ten times as long
@@ -75,7 +75,7 @@ combinations:
 
 # results in pages from Virtuoso, 60 times each of a dozen queries: an hour
 soak-pages:
-	$(PYTHON) -m pytest -q -s -n 0 --rounds 60 tests/sources/test_paged_engines.py -k again_and_again
+	$(PYTHON) -m pytest -q -s -n 0 --rounds 60 tests/sparql/sources/test_paged_engines.py -k again_and_again
 
 # a server of streams, killed at 100 random points under 20 publishers and 20 followers
 kill-streams:
@@ -91,7 +91,7 @@ kill-executors:
 
 # 10,200 states of a disk after a power cut, for each kind of file that is to survive one: four minutes of a processor
 power-cuts:
-	$(PYTHON) -m pytest -q -n 2 --cuts 1700 tests/files/test_power_cuts.py
+	$(PYTHON) -m pytest -q -n 2 --cuts 1700 tests/rdf/files/test_power_cuts.py
 
 # a server with registered queries, killed at 50 random points
 kill-queries:

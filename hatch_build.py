@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_FOLDER: Final = "construct_messages/compiled"
+_FOLDER: Final = "construct_messages/rdf/compiled"
 _NEEDED: Final = "CONSTRUCT_MESSAGES_COMPILED"
 """The environment variable that makes it an error, if it is set to anything, that the module cannot be built."""
 

@@ -14,10 +14,23 @@ from construct_messages._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from construct_messages.cli.notebook import load_ipython_extension
-    from construct_messages.columns.options import ColumnOptions
-    from construct_messages.construct import QueryMessages, construct_messages
+    from construct_messages.construct.messages import QueryMessages, construct_messages
+    from construct_messages.construct.shapes import (
+        Shapes,
+        Validation,
+        ValidationReport,
+        ValidationResult,
+    )
     from construct_messages.continuous.transform import transform
-    from construct_messages.errors import (
+    from construct_messages.logs.columns.options import ColumnOptions
+    from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
+    from construct_messages.logs.json import to_json
+    from construct_messages.logs.json.options import JsonOptions
+    from construct_messages.logs.reading import LogReader, read_log
+    from construct_messages.logs.writing import awrite_log, write_log
+    from construct_messages.logs.writing.growing import GrowingLog
+    from construct_messages.query.rewrite import ConstructQuery, query_form
+    from construct_messages.rdf.errors import (
         CannotFold,
         CannotWrite,
         ColumnError,
@@ -53,89 +66,81 @@ if TYPE_CHECKING:
         ValueOutOfRange,
         WrongType,
     )
-    from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
-    from construct_messages.logs.json import to_json
-    from construct_messages.logs.json.options import JsonOptions
-    from construct_messages.message import Message, Quad
-    from construct_messages.options import Dataset, Grouping, Requests
-    from construct_messages.query.rewrite import ConstructQuery, query_form
-    from construct_messages.reading import LogReader, read_log
-    from construct_messages.shapes import Shapes, Validation, ValidationReport, ValidationResult
-    from construct_messages.sources import Source
-    from construct_messages.sources.open import open_source
-    from construct_messages.terms import Term, blank, iri, literal, to_python, triple
-    from construct_messages.writing import awrite_log, write_log
-    from construct_messages.writing.growing import GrowingLog
+    from construct_messages.rdf.message import Message, Quad
+    from construct_messages.rdf.options import Dataset, Grouping, Requests
+    from construct_messages.rdf.terms import Term, blank, iri, literal, to_python, triple
+    from construct_messages.sparql.sources import Source
+    from construct_messages.sparql.sources.open import open_source
 
 _ROOMS: Final = {
-    "CannotFold": "errors",
-    "CannotWrite": "errors",
-    "ColumnError": "errors",
-    "ColumnOptions": "columns.options",
-    "Conflict": "errors",
-    "ConstructMessagesError": "errors",
+    "CannotFold": "rdf.errors",
+    "CannotWrite": "rdf.errors",
+    "ColumnError": "rdf.errors",
+    "ColumnOptions": "logs.columns.options",
+    "Conflict": "rdf.errors",
+    "ConstructMessagesError": "rdf.errors",
     "ConstructQuery": "query.rewrite",
-    "Dataset": "options",
-    "DoesNotConform": "errors",
-    "Forbidden": "errors",
-    "Gone": "errors",
-    "GroupError": "errors",
-    "Grouping": "options",
-    "GrowingLog": "writing.growing",
-    "IncompleteResult": "errors",
+    "Dataset": "rdf.options",
+    "DoesNotConform": "rdf.errors",
+    "Forbidden": "rdf.errors",
+    "Gone": "rdf.errors",
+    "GroupError": "rdf.errors",
+    "Grouping": "rdf.options",
+    "GrowingLog": "logs.writing.growing",
+    "IncompleteResult": "rdf.errors",
     "JellyOptions": "logs.jelly.options",
     "JsonOptions": "logs.json.options",
-    "LimitExceeded": "errors",
-    "LogError": "errors",
-    "LogReader": "reading",
+    "LimitExceeded": "rdf.errors",
+    "LogError": "rdf.errors",
+    "LogReader": "logs.reading",
     "LogicalType": "logs.jelly.options",
-    "Message": "message",
-    "NotAcceptable": "errors",
-    "NotConstruct": "errors",
-    "NotFound": "errors",
+    "Message": "rdf.message",
+    "NotAcceptable": "rdf.errors",
+    "NotConstruct": "rdf.errors",
+    "NotFound": "rdf.errors",
     "PhysicalType": "logs.jelly.options",
-    "Position": "errors",
-    "ProtocolError": "errors",
-    "Quad": "message",
-    "QuadsError": "errors",
-    "QueryError": "errors",
-    "QueryMessages": "construct",
-    "QueryWarning": "errors",
-    "Requests": "options",
-    "Shapes": "shapes",
-    "ShapesError": "errors",
-    "Source": "sources",
-    "SourceError": "errors",
-    "SourceTimeout": "errors",
-    "SparkUnavailable": "errors",
-    "StoreDamaged": "errors",
-    "StoreError": "errors",
-    "StoreFull": "errors",
-    "StoreLocked": "errors",
-    "Term": "terms",
-    "TermError": "errors",
-    "UnsupportedByFormat": "errors",
-    "UnsupportedQuery": "errors",
-    "UsageError": "errors",
-    "Validation": "shapes",
-    "ValidationReport": "shapes",
-    "ValidationResult": "shapes",
-    "ValueOutOfRange": "errors",
-    "WrongType": "errors",
-    "awrite_log": "writing",
-    "blank": "terms",
-    "construct_messages": "construct",
-    "iri": "terms",
-    "literal": "terms",
+    "Position": "rdf.errors",
+    "ProtocolError": "rdf.errors",
+    "Quad": "rdf.message",
+    "QuadsError": "rdf.errors",
+    "QueryError": "rdf.errors",
+    "QueryMessages": "construct.messages",
+    "QueryWarning": "rdf.errors",
+    "Requests": "rdf.options",
+    "Shapes": "construct.shapes",
+    "ShapesError": "rdf.errors",
+    "Source": "sparql.sources",
+    "SourceError": "rdf.errors",
+    "SourceTimeout": "rdf.errors",
+    "SparkUnavailable": "rdf.errors",
+    "StoreDamaged": "rdf.errors",
+    "StoreError": "rdf.errors",
+    "StoreFull": "rdf.errors",
+    "StoreLocked": "rdf.errors",
+    "Term": "rdf.terms",
+    "TermError": "rdf.errors",
+    "UnsupportedByFormat": "rdf.errors",
+    "UnsupportedQuery": "rdf.errors",
+    "UsageError": "rdf.errors",
+    "Validation": "construct.shapes",
+    "ValidationReport": "construct.shapes",
+    "ValidationResult": "construct.shapes",
+    "ValueOutOfRange": "rdf.errors",
+    "WrongType": "rdf.errors",
+    "awrite_log": "logs.writing",
+    "blank": "rdf.terms",
+    "construct_messages": "construct.messages",
+    "iri": "rdf.terms",
+    "literal": "rdf.terms",
     "load_ipython_extension": "cli.notebook",
-    "open_source": "sources.open",
+    "open_source": "sparql.sources.open",
     "query_form": "query.rewrite",
-    "read_log": "reading",
+    "read_log": "logs.reading",
     "to_json": "logs.json",
-    "to_python": "terms",
+    "to_python": "rdf.terms",
     "transform": "continuous.transform",
-    "triple": "terms",
-    "write_log": "writing",
+    "triple": "rdf.terms",
+    "write_log": "logs.writing",
 }
 
 __all__ = [

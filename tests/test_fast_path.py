@@ -9,8 +9,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import (
+from construct_messages.logs import EncoderOptions, encoder_for
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import (
     JSON_DOCUMENTS,
     N_QUADS,
     N_TRIPLES,
@@ -23,12 +24,11 @@ from construct_messages.formats import (
     Format,
     Syntax,
 )
-from construct_messages.formats.lookup import find_syntax
-from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.message import Message
-from construct_messages.solutions import SharedRows, Solutions
-from construct_messages.template import Blank, Constant, Pattern, Slot, Template, Variable
-from construct_messages.terms import RDF, XSD, Term
+from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import SharedRows, Solutions
+from construct_messages.rdf.template import Blank, Constant, Pattern, Slot, Template, Variable
+from construct_messages.rdf.terms import RDF, XSD, Term
 from tests.support.strategies import SOLUTIONS, VARIABLES, templates
 
 

@@ -20,8 +20,8 @@ import pytest
 import construct_messages
 from construct_messages import cli
 from construct_messages.__main__ import _collect_later
-from construct_messages.formats.results import TSV
-from construct_messages.regex import regex
+from construct_messages.rdf.formats.results import TSV
+from construct_messages.rdf.regex import regex
 from tests.support.commands import ENVIRONMENT, ROOT
 
 HEAVY = {
@@ -62,10 +62,10 @@ NOT_FOR_FILES = NOT_FOR_QUERIES | {
     *("bz2", "gzip", "lzma", "tarfile", "backports.zstd", "compression.zstd"),
     *(
         "construct_messages.logs.jelly.options",
-        "construct_messages.reading",
+        "construct_messages.logs.reading",
         "construct_messages.spark",
     ),
-    "construct_messages.writing",
+    "construct_messages.logs.writing",
 }
 """What a query over a file of RDF does not need."""
 
@@ -106,7 +106,8 @@ def loaded(code: str, *arguments: object) -> set[str]:
 def test_the_package_alone_loads_nothing() -> None:
     modules = loaded("import construct_messages")
     assert {name for name in modules if name.startswith("construct_messages")} == {
-        "construct_messages"
+        "construct_messages",
+        "construct_messages._version",
     }
     assert modules & NOT_FOR_FILES == set()
 
@@ -117,7 +118,7 @@ def test_the_package_alone_loads_nothing() -> None:
 def test_a_query_over_a_file_loads_what_it_needs(code: str, data: Path) -> None:
     modules = loaded(code, data)
     assert modules & NOT_FOR_FILES == set()
-    assert "construct_messages.construct" in modules
+    assert "construct_messages.construct.messages" in modules
 
 
 class _Endpoint(BaseHTTPRequestHandler):
@@ -148,7 +149,7 @@ def test_a_query_over_an_endpoint_loads_what_it_needs() -> None:
             answering.join()
     not_needed = NOT_FOR_QUERIES | {
         "asyncio",
-        "construct_messages.net.oauth",
+        "construct_messages.sparql.client.oauth",
         "importlib.metadata",
         "sqlite3",
         "subprocess",

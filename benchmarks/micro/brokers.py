@@ -30,10 +30,10 @@ from paho.mqtt.properties import Properties
 
 from benchmarks.harness import Figure, report
 from benchmarks.micro.jelly import COMPANY, OBSERVATION, company, observation
-from construct_messages.documents import document_writer
 from construct_messages.feeds import publish, subscribe
-from construct_messages.formats import N_QUADS
-from construct_messages.message import Message
+from construct_messages.logs.documents import document_writer
+from construct_messages.rdf.formats import N_QUADS
+from construct_messages.rdf.message import Message
 from tests.support.engines.brokers import Mosquitto, NatsServer
 
 TYPE = N_QUADS.document_type

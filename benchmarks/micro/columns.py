@@ -23,14 +23,14 @@ import pyarrow.parquet as pq
 
 from benchmarks.harness import Figure, alternate, report
 from construct_messages import ColumnOptions, ConstructQuery
-from construct_messages.columns.options import BATCH_ROWS
-from construct_messages.columns.quads import NUMBER, SPLIT
-from construct_messages.columns.solutions import MOST_FIELDS
-from construct_messages.formats import PARQUET
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.solutions import Solutions
-from construct_messages.template import Template
-from construct_messages.terms import XSD
+from construct_messages.logs.columns.options import BATCH_ROWS
+from construct_messages.logs.columns.quads import NUMBER, SPLIT
+from construct_messages.logs.columns.solutions import MOST_FIELDS
+from construct_messages.rdf.formats import PARQUET
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Template
+from construct_messages.rdf.terms import XSD
 
 EX = "http://example.org/"
 BATCH = 4096  # solutions, as of a source

@@ -22,12 +22,12 @@ from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro import data
 from benchmarks.micro.jsonld import BATCH, solutions
 from construct_messages import ConstructQuery, JsonOptions
-from construct_messages.formats import JSON_DOCUMENTS
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Template
-from construct_messages.terms import Term, iri, literal, number
+from construct_messages.rdf.formats import JSON_DOCUMENTS
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Template
+from construct_messages.rdf.terms import Term, iri, literal, number
 
 PART = 20  # of the messages, PyLD frames one in so many
 EX = "http://example.org/"

@@ -17,7 +17,7 @@ from benchmarks.harness import Figure, alternate, check_log, report
 from benchmarks.micro import data
 from benchmarks.micro.engine import oxigraph_server
 from construct_messages import ConstructQuery, QueryMessages, construct_messages
-from construct_messages.options import Requests
+from construct_messages.rdf.options import Requests
 
 MEDIA_TYPES = {"tsv": "text/tab-separated-values", "json": "application/sparql-results+json"}
 GOALS = {"tsv": "≤ 1.2", "json": "≤ 1.5"}

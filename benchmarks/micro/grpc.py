@@ -42,7 +42,7 @@ from construct_messages.logs.jelly.service import (
     SUBSCRIBE,
     RdfStreamSubscribe,
 )
-from construct_messages.net.wire import CallMetadata
+from construct_messages.rdf.wire import CallMetadata
 
 _SAME = "the same frames by grpclib alone"
 

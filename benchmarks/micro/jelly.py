@@ -21,12 +21,12 @@ from pyjelly.options import StreamParameters
 from pyjelly.serialize.streams import SerializerOptions
 
 from benchmarks.harness import Figure, alternate, report
-from construct_messages.formats import JELLY, RDFM
 from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Constant, Pattern, Template, Variable
-from construct_messages.terms import (
+from construct_messages.rdf.formats import JELLY, RDFM
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Constant, Pattern, Template, Variable
+from construct_messages.rdf.terms import (
     RDF,
     XSD,
     Term,

@@ -18,12 +18,12 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro import data
 from construct_messages import ConstructQuery
-from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, LogType
 from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.terms import UNBOUND, from_pyoxigraph
+from construct_messages.rdf.formats import N_QUADS, NDJSON_LD, RDFM, LogType
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.terms import UNBOUND, from_pyoxigraph
 
 BATCH = 1024
 CHUNK = 1 << 16

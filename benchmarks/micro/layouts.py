@@ -13,7 +13,7 @@ from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro import data
 from benchmarks.micro.jsonld import solutions, writers
 from construct_messages import ConstructQuery
-from construct_messages.formats import (
+from construct_messages.rdf.formats import (
     NDJSON_LD,
     RDF_XML,
     RDFM,
@@ -23,7 +23,7 @@ from construct_messages.formats import (
     Format,
     LogType,
 )
-from construct_messages.solutions import Solutions
+from construct_messages.rdf.solutions import Solutions
 
 FORMATS = (TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML)
 ANY = f"{data.PROLOGUE}CONSTRUCT {{ ?s ?p ?o }} WHERE {{ ?s ?p ?o }}"

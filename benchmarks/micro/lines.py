@@ -22,9 +22,9 @@ from itertools import chain
 from pathlib import Path
 
 from benchmarks.harness import Figure, completed, report
-from construct_messages.formats import N_QUADS
-from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import decoder_for, encoder_for
+from construct_messages.rdf.formats import N_QUADS
+from construct_messages.rdf.formats.lookup import find_syntax
 
 PEER = Path(__file__).with_name("n3.cjs")
 CHUNK = 1 << 16

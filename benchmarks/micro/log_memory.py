@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterable, Iterator
 
 from benchmarks.harness import Figure, completed, report
-from construct_messages.formats import FORMATS, N_QUADS, SYNTAXES, Format
 from construct_messages.logs import decoder_for, encoder_for
-from construct_messages.message import Message, Quad
-from construct_messages.terms import XSD, iri, literal
+from construct_messages.rdf.formats import FORMATS, N_QUADS, SYNTAXES, Format
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import XSD, iri, literal
 
 SIZES = (10_000, 1_000_000)
 WAYS = ("read", "write", "convert", "read empty messages")

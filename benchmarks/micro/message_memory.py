@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.harness import Figure, completed, report, run
 from construct_messages import Message, Quad, iri, literal, write_log
-from construct_messages.formats import FORMATS, Format
+from construct_messages.rdf.formats import FORMATS, Format
 
 SHAPES = ("quads", "literal")
 _CHARACTERS = 80  # of the literal for each quad

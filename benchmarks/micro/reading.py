@@ -23,10 +23,10 @@ from pathlib import Path
 
 from benchmarks.harness import Figure, completed, report
 from benchmarks.micro import shapes
-from construct_messages.formats import JELLY, N_QUADS, RDFM, TRIG, Format
-from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
-from construct_messages.message import Message
+from construct_messages.rdf.formats import JELLY, N_QUADS, RDFM, TRIG, Format
+from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.message import Message
 
 PEERS = {"n3": "n3.cjs", "rdfjs-jelly": "rdfjs_jelly.cjs"}
 """Programs that read a log, by the names of their packages."""

@@ -17,9 +17,9 @@ import pyshacl
 import rdflib
 
 from benchmarks.harness import Figure, alternate, report
-from construct_messages.message import Message, Quad
-from construct_messages.shapes import Shapes
-from construct_messages.terms import RDF, Term, iri, literal
+from construct_messages.construct.shapes import Shapes
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import RDF, Term, iri, literal
 
 NAME = "http://example.org/"
 PREFIXES = f"""\

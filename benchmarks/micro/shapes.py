@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, XSD, Term, iri, literal
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal
 
 _OSM: Final = "https://www.openstreetmap.org/"
 _KEY: Final = f"{_OSM}wiki/Key:"

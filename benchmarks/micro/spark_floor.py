@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from benchmarks.harness import Figure, report
 from benchmarks.micro.spark import _contents, _run, two_cores
 from benchmarks.micro.spark_data import write_dump
+from construct_messages.rdf.terms import RDF
 from construct_messages.spark.sql.values import literal
-from construct_messages.terms import RDF
 
 _IRI = r'<[a-z]++:[^\x00-\x20<>"{}|^`\\]*+>'
 _CANONICAL = rf'^{_IRI} {_IRI} (?:{_IRI}|"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@[a-z-]++|\^\^{_IRI})?) \.\z'

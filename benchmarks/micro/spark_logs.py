@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro.lines import generate
-from construct_messages.reading import read_log
+from construct_messages.logs.reading import read_log
+from construct_messages.logs.writing import write_log
 from construct_messages.spark.logs import register
 from construct_messages.spark.session import local_session
-from construct_messages.writing import write_log
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,9 +15,9 @@ from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro import data
 from benchmarks.micro.jsonld import CHUNK, solutions, writers
 from construct_messages import ConstructQuery
-from construct_messages.formats import TRIG, TURTLE, Format, LogType
-from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import decoder_for
+from construct_messages.rdf.formats import TRIG, TURTLE, Format, LogType
+from construct_messages.rdf.formats.lookup import find_syntax
 
 SYNTAX = find_syntax("1.2-messages")
 

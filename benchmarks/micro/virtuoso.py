@@ -23,7 +23,7 @@ from rich.console import Console
 from benchmarks.harness import Figure, check_log, report
 from benchmarks.micro import data
 from construct_messages import construct_messages
-from construct_messages.options import Requests
+from construct_messages.rdf.options import Requests
 from tests.support.engines.servers import virtuoso
 from tests.support.http.serving import serving
 

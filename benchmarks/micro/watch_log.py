@@ -19,8 +19,8 @@ from construct_messages import read_log
 from construct_messages.continuous import Watch
 from construct_messages.feeds.delivery.targets import FileTarget
 from construct_messages.feeds.forwarding import forward
+from construct_messages.logs.writing.growing import GrowingLog
 from construct_messages.streams import open_store
-from construct_messages.writing.growing import GrowingLog
 
 _MOST = 10.0
 """How many bytes may be written for each of the log, whatever its size."""

@@ -20,7 +20,7 @@ from construct_messages.cli.arguments import Parser, PrintCompletion, PrintVersi
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import occupy_closed, refuse_inputs
 from construct_messages.cli.stopping import END_SIGNALS
-from construct_messages.errors import (
+from construct_messages.rdf.errors import (
     CannotFold,
     CannotWrite,
     ColumnError,

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from construct_messages._version import __version__
 from construct_messages.cli.standard import STANDARD
-from construct_messages.errors import UsageError
-from construct_messages.formats import COLUMNS, FORMATS, READ, SYNTAXES, WRITTEN, Format
 from construct_messages.logs import FormatOptions, options_class
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats import COLUMNS, FORMATS, READ, SYNTAXES, WRITTEN, Format
 
 if TYPE_CHECKING:
-    from construct_messages.net.oauth import BearerToken
+    from construct_messages.sparql.client.oauth import BearerToken
 
 _COLUMNS: Final = 80  # of what is no terminal
 
@@ -247,7 +247,7 @@ def token_of(options: argparse.Namespace, side: str = "") -> BearerToken | None:
 
 
 def _credentials(option: str, other: str | None) -> BearerToken:
-    from construct_messages.net.oauth import ClientCredentials
+    from construct_messages.sparql.client.oauth import ClientCredentials
 
     if other is not None:
         raise UsageError(f"{option} and {other} do not go together", hint="choose one")
@@ -351,7 +351,7 @@ def _column_options(options: argparse.Namespace) -> FormatOptions | None:
     given = {name: value for name, value in given.items() if value}
     if not given:
         return None
-    from construct_messages.columns.options import ColumnOptions
+    from construct_messages.logs.columns.options import ColumnOptions
 
     return ColumnOptions(**given)
 

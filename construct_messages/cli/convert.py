@@ -24,19 +24,19 @@ from construct_messages.cli.logs import (
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.cli.stopping import END_SIGNALS
-from construct_messages.errors import CannotFold, LogError, UsageError
-from construct_messages.files.following import GrowingFile
-from construct_messages.formats import N_QUADS, WRITTEN
-from construct_messages.formats.lookup import find_format, find_log
-from construct_messages.labels import Labels
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for, options_for_writing
-from construct_messages.message import Message
-from construct_messages.net.urls import is_url
-from construct_messages.reading import LogReader
-from construct_messages.spaces import fold, unfold
-from construct_messages.targets import format_of_target
-from construct_messages.terms import iri
-from construct_messages.writing import write_log
+from construct_messages.logs.reading import LogReader
+from construct_messages.logs.spaces import fold, unfold
+from construct_messages.logs.targets import format_of_target
+from construct_messages.logs.writing import write_log
+from construct_messages.rdf.errors import CannotFold, LogError, UsageError
+from construct_messages.rdf.files.following import GrowingFile
+from construct_messages.rdf.formats import N_QUADS, WRITTEN
+from construct_messages.rdf.formats.lookup import find_format, find_log
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import iri
+from construct_messages.sparql.client.urls import is_url
 
 _STATUSES: Final = (
     "Exit status: 0 complete, 1 log not written, 2 bad usage or a message that cannot be written so, "

@@ -13,12 +13,17 @@ from construct_messages.cli.arguments import Commands, add_reports, option
 from construct_messages.cli.logs import add_input, open_log, watched
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import STANDARD
-from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError
-from construct_messages.formats import FORMATS
-from construct_messages.inspection import Inspection
-from construct_messages.inspection.comparison import Surplus, compare
 from construct_messages.logs import FormatOptions
-from construct_messages.reading import LogReader
+from construct_messages.logs.inspection import Inspection
+from construct_messages.logs.inspection.comparison import Surplus, compare
+from construct_messages.logs.reading import LogReader
+from construct_messages.rdf.errors import (
+    ConstructMessagesError,
+    LimitExceeded,
+    LogError,
+    UsageError,
+)
+from construct_messages.rdf.formats import FORMATS
 
 _TROUBLE: Final = 2  # 1 is a result
 _BAR: Final = 40

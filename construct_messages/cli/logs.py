@@ -21,11 +21,11 @@ from construct_messages.cli.arguments import (
 )
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, standard_input
-from construct_messages.errors import UsageError
-from construct_messages.files.following import GrowingFile
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.message import Message
-from construct_messages.reading import LogReader, read_log
+from construct_messages.logs.reading import LogReader, read_log
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.files.following import GrowingFile
+from construct_messages.rdf.message import Message
 
 Change: TypeAlias = Callable[[list[Message]], Iterable[Message]]
 """Returns the messages to write for some messages."""

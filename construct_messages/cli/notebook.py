@@ -18,8 +18,8 @@ from construct_messages.cli.queries import (
 )
 from construct_messages.cli.report import report_lines
 from construct_messages.cli.run import add_bounds, ask
-from construct_messages.errors import ConstructMessagesError, UsageError
-from construct_messages.message import Message
+from construct_messages.rdf.errors import ConstructMessagesError, UsageError
+from construct_messages.rdf.message import Message
 
 _SHOWN: Final = 10  # messages below a cell
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from construct_messages.cli.arguments import add_label_prefix, option, pairs
-from construct_messages.errors import UsageError
-from construct_messages.formats.results import READ
-from construct_messages.options import RETRIES, Dataset, Grouping, Requests
-from construct_messages.sources.open import VARIABLE
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats.results import READ
+from construct_messages.rdf.options import RETRIES, Dataset, Grouping, Requests
+from construct_messages.sparql.sources.open import VARIABLE
 
 
 def add_query(group: argparse._ArgumentGroup) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
-from construct_messages.assembly import DISTINCT_LIMIT
 from construct_messages.cli.arguments import (
     NO_PREFIXES,
     Commands,
@@ -39,15 +38,16 @@ from construct_messages.cli.queries import (
 )
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.standard import STANDARD, target
-from construct_messages.construct import QueryMessages, construct_messages
-from construct_messages.errors import UsageError
-from construct_messages.message import Message
-from construct_messages.options import GROUP_LIMIT
-from construct_messages.targets import format_of_target, log_file
+from construct_messages.construct.assembly import DISTINCT_LIMIT
+from construct_messages.construct.messages import QueryMessages, construct_messages
+from construct_messages.logs.targets import format_of_target, log_file
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.options import GROUP_LIMIT
 
 if TYPE_CHECKING:
-    from construct_messages.shapes import Validation
-    from construct_messages.sources.open import SourceLike
+    from construct_messages.construct.shapes import Validation
+    from construct_messages.sparql.sources.open import SourceLike
 
 _KEPT: Final[list[QueryMessages]] = []
 """The messages of the last run, closed.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import Commands, add_reports, option
 from construct_messages.cli.queries import add_source
-from construct_messages.errors import UsageError
+from construct_messages.rdf.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

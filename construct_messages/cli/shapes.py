@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import option
 from construct_messages.cli.standard import STANDARD
-from construct_messages.errors import CannotWrite, UsageError
-from construct_messages.formats.file_names import packing_of_name
-from construct_messages.formats.lookup import find_log
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.message import Message
-from construct_messages.targets import format_of_target, log_file
+from construct_messages.logs.targets import format_of_target, log_file
+from construct_messages.rdf.errors import CannotWrite, UsageError
+from construct_messages.rdf.formats.file_names import packing_of_name
+from construct_messages.rdf.formats.lookup import find_log
+from construct_messages.rdf.message import Message
 
 if TYPE_CHECKING:
-    from construct_messages.shapes import Validation, ValidationReport
+    from construct_messages.construct.shapes import Validation, ValidationReport
 
 # `shapes` is imported where it is used: other commands would take longer to start
 
@@ -94,7 +94,7 @@ class Reports:
 
     def take(self, message: Message, report: ValidationReport) -> None:
         """Takes the report of a message that has results."""
-        from construct_messages.shapes import dead_letter
+        from construct_messages.construct.shapes import dead_letter
 
         if self._invalid is not None and not report.conforms:
             self._invalid(dead_letter(message, report))
@@ -138,7 +138,7 @@ def validating(options: argparse.Namespace, *, grows: bool = False) -> Iterator[
                 )
         yield None
         return
-    from construct_messages.shapes import Shapes, Validation
+    from construct_messages.construct.shapes import Shapes, Validation
 
     if getattr(options, "select", False):
         raise UsageError("--shapes and --select do not go together", hint="leave one of them out")
@@ -209,8 +209,8 @@ def _appending(place: str) -> Iterator[Callable[[bytes], object]]:
 @contextmanager
 def _whole(place: str) -> Iterator[Callable[[Message], object]]:
     """A log that appears when the command is complete."""
-    from construct_messages.shapes.graph import SH
-    from construct_messages.writing.growing import OpenLog
+    from construct_messages.construct.shapes.graph import SH
+    from construct_messages.logs.writing.growing import OpenLog
 
     type = find_log(format_of_target(place))
     with log_file(place) as write:
@@ -227,7 +227,7 @@ def _whole(place: str) -> Iterator[Callable[[Message], object]]:
 @contextmanager
 def _appended(place: str) -> Iterator[Callable[[Message], object]]:
     """A log to which messages are appended, each on disk before the next message is written elsewhere."""
-    from construct_messages.writing.growing import GrowingLog
+    from construct_messages.logs.writing.growing import GrowingLog
 
     log = GrowingLog(place)
     log.check_continued()

@@ -13,8 +13,8 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, BinaryIO, Final
 
-from construct_messages.errors import IncompleteResult, UsageError
-from construct_messages.files.output import refuse_input
+from construct_messages.rdf.errors import IncompleteResult, UsageError
+from construct_messages.rdf.files.output import refuse_input
 
 STANDARD: Final = "-"
 """The name of standard input and standard output."""
@@ -50,7 +50,7 @@ def refuse_inputs(options: argparse.Namespace) -> None:
     Raises:
         UsageError: one does.
     """
-    from construct_messages.sources.open import VARIABLE
+    from construct_messages.sparql.sources.open import VARIABLE
 
     given = vars(options)
     inputs = [name for option in _INPUTS for name in _names(given.get(option), 0)]

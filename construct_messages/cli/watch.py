@@ -26,8 +26,8 @@ from construct_messages.cli.queries import (
 from construct_messages.cli.report import warn
 from construct_messages.cli.standard import STANDARD
 from construct_messages.cli.stopping import until_stopped
-from construct_messages.errors import QueryError, SourceError, UsageError
 from construct_messages.query.continuous.durations import duration
+from construct_messages.rdf.errors import QueryError, SourceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

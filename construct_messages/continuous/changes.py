@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from construct_messages.continuous.comparison import Comparison
 from construct_messages.continuous.spool import Spool, page_messages
-from construct_messages.labels import Labels
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.query.continuous.values import Operator
+from construct_messages.rdf.labels import Labels
 from construct_messages.streams import Publication, Seen, StreamStore
 
 T = TypeVar("T")

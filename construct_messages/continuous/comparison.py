@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Final
 
-from construct_messages.solutions import Solutions
-from construct_messages.terms import Term, has_blank, map_blanks
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.terms import Term, has_blank, map_blanks
 
 _BYTES: Final = 12  # the probability that two of ten million solutions collide is about 10^-15
 _BLANK: Final = b"_:"

@@ -18,9 +18,9 @@ from construct_messages.continuous.incremental.maintained import MaintainedSolut
 from construct_messages.continuous.incremental.plan import MaintenancePlan, Row
 from construct_messages.continuous.incremental.planner import plan_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution, select_solutions
-from construct_messages.labels import Labels
-from construct_messages.message import Quad
 from construct_messages.query.continuous.values import ContinuousQuery, Operator
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Quad
 from construct_messages.streams.element import Element
 
 T = TypeVar("T")

@@ -10,12 +10,12 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.engine.query import StoreQuery
-from construct_messages.errors import QueryError, UsageError
-from construct_messages.options import UNION
 from construct_messages.query.tokens import QueryText
+from construct_messages.rdf.errors import QueryError, UsageError
+from construct_messages.rdf.options import UNION
+from construct_messages.rdf.terms.date_times import TYPES, microseconds_of_date_time
+from construct_messages.sparql.engine.query import StoreQuery
 from construct_messages.streams.element import Element, generated_at
-from construct_messages.terms.date_times import TYPES, microseconds_of_date_time
 
 ARRIVAL = "arrival"
 GENERATED = "generated"

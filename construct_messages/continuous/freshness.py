@@ -18,11 +18,11 @@ from typing import Any, Final, Self
 import msgspec
 
 from construct_messages.continuous.comparison import digest_of
-from construct_messages.errors import SourceError
-from construct_messages.options import Dataset, Requests
 from construct_messages.query.results import read_results
-from construct_messages.sources import Request
-from construct_messages.sources.open import open_source
+from construct_messages.rdf.errors import SourceError
+from construct_messages.rdf.options import Dataset, Requests
+from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources.open import open_source
 
 _SETTLED_SECONDS: Final = 2.0
 """Seconds within which a file may change again with the same state, because clocks of file systems are coarse."""

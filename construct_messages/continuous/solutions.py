@@ -16,18 +16,18 @@ from typing import Any, Final, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.continuous.timestamps import FUNCTION, timestamp
-from construct_messages.engine.query import StoreQuery
-from construct_messages.errors import ConstructMessagesError
-from construct_messages.labels import Labels
-from construct_messages.message import Message, of_distinct
 from construct_messages.query.algebra.nodes import Bgp, Node, Unit, Values, Var
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.continuous.values import TIMESTAMP, ContinuousQuery, Operator
 from construct_messages.query.embedded import names_in_full
 from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.rewrite import ConstructQuery, query_form
-from construct_messages.rows import row_message
-from construct_messages.terms import Term, has_blank, map_blanks, parse_term
+from construct_messages.rdf.errors import ConstructMessagesError
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message, of_distinct
+from construct_messages.rdf.rows import row_message
+from construct_messages.rdf.terms import Term, has_blank, map_blanks, parse_term
+from construct_messages.sparql.engine.query import StoreQuery
 
 _NOW: Final = parse_term('"1970-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
 

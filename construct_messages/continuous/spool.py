@@ -8,7 +8,7 @@ from tempfile import SpooledTemporaryFile
 from types import TracebackType
 from typing import Final, Self
 
-from construct_messages.message import Message
+from construct_messages.rdf.message import Message
 from construct_messages.streams import Publication
 
 PAGE_MESSAGES: Final = 1000

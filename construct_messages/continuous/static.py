@@ -1,18 +1,18 @@
-"""Static data of a continuous query: all data of a source, read once. Does I/O, through `sources/`."""
+"""Static data of a continuous query: all data of a source, read once. Does I/O, through `sparql/sources/`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.labels import Labels
-from construct_messages.message import Quad
 from construct_messages.query.continuous.values import ContinuousQuery
 from construct_messages.query.select import Select
-from construct_messages.sources import Request
-from construct_messages.sources.open import open_source
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Quad
+from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources.open import open_source
 
 if TYPE_CHECKING:
-    from construct_messages.sources.open import SourceLike
+    from construct_messages.sparql.sources.open import SourceLike
 
 _VARIABLES: Final = ("s", "p", "o", "g")
 _EVERYTHING: Final = Select(

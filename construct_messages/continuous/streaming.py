@@ -18,22 +18,22 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from construct_messages.arguments import checked
-from construct_messages.checking import Checker
 from construct_messages.continuous.event_time import ARRIVAL
 from construct_messages.continuous.static import read_static
 from construct_messages.continuous.windowed import Firing, OnDrop, WindowedQuery
 from construct_messages.continuous.windows import EVERYTHING, Bounds, Compared, WindowOptions
-from construct_messages.errors import UsageError
+from construct_messages.logs.checking import Checker
 from construct_messages.logs.lines.texts import to_text
-from construct_messages.message import Message
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Report
-from construct_messages.single_use import each_of
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.single_use import each_of
 from construct_messages.streams.element import Element, microseconds_of
 
 if TYPE_CHECKING:
-    from construct_messages.sources.open import SourceLike
+    from construct_messages.sparql.sources.open import SourceLike
 
 Timed: TypeAlias = Element | tuple[datetime, Message | None]
 """An element of a stream, a message with its time, or a time that has passed without a message."""

@@ -11,9 +11,9 @@ from typing import Final
 import pyoxigraph as ox
 
 from construct_messages.query.continuous.values import TIMESTAMP
+from construct_messages.rdf.terms import XSD, OxTerm
+from construct_messages.rdf.terms.date_times import microseconds_of_date_time
 from construct_messages.streams.element import GENERATED_AT
-from construct_messages.terms import XSD, OxTerm
-from construct_messages.terms.date_times import microseconds_of_date_time
 
 FUNCTION: Final = ox.NamedNode(TIMESTAMP)
 

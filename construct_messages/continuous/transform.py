@@ -14,12 +14,7 @@ from typing import Final, Literal
 
 import pyoxigraph as ox
 
-from construct_messages.arguments import checked
-from construct_messages.checking import Checker
-from construct_messages.engine.query import StoreQuery
-from construct_messages.errors import ConstructMessagesError
-from construct_messages.labels import Labels, may_have_labels
-from construct_messages.message import Message, of_distinct
+from construct_messages.logs.checking import Checker
 from construct_messages.query.algebra.expressions import exists_in
 from construct_messages.query.algebra.nodes import (
     Bgp,
@@ -42,10 +37,15 @@ from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.select import Select, unused
 from construct_messages.query.tokens import decoded, tokenize
-from construct_messages.rows import row_message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Template
-from construct_messages.terms import parse_term
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import ConstructMessagesError
+from construct_messages.rdf.labels import Labels, may_have_labels
+from construct_messages.rdf.message import Message, of_distinct
+from construct_messages.rdf.rows import row_message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Template
+from construct_messages.rdf.terms import parse_term
+from construct_messages.sparql.engine.query import StoreQuery
 
 BATCH: Final = 1000
 """The number of messages in one query."""

@@ -19,13 +19,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from construct_messages.arguments import checked
-from construct_messages.construct import construct_messages
+from construct_messages.construct.messages import construct_messages
 from construct_messages.continuous.changes import WatchChanges
 from construct_messages.continuous.comparison import Comparison, Known
 from construct_messages.continuous.freshness import ChangeQuery, Files, Freshness, name_of
 from construct_messages.continuous.spool import Spool
-from construct_messages.errors import (
+from construct_messages.query.continuous.values import Operator
+from construct_messages.query.tokens import QueryText
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import (
     ConstructMessagesError,
     IncompleteResult,
     SourceError,
@@ -33,16 +35,14 @@ from construct_messages.errors import (
     StoreError,
     UsageError,
 )
-from construct_messages.net.retries import Attempts
-from construct_messages.net.timeouts import Timeouts
-from construct_messages.options import Dataset, Requests
-from construct_messages.query.continuous.values import Operator
-from construct_messages.query.tokens import QueryText
-from construct_messages.sources import Condition, Validators
+from construct_messages.rdf.options import Dataset, Requests
+from construct_messages.sparql.client.retries import Attempts
+from construct_messages.sparql.client.timeouts import Timeouts
+from construct_messages.sparql.sources import Condition, Validators
 from construct_messages.streams import Element, StreamStore, open_store
 
 if TYPE_CHECKING:
-    from construct_messages.sources.open import SourceLike
+    from construct_messages.sparql.sources.open import SourceLike
 
 T = TypeVar("T")
 

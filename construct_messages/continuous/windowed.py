@@ -19,9 +19,6 @@ from construct_messages.continuous.event_time import time_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution
 from construct_messages.continuous.timeline import Fired, Timeline
 from construct_messages.continuous.windows import Compared, Extent, WindowOptions
-from construct_messages.errors import UsageError
-from construct_messages.labels import Labels
-from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.values import (
     STREAM_NAMES,
     ContinuousQuery,
@@ -29,6 +26,9 @@ from construct_messages.query.continuous.values import (
     absolute,
 )
 from construct_messages.query.tokens import QueryText
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message, Quad
 from construct_messages.streams.element import Element
 
 OnDrop: TypeAlias = Callable[[str, Element, str], None]

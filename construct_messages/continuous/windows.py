@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from construct_messages.arguments import checked_fields
-from construct_messages.errors import UsageError
 from construct_messages.query.continuous.values import ContinuousQuery, CountWindow, Report, Window
+from construct_messages.rdf.arguments import checked_fields
+from construct_messages.rdf.errors import UsageError
 
 EVERYTHING: Final = -(1 << 80)
 """A key before all others."""

@@ -17,12 +17,12 @@ from typing import Final, cast
 
 import msgspec
 
-from construct_messages.errors import ConstructMessagesError, SourceError
 from construct_messages.feeds.delivery.batches import BATCH, batches, size_of, uncut
 from construct_messages.feeds.delivery.targets import Target
 from construct_messages.feeds.forwarding import Forwarder
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport
+from construct_messages.rdf.errors import ConstructMessagesError, SourceError
 from construct_messages.streams import Element, Publication, StreamStore
 
 _PAUSE_SECONDS: Final = 1.0

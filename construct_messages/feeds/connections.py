@@ -11,10 +11,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final, TypeVar
 
-from construct_messages.errors import SourceError
 from construct_messages.feeds.transport import Settings
-from construct_messages.net.retries import Attempts
-from construct_messages.net.timeouts import Timeouts
+from construct_messages.rdf.errors import SourceError
+from construct_messages.sparql.client.retries import Attempts
+from construct_messages.sparql.client.timeouts import Timeouts
 
 T = TypeVar("T")
 

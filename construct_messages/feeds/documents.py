@@ -5,10 +5,10 @@ No I/O.
 
 from __future__ import annotations
 
-from construct_messages.documents import DocumentReader, document_format, document_syntax
-from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.transport import Settings
 from construct_messages.logs import DecoderOptions
+from construct_messages.logs.documents import DocumentReader, document_format, document_syntax
+from construct_messages.rdf.errors import SourceError, UsageError
 
 
 def reader_of(

@@ -15,7 +15,7 @@ import msgspec
 from construct_messages.feeds.delivery.batches import BATCH, labelled, uncut
 from construct_messages.feeds.delivery.targets import Target
 from construct_messages.feeds.state import BatchKey
-from construct_messages.labels import Labels
+from construct_messages.rdf.labels import Labels
 from construct_messages.streams import Element, StreamStore
 
 

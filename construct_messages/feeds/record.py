@@ -11,7 +11,7 @@ from itertools import repeat
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, cast
 
-from construct_messages.net.wire import Header
+from construct_messages.rdf.wire import Header
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -14,7 +14,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, cast
 
-from construct_messages.arguments import checked
 from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch, labelled, size_of
 from construct_messages.feeds.delivery.logs import ReadableLog
 from construct_messages.feeds.delivery.progress import Delivery
@@ -33,11 +32,12 @@ from construct_messages.feeds.transport import (
     Start,
     Transport,
 )
-from construct_messages.files.output import refuse_input
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.message import Message
-from construct_messages.net.oauth import BearerToken
-from construct_messages.reading import LogReader, read_log
+from construct_messages.logs.reading import LogReader, read_log
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.files.output import refuse_input
+from construct_messages.rdf.message import Message
+from construct_messages.sparql.client.oauth import BearerToken
 from construct_messages.streams import Element
 
 

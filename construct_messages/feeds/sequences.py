@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from construct_messages.errors import SourceError
+from construct_messages.rdf.errors import SourceError
 
 _DIGITS: Final = 20  # more digits than sequences have
 _GONE: Final = 410
@@ -31,9 +31,9 @@ def check_next(stream: str, last: int, sequence: int) -> None:
         SourceError: elements are missing; the status is 410, as for elements that retention removed.
 
     >>> check_next("https://example.org/streams/a", 7, 8)
-    >>> check_next("https://example.org/streams/a", 7, 10)
+    >>> check_next("https://example.org/a", 7, 10)
     Traceback (most recent call last):
-    construct_messages.errors.SourceError: https://example.org/streams/a: elements 8 to 9 are missing between 7 and 10
+    construct_messages.rdf.errors.SourceError: https://example.org/a: elements 8 to 9 are missing between 7 and 10
       hint: they may have been removed before they were read; begin again after 9
     """
     if sequence > last + 1:

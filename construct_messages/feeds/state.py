@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import msgspec
 
-from construct_messages.errors import UsageError
-from construct_messages.files.output import atomic_file
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.files.output import atomic_file
 
 
 class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -13,9 +13,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Self
 
-from construct_messages.arguments import checked
-from construct_messages.documents.contexts import KnownContexts
-from construct_messages.errors import UsageError
 from construct_messages.feeds.http.client import check_stream_url, origin_of
 from construct_messages.feeds.opening import check_dead_letters, check_via, opened
 from construct_messages.feeds.record import DeadLetters
@@ -30,7 +27,10 @@ from construct_messages.feeds.transport import (
     Transport,
 )
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.net.oauth import BearerToken
+from construct_messages.logs.documents.contexts import KnownContexts
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import UsageError
+from construct_messages.sparql.client.oauth import BearerToken
 from construct_messages.streams.element import Element, microseconds_of
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from construct_messages.net.wire import Property
+from construct_messages.rdf.wire import Property
 
 
 @dataclass(frozen=True, kw_only=True)

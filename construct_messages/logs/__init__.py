@@ -13,15 +13,15 @@ from typing import Any, Final, Protocol, Self
 
 import pyoxigraph as ox
 
-from construct_messages.errors import UsageError
-from construct_messages.formats import WRITTEN, Format, Syntax
-from construct_messages.labels import Labels
 from construct_messages.logs.encoded import EncodedBatch
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Template
-from construct_messages.terms import Lenience
-from construct_messages.values import Value
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats import WRITTEN, Format, Syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Template
+from construct_messages.rdf.terms import Lenience
+from construct_messages.rdf.values import Value
 
 MESSAGE_BYTES: Final = 1 << 28
 """The default maximal size of a message in a log: 256 MiB."""
@@ -406,6 +406,5 @@ def options_for_writing(
 
 @cache
 def _resolve(name: str) -> Any:
-    """Imports the object at `module:name` of this folder, or of the package if the name begins with the package's."""
-    package = __package__.partition(".")[0]
-    return resolve_name(name if name.startswith(f"{package}.") else f"{__name__}.{name}")
+    """Imports the object at `module:name` of this folder: the table of formats names codecs so."""
+    return resolve_name(f"{__name__}.{name}")

@@ -14,13 +14,13 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import FORMATS, Format, Syntax
-from construct_messages.formats.file_names import format_of_file
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.logs.from_pyoxigraph import Rename
-from construct_messages.message import Message
+from construct_messages.rdf.errors import LimitExceeded, LogError
+from construct_messages.rdf.formats import FORMATS, Format, Syntax
+from construct_messages.rdf.formats.file_names import format_of_file
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
 
 _BLOCK: Final = 512
 _MOST_EXTENSION: Final = 1 << 16

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from construct_messages.errors import LogError, UsageError
-from construct_messages.files.unpacking import Unpacker, packing_of, unpack_errors
-from construct_messages.formats import Format, Syntax
-from construct_messages.formats.lookup import find_log
 from construct_messages.logs import Decoder, DecoderOptions, FormatOptions, decoder_for
 from construct_messages.logs.archive import ArchiveDecoder
 from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
-from construct_messages.message import Message
+from construct_messages.rdf.errors import LogError, UsageError
+from construct_messages.rdf.files.unpacking import Unpacker, packing_of, unpack_errors
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.formats.lookup import find_log
+from construct_messages.rdf.message import Message
 
 
 @dataclass(frozen=True)

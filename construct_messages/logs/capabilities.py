@@ -7,18 +7,18 @@ syntax here.
 
 from __future__ import annotations
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import Format, Syntax
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Constant, Nested, Slot, Template
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Constant, Nested, Slot, Template
+from construct_messages.rdf.terms import Term
 
 
 def missing_feature(syntax: Syntax, term: Term) -> str | None:
     """Names the feature of a term that a syntax's version of RDF does not support; None: all are supported.
 
-    >>> from construct_messages.formats.lookup import find_syntax
+    >>> from construct_messages.rdf.formats.lookup import find_syntax
     >>> missing_feature(find_syntax("1.1-messages"), Term('"x"@ar--rtl'))
     'base directions'
     """

@@ -12,11 +12,16 @@ from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, LogError, Position, TermError
-from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, Lenience, Term, from_pyoxigraph, has_blank, map_blanks
-from construct_messages.terms.grammar import ECHAR, HEX, LANGTAG
-from construct_messages.terms.wellformed import AS_STRING, NO_CHARACTER, NO_LANGUAGE, OUT_OF_PLACE
+from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import RDF, Lenience, Term, from_pyoxigraph, has_blank, map_blanks
+from construct_messages.rdf.terms.grammar import ECHAR, HEX, LANGTAG
+from construct_messages.rdf.terms.wellformed import (
+    AS_STRING,
+    NO_CHARACTER,
+    NO_LANGUAGE,
+    OUT_OF_PLACE,
+)
 
 DEEPEST: Final = 100
 """The maximal nesting of triple terms: parsers and readers of terms use recursion."""
@@ -84,7 +89,7 @@ def to_message(
         LimitExceeded: the terms have more characters.
         TermError: with a strict lenience, a term that is not RDF.
 
-    >>> from construct_messages.labels import Labels
+    >>> from construct_messages.rdf.labels import Labels
     >>> quad = ox.Quad(ox.BlankNode("b"), ox.NamedNode("urn:p"), ox.Literal("o"))
     >>> to_message([quad], Labels("x").in_message(1).__getitem__)
     <Message of 1 quad: _:x_m1b0 <urn:p> "o" .>

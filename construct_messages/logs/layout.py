@@ -17,10 +17,10 @@ from itertools import combinations, repeat
 from operator import eq
 from typing import Any, Final, TypeAlias
 
-from construct_messages.labels import Labels
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import (
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import (
     FORBIDDEN,
     Blank,
     Constant,
@@ -30,7 +30,7 @@ from construct_messages.template import (
     Template,
     Variable,
 )
-from construct_messages.terms import RDF, Term
+from construct_messages.rdf.terms import RDF, Term
 
 _MOST_PATTERNS: Final = 100
 _MOST_LAYOUTS: Final = 256

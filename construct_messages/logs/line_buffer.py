@@ -8,7 +8,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 
-from construct_messages.errors import LimitExceeded, LogError, Position
+from construct_messages.rdf.errors import LimitExceeded, LogError, Position
 
 
 def too_long(number: int, message_bytes: int, position: Position | None = None) -> LimitExceeded:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from construct_messages.logs.encoded import EncodedMessages
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Template
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Template
 
 
 class PlainTemplateEncoder:
@@ -21,8 +21,8 @@ class PlainTemplateEncoder:
         encode: encodes one message of the log.
         template: creates a message from each solution.
 
-    >>> from construct_messages.template import Constant, Pattern, Variable
-    >>> from construct_messages.terms import Term
+    >>> from construct_messages.rdf.template import Constant, Pattern, Variable
+    >>> from construct_messages.rdf.terms import Term
     >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Constant(Term('"o"'))),))
     >>> plain = PlainTemplateEncoder(lambda message: f"{len(message)} ".encode(), template)
     >>> bytes(plain.encode(Solutions.of([("<urn:a>",), ("",)]), 0))

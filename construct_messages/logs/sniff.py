@@ -12,8 +12,8 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.formats import FORMATS, N_QUADS, READ, TRIG, Format
 from construct_messages.logs import sniffer_of
+from construct_messages.rdf.formats import FORMATS, N_QUADS, READ, TRIG, Format
 
 SNIFF_BYTES: Final = 1 << 12
 """The number of bytes to examine if the first statement is not sufficient."""

@@ -10,16 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from typing import ClassVar
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import Format, Syntax
 from construct_messages.logs.capabilities import CapabilityCheck
 from construct_messages.logs.encoded import EncodedBatch, EncodedTexts
 from construct_messages.logs.layout import Layouts, NoLayout, Place, TextsByKind, is_laid_out, plain
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Template
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Template
+from construct_messages.rdf.terms import Term
 
 
 class TextEncoder(ABC):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from construct_messages.errors import QueryError
 from construct_messages.query.scope import aggregates, group_keys, in_scope
 from construct_messages.query.syntax.nodes import (
     AggregateNode,
@@ -35,6 +34,7 @@ from construct_messages.query.syntax.nodes import (
 from construct_messages.query.syntax.query import Query
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import ESCAPE
+from construct_messages.rdf.errors import QueryError
 
 _MANY: Final = 1 << 30
 FUNCTIONS: Final = {
@@ -66,7 +66,7 @@ def check(query: Query) -> None:
     >>> check(parse("SELECT ?s { ?s ?p ?o } GROUP BY ?s"))
     >>> check(parse("SELECT ?s { ?s ?p ?o BIND(1 AS ?o) }"))
     Traceback (most recent call last):
-    construct_messages.errors.QueryError: line 1, column 32: ?o is bound already
+    construct_messages.rdf.errors.QueryError: line 1, column 32: ?o is bound already
       hint: name another variable after AS
     """
     problem = query.unknown()

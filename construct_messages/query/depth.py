@@ -40,7 +40,7 @@ def check_depth(text: str) -> None:
     >>> check_depth("ASK { FILTER(" + 100 * "(" + "1" + 100 * ")" + ") }")
     >>> check_depth("ASK { FILTER(" + 1000 * "(" + "1" + 1000 * ")" + ") }")
     Traceback (most recent call last):
-    construct_messages.errors.QueryError: line 1, column 511: the query nests more than 500 deep
+    construct_messages.rdf.errors.QueryError: line 1, column 511: the query nests more than 500 deep
       hint: nest less, or split the query into several
     """
     if len(text) <= MOST_NESTED:

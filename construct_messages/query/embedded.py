@@ -20,7 +20,6 @@ from functools import lru_cache
 from itertools import count, pairwise, product
 from typing import Any, Final
 
-from construct_messages.errors import QueryError
 from construct_messages.query.depth import check_depth
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.scope import aggregates, group_keys, in_scope, values_variables
@@ -63,8 +62,9 @@ from construct_messages.query.syntax.parser import parse
 from construct_messages.query.syntax.query import Query
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import QueryText, error, tokenize
-from construct_messages.regex import regex
-from construct_messages.values import Value
+from construct_messages.rdf.errors import QueryError
+from construct_messages.rdf.regex import regex
+from construct_messages.rdf.values import Value
 
 _SUSPECT: Final = regex(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from construct_messages.errors import QueryError, TermError, UsageError
 from construct_messages.query.tokens import Token, decoded, error, tokenize
-from construct_messages.regex import regex
-from construct_messages.terms import Term, iri, is_iri, resolve, unescape
-from construct_messages.values import Value, field
+from construct_messages.rdf.errors import QueryError, TermError, UsageError
+from construct_messages.rdf.regex import regex
+from construct_messages.rdf.terms import Term, iri, is_iri, resolve, unescape
+from construct_messages.rdf.values import Value, field
 
 _SCHEME: Final = regex(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LOCAL_ESCAPE: Final = regex(r"\\(.)")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from construct_messages.errors import Position, QueryError
 from construct_messages.query.prologue import relative_iri, undeclared
+from construct_messages.rdf.errors import Position, QueryError
 
 REWRITTEN: Final = "lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT"
 """The hint about an engine's own position in a query that it refuses."""

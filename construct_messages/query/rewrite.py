@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from construct_messages.arguments import checked, warn
-from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
 from construct_messages.query.prologue import (
     check_base,
     check_prefixes,
@@ -32,9 +30,11 @@ from construct_messages.query.syntax.query import Query
 from construct_messages.query.template_patterns import template_patterns
 from construct_messages.query.tokens import QueryText, Token, decoded, error, outer, tokenize
 from construct_messages.query.written import WrittenQuery
-from construct_messages.regex import regex
-from construct_messages.template import Nested, Pattern, Slot, Template, Variable
-from construct_messages.values import Value
+from construct_messages.rdf.arguments import checked, warn
+from construct_messages.rdf.errors import NotConstruct, Position, QueryError, UsageError
+from construct_messages.rdf.regex import regex
+from construct_messages.rdf.template import Nested, Pattern, Slot, Template, Variable
+from construct_messages.rdf.values import Value
 
 _UPDATES: Final = (
     "INSERT",
@@ -91,7 +91,7 @@ class ConstructQuery(Value):
         base: the base IRI at the template.
         unbound: the variables of the template that no solution binds.
 
-    >>> from construct_messages.labels import Labels
+    >>> from construct_messages.rdf.labels import Labels
     >>> query = ConstructQuery.parse("CONSTRUCT { ?s <urn:p> [] } WHERE { ?s a <urn:C> } LIMIT 10")
     >>> query.select
     'SELECT ?s WHERE { ?s a <urn:C> } LIMIT 10'

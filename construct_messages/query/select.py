@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from construct_messages.errors import UsageError
 from construct_messages.query.scope import aggregates, assigned, reached
 from construct_messages.query.syntax.nodes import (
     AliasNode,
@@ -24,8 +23,9 @@ from construct_messages.query.syntax.parser import parse
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import tokenize
 from construct_messages.query.written import WrittenQuery
-from construct_messages.terms import Term, has_blank
-from construct_messages.values import Value, field
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.terms import Term, has_blank
+from construct_messages.rdf.values import Value, field
 
 _TEXT_KEYS: Final = (
     *(f'COALESCE({function}(?{{0}}), "")' for function in ("STR", "DATATYPE", "LANG")),
@@ -103,7 +103,7 @@ class Select(Value):
             UsageError: a variable that the query does not mention, that is local to a sub-select, or that GROUP BY
                 assigns; or a blank node, which is not a constant in a query.
 
-        >>> from construct_messages.terms import iri
+        >>> from construct_messages.rdf.terms import iri
         >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s a ?c }")
         >>> str(select.bind({"c": iri("urn:C")}))
         'SELECT ?s WHERE { VALUES (?c) { (<urn:C>) } ?s a ?c }'

@@ -21,8 +21,8 @@ from construct_messages.query.syntax.nodes import (
 )
 from construct_messages.query.syntax.query import Query
 from construct_messages.query.syntax.tree import walk
-from construct_messages.template import Blank, Constant, Nested, Pattern, Slot, Variable, legal
-from construct_messages.terms import triple
+from construct_messages.rdf.template import Blank, Constant, Nested, Pattern, Slot, Variable, legal
+from construct_messages.rdf.terms import triple
 
 
 def template_patterns(

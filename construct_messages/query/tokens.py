@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from construct_messages.errors import Position, QueryError, TermError
-from construct_messages.regex import regex
-from construct_messages.terms import PN_BASE, PN_CHARS, unescape
-from construct_messages.terms.grammar import compiled
+from construct_messages.rdf.errors import Position, QueryError, TermError
+from construct_messages.rdf.regex import regex
+from construct_messages.rdf.terms import PN_BASE, PN_CHARS, unescape
+from construct_messages.rdf.terms.grammar import compiled
 
 _CODEPOINT: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
 ESCAPE: Final = regex(_CODEPOINT)

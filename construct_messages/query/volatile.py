@@ -19,7 +19,7 @@ from construct_messages.query.syntax.nodes import (
 )
 from construct_messages.query.syntax.parser import parse
 from construct_messages.query.syntax.tree import walk
-from construct_messages.regex import regex
+from construct_messages.rdf.regex import regex
 
 _FUNCTIONS: Final = frozenset(("NOW", "RAND", "UUID", "STRUUID", "BNODE"))
 # Virtuoso's own

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import pyoxigraph as ox
 
 from construct_messages.query.embedded import names_in_full, without_order
-from construct_messages.regex import regex
+from construct_messages.rdf.regex import regex
 
 _NO_LINE_BREAK: Final = regex(r"[^\r\n]")
 # compiled when an endpoint rejects a query, which is rare

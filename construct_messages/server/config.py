@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from construct_messages.errors import UsageError
-from construct_messages.net.urls import is_url
+from construct_messages.rdf.errors import UsageError
+from construct_messages.sparql.client.urls import is_url
 
 _ADDRESS: Final = re.compile(
     r"(?:(?P<name>[A-Za-z0-9._-]+)|\[(?P<v6>[0-9A-Fa-f:.]+)\]):(?P<port>[0-9]{1,5})"
@@ -89,7 +89,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
     Args:
         source: an endpoint's URL, or RDF files, or one store directory.
-        profile: the kind of endpoint at the URL; see `sources/http/profiles.py`.
+        profile: the kind of endpoint at the URL; see `sparql/sources/http/profiles.py`.
         prefixes: the prefixes, with their IRIs, that templates may use without declaring them.
         frames: files with JSON-LD frames and contexts, by the names or IRIs that clients send.
         examples: queries that the page offers; it shows the first one initially. See `ExampleSettings`.

@@ -13,18 +13,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.arguments import checked
-from construct_messages.assembly import Options
-from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, Format
-from construct_messages.formats.lookup import find_log
-from construct_messages.labels import Labels
+from construct_messages.construct.assembly import Options
 from construct_messages.logs import FormatOptions, options_for_writing
-from construct_messages.options import Dataset, Grouping
+from construct_messages.logs.targets import format_of_target
 from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats import FORMATS, Format
+from construct_messages.rdf.formats.lookup import find_log
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.options import Dataset, Grouping
+from construct_messages.rdf.terms import iri
 from construct_messages.spark.frames.checks import check
 from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
 from construct_messages.spark.frames.messages import messages, relabelled
@@ -33,8 +35,6 @@ from construct_messages.spark.planning import plan_query
 from construct_messages.spark.quads.loading import refuse_files_read
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
-from construct_messages.targets import format_of_target
-from construct_messages.terms import iri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from construct_messages.errors import Position, QueryError, UsageError
-from construct_messages.options import UNION, Dataset, Grouping
 from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.terms import XSD, as_term, literal
+from construct_messages.rdf.errors import Position, QueryError, UsageError
+from construct_messages.rdf.options import UNION, Dataset, Grouping
+from construct_messages.rdf.terms import XSD, as_term, literal
 
 _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 

@@ -17,8 +17,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from construct_messages.arguments import checked
-from construct_messages.errors import (
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import (
     ConstructMessagesError,
     QuadsError,
     SparkUnavailable,
@@ -319,7 +319,7 @@ def translated() -> Iterator[None]:
     ...     _ = spark.sql("SELECT raise_error('ValueOutOfRange: 1e99 is too large')").collect()
     Traceback (most recent call last):
     ...
-    construct_messages.errors.ValueOutOfRange: 1e99 is too large
+    construct_messages.rdf.errors.ValueOutOfRange: 1e99 is too large
     """
     try:
         yield

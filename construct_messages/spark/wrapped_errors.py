@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from construct_messages.errors import (
+from construct_messages.rdf.errors import (
     CannotWrite,
     ConstructMessagesError,
     IncompleteResult,

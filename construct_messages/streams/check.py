@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import pyoxigraph as ox
 
-from construct_messages.errors import NotFound, StoreDamaged
+from construct_messages.rdf.errors import NotFound, StoreDamaged
 from construct_messages.streams.damage import is_damage
 from construct_messages.streams.database import open_to_read, row_id, translated
 from construct_messages.streams.element import State

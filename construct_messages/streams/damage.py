@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
-from construct_messages.errors import StoreDamaged
+from construct_messages.rdf.errors import StoreDamaged
 
 _FOUND: Final = 3  # the number of findings in an error
 

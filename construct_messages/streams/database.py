@@ -16,7 +16,7 @@ from queue import Empty, LifoQueue
 from threading import Event
 from typing import IO, Final
 
-from construct_messages.errors import NotFound, StoreDamaged, StoreError, StoreFull, StoreLocked
+from construct_messages.rdf.errors import NotFound, StoreDamaged, StoreError, StoreFull, StoreLocked
 from construct_messages.streams.damage import Damage, damaged, is_damage
 
 VERSION: Final = 2

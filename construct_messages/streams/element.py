@@ -9,12 +9,12 @@ from functools import partial
 from itertools import repeat
 from typing import Any, Final, NamedTuple, cast
 
-from construct_messages.arguments import checked_fields
-from construct_messages.errors import UsageError
 from construct_messages.logs.lines.texts import to_messages
-from construct_messages.message import Message
-from construct_messages.terms import XSD, Term, is_literal, literal_parts
-from construct_messages.terms.date_times import TYPES, date_time_of, microseconds_of_date_time
+from construct_messages.rdf.arguments import checked_fields
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import XSD, Term, is_literal, literal_parts
+from construct_messages.rdf.terms.date_times import TYPES, date_time_of, microseconds_of_date_time
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

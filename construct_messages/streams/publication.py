@@ -11,11 +11,11 @@ from hashlib import blake2b
 from itertools import repeat
 from typing import Final, NamedTuple
 
-from construct_messages.checking import Checker
-from construct_messages.labels import may_have_labels
-from construct_messages.message import Message, of_lines
+from construct_messages.logs.checking import Checker
+from construct_messages.rdf.labels import may_have_labels
+from construct_messages.rdf.message import Message, of_lines
+from construct_messages.rdf.terms import Term
 from construct_messages.streams.element import GENERATED_AT, Element, generated_at, make_elements
-from construct_messages.terms import Term
 
 _GENERATED: Final = f"<{GENERATED_AT}>".encode()
 

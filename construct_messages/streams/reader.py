@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
-from construct_messages.arguments import checked
-from construct_messages.errors import StoreError
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import StoreError
 from construct_messages.streams import reading, saved_state
 from construct_messages.streams.broadcast import Broadcast
 from construct_messages.streams.damage import Damage

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from construct_messages.arguments import checked, wrong_type
-from construct_messages.errors import UsageError
-from construct_messages.message import Message
+from construct_messages.rdf.arguments import checked, wrong_type
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.message import Message
 from construct_messages.streams.broadcast import Broadcast
 from construct_messages.streams.damage import Damage
 from construct_messages.streams.element import Description, State

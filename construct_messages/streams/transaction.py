@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
-from construct_messages.errors import Conflict
+from construct_messages.rdf.errors import Conflict
 from construct_messages.streams import saved_state
 from construct_messages.streams.database import row_id, sequence_of, stream_of
 from construct_messages.streams.element import Description, Element, State

@@ -18,8 +18,13 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from construct_messages.errors import ConstructMessagesError, StoreDamaged, StoreError, StoreFull
-from construct_messages.files.reserve import Reserve
+from construct_messages.rdf.errors import (
+    ConstructMessagesError,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+)
+from construct_messages.rdf.files.reserve import Reserve
 from construct_messages.streams.broadcast import Broadcast
 from construct_messages.streams.damage import Damage, OpeningCheck
 from construct_messages.streams.database import WriterLock, full_disk, open_to_write, translated

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.micro import jelly
 from construct_messages.logs.jelly.template import TemplateFrames
-from construct_messages.template import Template
-from construct_messages.terms import Term
+from construct_messages.rdf.template import Template
+from construct_messages.rdf.terms import Term
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from rdflib.compare import isomorphic
 
 from construct_messages import read_log, write_log
 from construct_messages.cli import build_parser
-from construct_messages.formats import FORMATS
+from construct_messages.rdf.formats import FORMATS
 from tests.support.commands import COMMAND, ENVIRONMENT, Done
 from tests.support.logs.archives import archive
 from tests.support.logs.cases.commands import Here, sizes

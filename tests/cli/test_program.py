@@ -15,7 +15,7 @@ QUERY = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"
 PROGRAM = """
 import atexit, sys, threading
 from construct_messages.__main__ import program
-from construct_messages.sources.oxigraph import OxigraphSource
+from construct_messages.sparql.sources.oxigraph import OxigraphSource
 
 def freed(self):
     print("freed", file=sys.stderr)

@@ -17,7 +17,7 @@ from construct_messages import (
     construct_messages,
     read_log,
 )
-from construct_messages.options import Requests
+from construct_messages.rdf.options import Requests
 from tests.support.queries.message_cases import PREFIX
 from tests.support.queries.options import arguments
 

@@ -34,10 +34,10 @@ from construct_messages import (
     construct_messages,
     transform,
 )
-from construct_messages.options import Grouping
-from construct_messages.solutions import Solutions
-from construct_messages.sources import Request
-from construct_messages.terms import Term
+from construct_messages.rdf.options import Grouping
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.terms import Term
+from construct_messages.sparql.sources import Request
 from tests.support.queries.message_cases import DATA, PREFIX, XSD
 from tests.support.queries.options import arguments
 

@@ -9,13 +9,11 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages import (
-    construct_messages,
-    terms,
-)
-from construct_messages.labels import Labels
-from construct_messages.template import Blank, Constant, Pattern, Slot, Template, Variable
-from construct_messages.terms import Term, parse_term
+from construct_messages import construct_messages
+from construct_messages.rdf import terms
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.template import Blank, Constant, Pattern, Slot, Template, Variable
+from construct_messages.rdf.terms import Term, parse_term
 from tests.support.strategies import DATA_BLANKS, IRIS, LITERALS
 
 # --- union of messages = CONSTRUCT -----------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages.continuous import continuous
-from construct_messages.message import Message
-from construct_messages.rows import RS
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.rows import RS
 from construct_messages.streams.element import Element
 
 STATIC = ox.Store()

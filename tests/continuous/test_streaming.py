@@ -13,10 +13,10 @@ import pytest
 
 from construct_messages.continuous import continuous
 from construct_messages.continuous.streaming import Timed
-from construct_messages.errors import QueryError, TermError, UsageError
-from construct_messages.message import Message, Quad
+from construct_messages.rdf.errors import QueryError, TermError, UsageError
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, iri
 from construct_messages.streams.element import Element
-from construct_messages.terms import Term, iri
 
 MET = """REGISTER ISTREAM <urn:met> AS CONSTRUCT { ?a <urn:met> ?b }
     FROM NAMED WINDOW <urn:w> ON <urn:here> [RANGE PT10S STEP PT10S]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from construct_messages import Message, Quad, QueryError, Term, TermError, iri, literal, transform
 from construct_messages.continuous.transform import Transformation
-from construct_messages.terms import number
+from construct_messages.rdf.terms import number
 
 # --- any query, any messages ---
 

@@ -21,17 +21,17 @@ from hypothesis import strategies as st
 
 from construct_messages import Term, construct_messages, iri, literal
 from construct_messages.continuous import Watch, watch
-from construct_messages.errors import (
+from construct_messages.query.continuous.values import Operator
+from construct_messages.rdf.errors import (
     IncompleteResult,
     QueryError,
     UsageError,
 )
-from construct_messages.options import Dataset
-from construct_messages.query.continuous.values import Operator
-from construct_messages.solutions import Solutions
-from construct_messages.sources import Request
+from construct_messages.rdf.options import Dataset
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.terms import blank, is_blank
+from construct_messages.sparql.sources import Request
 from construct_messages.streams import StreamStore, open_store
-from construct_messages.terms import blank, is_blank
 from tests.support.http.fault_server import FaultServer
 from tests.support.watching import QUERY, Given, Table, answer, watching
 

@@ -24,7 +24,7 @@ PACKAGE = {
 }
 SOURCES = {name for name in PACKAGE if name.endswith((".c", ".h"))}
 """What the compiled module is made of."""
-MODULE = "construct_messages/compiled/_wire.abi3.so"
+MODULE = "construct_messages/rdf/compiled/_wire.abi3.so"
 
 
 def run(*command: str | Path, cwd: Path, **variables: str) -> str:
@@ -121,7 +121,7 @@ def test_the_wheel_runs_outside_of_the_checkout(wheel: Path, tmp_path: Path) -> 
     assert run(
         python, "-c", "import construct_messages as c; print(c.__file__)", cwd=tmp_path
     ).startswith(str(packages))
-    compiled = "from construct_messages import compiled; print(compiled.wire.__file__)"
+    compiled = "from construct_messages.rdf import compiled; print(compiled.wire.__file__)"
     assert run(python, "-c", compiled, cwd=tmp_path) == f"{packages / MODULE}\n"
 
     pages = (

@@ -11,8 +11,8 @@ import yaml
 
 import construct_messages
 from construct_messages.cli import build_parser
-from construct_messages.formats import FORMATS, SYNTAXES, Format
-from construct_messages.sources.http.profiles import PROFILES
+from construct_messages.rdf.formats import FORMATS, SYNTAXES, Format
+from construct_messages.sparql.sources.http.profiles import PROFILES
 from tests.support.docs import PAGES
 from tests.support.places import ROOT
 
@@ -129,6 +129,6 @@ def test_every_public_name_is_in_the_reference(package: str) -> None:
     documented = set(re.findall(r"^::: construct_messages\S*\.(\w+)$", text, re.MULTILINE))
     module = import_module(f"construct_messages{package}")
     errors = {
-        name for name in module.__all__ if hasattr(construct_messages.errors, name)
+        name for name in module.__all__ if hasattr(construct_messages.rdf.errors, name)
     }  # a page has them all
     assert set(module.__all__) - errors - documented == set()

@@ -11,10 +11,11 @@ import pytest
 from aiohttp import web
 
 from construct_messages import Message, Quad, blank, iri, literal
-from construct_messages.documents import DocumentReader
-from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds import subscribe
-from construct_messages.formats import (
+from construct_messages.logs import DecoderOptions, encoder_for
+from construct_messages.logs.documents import DocumentReader
+from construct_messages.rdf.errors import LogError, SourceError
+from construct_messages.rdf.formats import (
     FORMATS,
     N_QUADS,
     N_TRIPLES,
@@ -23,7 +24,6 @@ from construct_messages.formats import (
     YAML_LD,
     Format,
 )
-from construct_messages.logs import DecoderOptions, encoder_for
 from tests.support.http.feeds import answering, first, handling, numbers
 from tests.support.http.streams import read
 from tests.support.logs.kinds import isomorphic

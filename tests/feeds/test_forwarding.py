@@ -12,7 +12,6 @@ from typing import IO
 import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal, read_log, write_log
-from construct_messages.errors import CannotWrite, SourceError, UsageError
 from construct_messages.feeds import subscribe
 from construct_messages.feeds.delivery.targets import (
     FileTarget,
@@ -22,11 +21,12 @@ from construct_messages.feeds.delivery.targets import (
 )
 from construct_messages.feeds.forwarding import forward
 from construct_messages.feeds.transport import Settings
-from construct_messages.files import growing
-from construct_messages.formats import LOGS, LogType
-from construct_messages.formats.lookup import find_log
+from construct_messages.logs.writing.growing import GrowingLog
+from construct_messages.rdf.errors import CannotWrite, SourceError, UsageError
+from construct_messages.rdf.files import growing
+from construct_messages.rdf.formats import LOGS, LogType
+from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.streams import StreamStore, open_store
-from construct_messages.writing.growing import GrowingLog
 from tests.support.http.streams import StreamsServer
 from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered

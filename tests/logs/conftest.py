@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages import compiled
+from construct_messages.rdf import compiled
 from tests.support.logs.lines import the_compiled_module
 
 # by Python alone in the slow tests, or always where there is no compiled module

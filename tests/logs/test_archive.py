@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError
-from construct_messages.formats import JELLY, N_TRIPLES, Format
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, encoder_for
 from construct_messages.logs.archive import ArchiveDecoder
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, iri
+from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, LogError
+from construct_messages.rdf.formats import JELLY, N_TRIPLES, Format
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, iri
 from tests.support.logs.archives import archive
 
 SUBJECT, PREDICATE, OBJECT, GRAPH = (iri(f"http://example.org/{name}") for name in "spog")

@@ -12,15 +12,20 @@ import zstandard
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError
-from construct_messages.files.unpacking import packing_of
-from construct_messages.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, Format
-from construct_messages.formats.lookup import find_syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, EncoderOptions, encoder_for
 from construct_messages.logs.auto import DetectingDecoder, KnownProperties
-from construct_messages.message import Message, Quad
-from construct_messages.terms import iri, literal
+from construct_messages.rdf.errors import (
+    ConstructMessagesError,
+    LimitExceeded,
+    LogError,
+    UsageError,
+)
+from construct_messages.rdf.files.unpacking import packing_of
+from construct_messages.rdf.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, Format
+from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import iri, literal
 from tests.support.logs.archives import archive
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from construct_messages import logs
-from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, JELLY, N_QUADS, RDFM, Format
 from construct_messages.logs import (
     Decoder,
     DecoderOptions,
@@ -23,6 +21,8 @@ from construct_messages.logs import (
     options_class,
 )
 from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats import FORMATS, JELLY, N_QUADS, RDFM, Format
 
 each_format = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
 
@@ -120,7 +120,7 @@ def test_a_syntax_is_loaded_when_it_is_asked_for() -> None:
 @pytest.mark.parametrize("format", [JELLY, N_QUADS], ids=lambda format: format.extension)
 def test_other_syntaxes_are_not_loaded(format: Format) -> None:
     code = (
-        "from construct_messages.formats.lookup import find_format\n"
+        "from construct_messages.rdf.formats.lookup import find_format\n"
         "from construct_messages.logs import decoder_for\n"
         f"decoder_for(find_format({format.extension!r})[0])"
     )

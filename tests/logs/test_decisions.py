@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.errors import LogError
-from construct_messages.formats import FORMATS, JELLY, Format
-from construct_messages.formats.lookup import find_format, find_syntax
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, iri, literal
+from construct_messages.rdf.errors import LogError
+from construct_messages.rdf.formats import FORMATS, JELLY, Format
+from construct_messages.rdf.formats.lookup import find_format, find_syntax
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, iri, literal
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, read, single_bytes, write
 
 A, B = ("<urn:a> <urn:p> <urn:o> .", "<urn:b> <urn:p> <urn:o> .")

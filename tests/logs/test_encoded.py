@@ -9,8 +9,12 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import (
+from construct_messages.logs import Encoder, EncoderOptions, encoder_for
+from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.logs.jelly.options import JellyOptions, LogicalType
+from construct_messages.logs.jelly.wire import delimited
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import (
     JELLY,
     N_TRIPLES,
     NDJSON_LD,
@@ -20,14 +24,10 @@ from construct_messages.formats import (
     YAML_LD,
     Format,
 )
-from construct_messages.logs import Encoder, EncoderOptions, encoder_for
-from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.logs.jelly.options import JellyOptions, LogicalType
-from construct_messages.logs.jelly.wire import delimited
-from construct_messages.message import Message, Quad
-from construct_messages.solutions import Solutions
-from construct_messages.template import Blank, Constant, Pattern, Template, Variable
-from construct_messages.terms import RDF, XSD, Term, iri, literal, triple
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Blank, Constant, Pattern, Template, Variable
+from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal, triple
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, read
 from tests.support.strategies import SOLUTIONS, templates
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import NDJSON_LD, RDF_XML, RDFM, TRIG, TURTLE, YAML_LD, Format
 from construct_messages.logs import EncoderOptions, encoder_for, layout
 from construct_messages.logs.jsonld.nodes import RDF_TYPE
 from construct_messages.logs.text_encoder import TextEncoder
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Blank, Constant, Pattern, Template, Variable
-from construct_messages.terms import RDF, XSD, Term, iri, literal
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import NDJSON_LD, RDF_XML, RDFM, TRIG, TURTLE, YAML_LD, Format
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Blank, Constant, Pattern, Template, Variable
+from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal
 
 Solution = tuple[Term, ...]
 

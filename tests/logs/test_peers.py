@@ -14,11 +14,11 @@ import pytest
 import rdflib
 
 from construct_messages import construct_messages
-from construct_messages.formats import JELLY, NDJSON_LD, RDF_XML
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.jelly.wire import delimited
-from construct_messages.message import Message
-from construct_messages.terms import is_triple
+from construct_messages.rdf.formats import JELLY, NDJSON_LD, RDF_XML
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import is_triple
 from tests.support.logs.kinds import Kind, isomorphic, read, write
 from tests.support.logs.peers import PEERS, PREFIXES, THEIRS, Peer, node_process
 from tests.support.logs.seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import (
+from construct_messages.logs import EncoderOptions, encoder_for
+from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import (
     FORMATS,
     N_QUADS,
     N_TRIPLES,
@@ -23,12 +25,10 @@ from construct_messages.formats import (
     TURTLE,
     Format,
 )
-from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Template
-from construct_messages.terms import Term, from_pyoxigraph, is_triple
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Template
+from construct_messages.rdf.terms import Term, from_pyoxigraph, is_triple
 from tests.support.logs.kinds import KINDS, Kind, blanks, cut, isomorphic, read, single_bytes, write
 from tests.support.strategies import SOLUTIONS, is_resolved, messages, templates
 

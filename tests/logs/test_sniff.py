@@ -7,11 +7,11 @@ import tarfile
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.formats import FORMATS, JELLY, N_QUADS, RDFM, TRIG, Format
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
-from construct_messages.message import Message, Quad
-from construct_messages.terms import iri, literal
+from construct_messages.rdf.formats import FORMATS, JELLY, N_QUADS, RDFM, TRIG, Format
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import iri, literal
 from tests.support.places import shared_path
 
 LINE = b"<http://example.org/s> <http://example.org/p> <http://example.org/o> .\n"

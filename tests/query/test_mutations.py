@@ -22,7 +22,7 @@ from construct_messages.query.pages import beyond, page
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.select import Select
 from construct_messages.query.tokens import tokenize
-from construct_messages.terms import iri
+from construct_messages.rdf.terms import iri
 from tests.support.places import shared_path
 from tests.support.queries.braces import closing
 

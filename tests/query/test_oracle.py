@@ -10,9 +10,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages import construct_messages
-from construct_messages.message import Message, Quad
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.template import (
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.template import (
     Blank,
     Constant,
     Nested,
@@ -22,7 +22,7 @@ from construct_messages.template import (
     Variable,
     legal,
 )
-from construct_messages.terms import (
+from construct_messages.rdf.terms import (
     RDF,
     Term,
     boolean,

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages import QueryError, UsageError, construct_messages
-from construct_messages.options import Grouping
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.scope import group_keys, in_scope
 from construct_messages.query.syntax.parser import parse
-from construct_messages.sources.http.profiles import PROFILES
+from construct_messages.rdf.options import Grouping
+from construct_messages.sparql.sources.http.profiles import PROFILES
 from tests.support.places import shared_path
 
 V = st.sampled_from([f"?{name}" for name in "abcdefgh"])

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from pyparsing import ParseException
 
 from construct_messages import construct_messages
-from construct_messages.errors import Position, QueryError, SourceError
-from construct_messages.options import Grouping, Requests
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.written import WrittenQuery
+from construct_messages.rdf.errors import Position, QueryError, SourceError
+from construct_messages.rdf.options import Grouping, Requests
 from tests.support.commands import Done
 from tests.support.http.serving import serving
 from tests.support.places import ROOT

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import Message, construct_messages, read_log
-from construct_messages.errors import (
+from construct_messages.rdf.errors import (
     LimitExceeded,
     Position,
     QuadsError,
@@ -21,8 +21,8 @@ from construct_messages.errors import (
     UsageError,
     ValueOutOfRange,
 )
+from construct_messages.rdf.terms import XSD, from_pyoxigraph
 from construct_messages.spark import load_quads, translated
-from construct_messages.terms import XSD, from_pyoxigraph
 from tests.support.logs.kinds import blanks
 from tests.support.queries.options import arguments
 from tests.support.spark.sessions import new_session

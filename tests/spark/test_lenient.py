@@ -15,9 +15,9 @@ from construct_messages import (
     read_log,
     write_log,
 )
-from construct_messages.formats import N_QUADS, TURTLE
-from construct_messages.formats.lookup import find_syntax
-from construct_messages.terms import RDF, Term, is_iri
+from construct_messages.rdf.formats import N_QUADS, TURTLE
+from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.terms import RDF, Term, is_iri
 
 pytest.importorskip("pyspark")
 

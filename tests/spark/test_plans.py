@@ -38,7 +38,7 @@ from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.equalities import Links, links
 from construct_messages.query.optimizer.optimize import optimize
 from construct_messages.query.rewrite import ConstructQuery, query_form
-from construct_messages.terms import iri, literal
+from construct_messages.rdf.terms import iri, literal
 from tests.support.engines.construct_cases import CASES, DECLARED, ON_SPARK
 from tests.support.places import ROOT, shared_path
 from tests.support.queries.w3c import Case, cases

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from construct_messages import Message, Quad, Term, iri, literal, read_log
-from construct_messages.errors import (
+from construct_messages.rdf.errors import (
     Conflict,
     ConstructMessagesError,
     Gone,
@@ -30,9 +30,9 @@ from construct_messages.errors import (
     TermError,
     UsageError,
 )
+from construct_messages.rdf.terms import XSD
 from construct_messages.streams import Description, Retention, StreamStore, open_store
 from construct_messages.streams.writer import Change, _resolve_all
-from construct_messages.terms import XSD
 from tests.support.strategies import messages
 from tests.support.streams import Clock, numbered, sequences
 from tests.support.waiting import SECONDS, wait_until

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, iri, triple
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, iri, triple
 
 P = iri("urn:p")
 Edges = list[tuple[int, int]]

@@ -14,22 +14,13 @@ _WIDTH, _LEFT, _HEIGHT, _GAP = 760, 330, 30, 8
 # what a row is for, by its first room; a row without words is drawn all the same
 _JOBS: Final[Mapping[str, str]] = {
     "cli": "commands, options, terminal output",
-    "server": "HTTP endpoints, Spark, clients of streams",
-    "construct": "query + source → messages",
-    "continuous": "continuous queries: windows, messages, watches",
-    "writing": "logs to files, live streams",
-    "assembly": "groups of solutions, logs from files",
-    "sources": "engines in, bytes out",
-    "engine": "pyoxigraph's stores in, solutions out",
-    "results": "SPARQL results, HTTP, child processes",
-    "query": "CONSTRUCT → SELECT + template",
-    "columns": "typed columns of Arrow",
-    "template": "solution → message",
-    "message": "values, the table of formats; RDF/XML",
-    "isomorphism": "blank nodes",
-    "terms": "a term is an N-Triples string",
-    "files": "whole or absent files",
-    "errors": "one tree of exceptions",
+    "server": "HTTP and gRPC: queries, streams, the page",
+    "continuous": "windows, watches; DataFrames and dumps",
+    "construct": "query + source → messages; live transports",
+    "sparql": "sources of solutions; the store of streams",
+    "logs": "messages ↔ bytes; query text → plan",
+    "rdf": "terms, messages, templates, the table of formats",
+    "_version": "",
 }
 
 

@@ -7,11 +7,19 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from construct_messages import terms
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
-from construct_messages.message import Message, Quad
-from construct_messages.template import Blank, Constant, Nested, Pattern, Slot, Template, Variable
-from construct_messages.terms import Term
+from construct_messages.rdf import terms
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.template import (
+    Blank,
+    Constant,
+    Nested,
+    Pattern,
+    Slot,
+    Template,
+    Variable,
+)
+from construct_messages.rdf.terms import Term
 
 TEXT = st.text(
     st.one_of(

@@ -34,17 +34,17 @@ from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.standard import STANDARD, astandard_input, target
 from construct_messages.cli.stopping import until_stopped
-from construct_messages.errors import UsageError
-from construct_messages.formats import COLUMNS, LogType
-from construct_messages.formats.lookup import find_log
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
-from construct_messages.message import Message
-from construct_messages.reading import LogReader
-from construct_messages.targets import format_of_target, log_file
+from construct_messages.logs.reading import LogReader
+from construct_messages.logs.targets import format_of_target, log_file
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats import COLUMNS, LogType
+from construct_messages.rdf.formats.lookup import find_log
+from construct_messages.rdf.message import Message
 
 if TYPE_CHECKING:
-    from construct_messages.shapes import Validation
-    from construct_messages.writing.growing import OpenLog
+    from construct_messages.construct.shapes import Validation
+    from construct_messages.logs.writing.growing import OpenLog
 
 # clients are imported where they are used: other commands need no HTTP client, and would take longer to start
 
@@ -255,7 +255,7 @@ def _opened(
     options: argparse.Namespace, type: LogType, own: FormatOptions | None, at: int
 ) -> Iterator[OpenLog]:
     """Opens the output. A growing file has its name from the start; any other file gets it when it is complete."""
-    from construct_messages.writing.growing import GrowingLog, OpenLog
+    from construct_messages.logs.writing.growing import GrowingLog, OpenLog
 
     place = target(options.output)
     if isinstance(place, str) and (options.follow or options.state is not None):

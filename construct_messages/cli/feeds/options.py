@@ -15,7 +15,7 @@ from construct_messages.cli.arguments import (
     token_of,
 )
 from construct_messages.cli.standard import STANDARD
-from construct_messages.errors import UsageError
+from construct_messages.rdf.errors import UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -23,10 +23,10 @@ from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validat
 from construct_messages.cli.standard import STANDARD, astandard_input
 from construct_messages.cli.stopping import until_stopped
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.reading import read_log
+from construct_messages.logs.reading import read_log
 
 if TYPE_CHECKING:
-    from construct_messages.shapes import Validation
+    from construct_messages.construct.shapes import Validation
 
 
 def add(commands: Commands) -> None:

@@ -28,11 +28,11 @@ from construct_messages.cli.queries import (
     query_text,
 )
 from construct_messages.cli.spark.jobs import Job, add_session, open_job, use_kept_session
-from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS
-from construct_messages.formats.file_names import default_format
-from construct_messages.formats.lookup import find_log
 from construct_messages.logs import check_options
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats import FORMATS
+from construct_messages.rdf.formats.file_names import default_format
+from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.spark.session import require
 
 if TYPE_CHECKING:

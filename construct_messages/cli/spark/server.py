@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from construct_messages.cli.arguments import Commands, add_reports, option, pairs
 from construct_messages.cli.report import warn
-from construct_messages.errors import UsageError
+from construct_messages.rdf.errors import UsageError
 from construct_messages.spark import kept
 from construct_messages.spark.session import serve as serve_session
 

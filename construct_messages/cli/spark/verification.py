@@ -9,7 +9,7 @@ from typing import Final
 from construct_messages.cli.arguments import Commands, add_reports, option
 from construct_messages.cli.examine import counted
 from construct_messages.cli.report import report, warn
-from construct_messages.errors import IncompleteResult
+from construct_messages.rdf.errors import IncompleteResult
 from construct_messages.spark.session import require
 
 _DAMAGED: Final = 3

@@ -15,8 +15,6 @@ import pyoxigraph as ox
 
 from construct_messages.continuous.dataset.compacted_store import CompactedStore
 from construct_messages.continuous.dataset.stored_terms import StoredTerms
-from construct_messages.labels import Labels, may_have_labels
-from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.values import (
     CM,
     MEMBER,
@@ -27,9 +25,11 @@ from construct_messages.query.continuous.values import (
     Needs,
     absolute,
 )
+from construct_messages.rdf.labels import Labels, may_have_labels
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import XSD, Term
+from construct_messages.rdf.terms.date_times import date_time_of
 from construct_messages.streams.element import GENERATED_AT, Element
-from construct_messages.terms import XSD, Term
-from construct_messages.terms.date_times import date_time_of
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
 

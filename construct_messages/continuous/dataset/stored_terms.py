@@ -10,7 +10,7 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.terms import XSD, OxTerm
+from construct_messages.rdf.terms import XSD, OxTerm
 
 _REMEMBERED: Final = 10_000
 

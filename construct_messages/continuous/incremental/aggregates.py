@@ -20,7 +20,7 @@ from construct_messages.continuous.incremental.expressions import (
     value_of,
 )
 from construct_messages.query.algebra.nodes import Aggregation
-from construct_messages.terms import XSD
+from construct_messages.rdf.terms import XSD
 
 _MOST: Final = 10**18  # sums below it do not overflow in the engine, in any order of the values
 _FRACTION: Final = 10**18  # the digits of a decimal in the engine

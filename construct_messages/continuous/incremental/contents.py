@@ -21,8 +21,6 @@ from construct_messages.continuous.incremental.quads import (
     QuadReader,
     TextQuad,
 )
-from construct_messages.labels import Labels, may_have_labels
-from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.values import (
     MEMBER,
     STATIC,
@@ -30,8 +28,10 @@ from construct_messages.query.continuous.values import (
     ContinuousQuery,
     Needs,
 )
+from construct_messages.rdf.labels import Labels, may_have_labels
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term
 from construct_messages.streams.element import Element
-from construct_messages.terms import Term
 
 _WINDOWS: Final = f"<{WINDOWS_GRAPH}>"
 _STATIC: Final = f"<{STATIC}>"

@@ -18,7 +18,7 @@ from construct_messages.continuous.dataset.stored_terms import PLAIN_FORMS, Stor
 from construct_messages.continuous.incremental.plan import Row
 from construct_messages.query.algebra.calls import mentioned
 from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var
-from construct_messages.terms import XSD, Term, from_pyoxigraph, to_pyoxigraph
+from construct_messages.rdf.terms import XSD, Term, from_pyoxigraph, to_pyoxigraph
 
 Native: TypeAlias = Callable[[Row], Any]
 """The value of an expression for a row: `int`, `bool`, `Decimal`, `float`, `Moment`, `Text`, `Resource` or None."""

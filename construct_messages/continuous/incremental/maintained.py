@@ -17,10 +17,10 @@ from construct_messages.continuous.incremental.plan import Branch, MaintenancePl
 from construct_messages.continuous.incremental.quads import PatternMatcher
 from construct_messages.continuous.incremental.relations import Names, picking
 from construct_messages.continuous.incremental.rows import Counted, Steps, read_by
-from construct_messages.labels import Labels
-from construct_messages.message import Quad
 from construct_messages.query.algebra.nodes import Expression, Triple
 from construct_messages.query.continuous.values import ContinuousQuery
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Quad
 
 
 class SolutionChanges(NamedTuple):

@@ -25,7 +25,6 @@ from construct_messages.continuous.incremental.plan import (
 )
 from construct_messages.continuous.incremental.quads import QuadReader
 from construct_messages.continuous.incremental.renaming import Unprojected
-from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.algebra.calls import mentioned
 from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in
 from construct_messages.query.algebra.nodes import (
@@ -60,7 +59,8 @@ from construct_messages.query.algebra.plan import Dataset
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.continuous.values import TIMESTAMP
 from construct_messages.query.tokens import tokenize
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import ConstructMessagesError
+from construct_messages.rdf.terms import Term
 
 _NOW: Final = Term('"now"')
 """The value of NOW(), which cannot occur in the text of a query."""

@@ -16,7 +16,7 @@ from construct_messages.continuous.incremental.expressions import necessary
 from construct_messages.continuous.incremental.plan import Row
 from construct_messages.continuous.incremental.relations import picking
 from construct_messages.query.algebra.nodes import Expression, Triple, Var
-from construct_messages.terms import (
+from construct_messages.rdf.terms import (
     XSD,
     Term,
     from_pyoxigraph,

@@ -18,9 +18,9 @@ from construct_messages.continuous.incremental.expressions import (
     term_of,
 )
 from construct_messages.continuous.incremental.plan import FilterStep, Row, Step
-from construct_messages.engine.query import StoreQuery
 from construct_messages.query.algebra.nodes import Call, Constant, Exists, Expression, Var
-from construct_messages.terms import Term, to_pyoxigraph
+from construct_messages.rdf.terms import Term, to_pyoxigraph
+from construct_messages.sparql.engine.query import StoreQuery
 
 Counted: TypeAlias = "tuple[Row, int]"
 """A row, and the change of its count."""
@@ -42,7 +42,7 @@ class Steps:
         variables: the variables of the resulting rows: the same, and one for each Extend.
 
     >>> from construct_messages.continuous.incremental.plan import ExtendStep
-    >>> from construct_messages.terms import number
+    >>> from construct_messages.rdf.terms import number
     >>> is_more = FilterStep(Call(">", (Var("x"), Constant(number("5")))))
     >>> steps = Steps([is_more, ExtendStep(Var("y"), Call("/", (Var("x"), Constant(number("2")))))], ("x",))
     >>> [row for row, _ in steps.made([((number("7"),), 1), ((number("3"),), 1)])]

@@ -23,9 +23,9 @@ from construct_messages.continuous.registered.process import QueryLimits, QueryP
 from construct_messages.continuous.registered.recovery import Recovery
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.watching import Watch
-from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
-from construct_messages.options import UNION, Dataset, Requests
-from construct_messages.sources import Source
+from construct_messages.rdf.errors import Conflict, ConstructMessagesError, NotFound, UsageError
+from construct_messages.rdf.options import UNION, Dataset, Requests
+from construct_messages.sparql.sources import Source
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 

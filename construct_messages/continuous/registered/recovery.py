@@ -13,7 +13,7 @@ from typing import Final
 
 from construct_messages.continuous.registered.orders import TakeElements
 from construct_messages.continuous.transform import BATCH
-from construct_messages.errors import (
+from construct_messages.rdf.errors import (
     ConstructMessagesError,
     IncompleteResult,
     LimitExceeded,

@@ -10,12 +10,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
-from construct_messages.errors import SourceError
 from construct_messages.feeds.collections.values import OTHER, Value, seconds_of, value_of
-from construct_messages.message import Message, Quad
-from construct_messages.net.wire import Property
-from construct_messages.streams.vocabulary import CM, LDES, TREE
-from construct_messages.terms import RDF, Term, iri, is_blank, is_literal, literal_parts, map_blanks
+from construct_messages.rdf.errors import SourceError
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import (
+    RDF,
+    Term,
+    iri,
+    is_blank,
+    is_literal,
+    literal_parts,
+    map_blanks,
+)
+from construct_messages.rdf.vocabulary import CM, LDES, TREE
+from construct_messages.rdf.wire import Property
 
 Path: TypeAlias = tuple[Term, ...]
 """A sequence of properties from a member to a value."""

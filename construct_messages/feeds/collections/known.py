@@ -12,7 +12,7 @@ from typing import Self
 from construct_messages.feeds.collections.values import Value, value_of
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start
-from construct_messages.terms import XSD, Term, literal
+from construct_messages.rdf.terms import XSD, Term, literal
 
 
 class Known:

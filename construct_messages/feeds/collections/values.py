@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from construct_messages.terms import XSD, Term, is_literal, literal_parts
+from construct_messages.rdf.terms import XSD, Term, is_literal, literal_parts
 
 Value: TypeAlias = tuple[int, Decimal | str]
 """The sort key of a literal or IRI: times, then numbers, then others (`OTHER`)."""
@@ -33,7 +33,7 @@ def value_of(term: Term) -> Value:
 
     A string in the form of a time is one: many pages have bounds without a datatype.
 
-    >>> from construct_messages.terms import literal
+    >>> from construct_messages.rdf.terms import literal
     >>> earlier = literal("2026-11-22T13:00:00.0001+02:00", datatype=f"{XSD}dateTime")
     >>> later = literal("2026-11-22T11:00:00.00010000001Z", datatype=f"{XSD}dateTime")
     >>> value_of(earlier) < value_of(later) < value_of(literal("7", datatype=f"{XSD}integer"))
@@ -60,7 +60,7 @@ def value_of(term: Term) -> Value:
 def seconds_of(term: Term) -> float | None:
     """Returns a duration in seconds, from a duration or a number of seconds; None: neither.
 
-    >>> from construct_messages.terms import literal
+    >>> from construct_messages.rdf.terms import literal
     >>> seconds_of(literal("PT1M30S", datatype=f"{XSD}duration")), seconds_of(literal("soon"))
     (90.0, None)
     """

@@ -10,12 +10,12 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from construct_messages.errors import UsageError
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.labels import are_unique, may_have_labels
-from construct_messages.message import Message, of_lines
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.labels import are_unique, may_have_labels
+from construct_messages.rdf.message import Message, of_lines
+from construct_messages.rdf.terms import Term
 from construct_messages.streams.element import Element
-from construct_messages.terms import Term
 
 BATCH: Final = 1000
 """The default maximal number of messages in a batch."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from construct_messages.errors import UsageError
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport
-from construct_messages.reading import LogReader
+from construct_messages.logs.reading import LogReader
+from construct_messages.rdf.errors import UsageError
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 

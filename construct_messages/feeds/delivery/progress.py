@@ -12,13 +12,13 @@ from typing import TypeVar
 
 import msgspec
 
-from construct_messages.errors import UsageError
 from construct_messages.feeds.delivery.batches import Position, SourceBatch, uncut
 from construct_messages.feeds.delivery.targets import Target
 from construct_messages.feeds.state import Checkpoint, Sent, write_state
-from construct_messages.labels import Labels
 from construct_messages.logs.lines.texts import to_messages, to_text
-from construct_messages.message import Message
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
 
 T = TypeVar("T")
 

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import IO, Final, Protocol
 
-from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.opening import check_url, opened
 from construct_messages.feeds.transport import Settings, Transport
-from construct_messages.formats import LogType
-from construct_messages.formats.lookup import find_log
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
-from construct_messages.message import Message
-from construct_messages.targets import format_of_target
-from construct_messages.writing.growing import GrowingLog
+from construct_messages.logs.targets import format_of_target
+from construct_messages.logs.writing.growing import GrowingLog
+from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.rdf.formats import LogType
+from construct_messages.rdf.formats.lookup import find_log
+from construct_messages.rdf.message import Message
 
 STANDARD: Final = "-"
 """The name of outputs."""

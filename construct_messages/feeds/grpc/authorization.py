@@ -7,9 +7,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from construct_messages.errors import SourceError
-from construct_messages.net.oauth import BearerToken, ClientCredentials, tokens_for
-from construct_messages.net.wire import CallMetadata
+from construct_messages.rdf.errors import SourceError
+from construct_messages.rdf.wire import CallMetadata
+from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, tokens_for
 
 UNAUTHENTICATED: Final = 401
 """The status of HTTP for calls without a valid token."""

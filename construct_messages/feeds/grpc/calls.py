@@ -23,21 +23,21 @@ from h2.config import H2Configuration
 from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
-from construct_messages.errors import SourceError, SourceTimeout, shown
-from construct_messages.formats.media_types import GRPC
-from construct_messages.net.failures import unreachable
-from construct_messages.net.grpc.connection import GrpcProtocol, configuration
-from construct_messages.net.grpc.framing import (
+from construct_messages.rdf.errors import SourceError, SourceTimeout, shown
+from construct_messages.rdf.formats.media_types import GRPC
+from construct_messages.rdf.wire import CallMetadata
+from construct_messages.sparql.client.failures import unreachable
+from construct_messages.sparql.client.grpc.connection import GrpcProtocol, configuration
+from construct_messages.sparql.client.grpc.framing import (
     CODINGS,
     IDENTITY,
     PIECE_BYTES,
     MessageReader,
     ReceiveBuffer,
 )
-from construct_messages.net.grpc.status import PASSING, GrpcStatus, http_status_of
-from construct_messages.net.timeouts import CONNECT_SECONDS
-from construct_messages.net.tls import check_plain, check_tls
-from construct_messages.net.wire import CallMetadata
+from construct_messages.sparql.client.grpc.status import PASSING, GrpcStatus, http_status_of
+from construct_messages.sparql.client.timeouts import CONNECT_SECONDS
+from construct_messages.sparql.client.tls import check_plain, check_tls
 
 _PING_SECONDS: Final = 20.0  # the maximal time for the answer to a ping
 _SMALLEST_FRAME: Final = 1 << 14  # the minimum of RFC 9113, section 6.5.2

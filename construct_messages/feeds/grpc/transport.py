@@ -1,7 +1,7 @@
 """Streams of Jelly's gRPC service: frames are elements, and a batch is a call that publishes.
 
 Jelly 1.1, gRPC streaming protocol; RDF Messages, section 3. Servers of this package send sequences with frames
-(`net/wire.py`); frames of other servers are counted.
+(`rdf/wire.py`); frames of other servers are counted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import partial
 from typing import Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
 from construct_messages.feeds.connections import attempts_of, over_connections
 from construct_messages.feeds.grpc.authorization import UNAUTHENTICATED, CallAuthorization
 from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
@@ -26,7 +25,6 @@ from construct_messages.feeds.sequences import (
 )
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.frame_stream import FrameReader, find_metadata, read_metadata
 from construct_messages.logs.jelly.frames import FrameWriter
@@ -36,10 +34,24 @@ from construct_messages.logs.jelly.service import (
     SUBSCRIBE,
     RdfStreamSubscribe,
 )
-from construct_messages.message import Message
-from construct_messages.net.grpc.framing import FRAME_BYTES, GZIP, IDENTITY, PIECE_BYTES, framed
-from construct_messages.net.tls import TLS_OPTIONS, tls_context
-from construct_messages.net.wire import CallMetadata, FrameMetadata
+from construct_messages.rdf.errors import (
+    LimitExceeded,
+    SourceError,
+    SourceTimeout,
+    UsageError,
+    shown,
+)
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.wire import CallMetadata, FrameMetadata
+from construct_messages.sparql.client.grpc.framing import (
+    FRAME_BYTES,
+    GZIP,
+    IDENTITY,
+    PIECE_BYTES,
+    framed,
+)
+from construct_messages.sparql.client.tls import TLS_OPTIONS, tls_context
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 

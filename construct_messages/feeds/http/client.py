@@ -23,15 +23,21 @@ from urllib.request import Request
 
 import aiohttp
 
-from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
-from construct_messages.net.aiohttp_client import areceive, asend, new_session
-from construct_messages.net.failures import unreachable
-from construct_messages.net.oauth import BearerToken, ClientCredentials, tokens_for
-from construct_messages.net.responses import seconds
-from construct_messages.net.retries import Attempts
-from construct_messages.net.timeouts import Timeouts
-from construct_messages.net.tls import check_plain, check_tls
-from construct_messages.net.urls import check_url, without_query
+from construct_messages.rdf.errors import (
+    LimitExceeded,
+    SourceError,
+    SourceTimeout,
+    UsageError,
+    shown,
+)
+from construct_messages.sparql.client.aiohttp_client import areceive, asend, new_session
+from construct_messages.sparql.client.failures import unreachable
+from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, tokens_for
+from construct_messages.sparql.client.responses import seconds
+from construct_messages.sparql.client.retries import Attempts
+from construct_messages.sparql.client.timeouts import Timeouts
+from construct_messages.sparql.client.tls import check_plain, check_tls
+from construct_messages.sparql.client.urls import check_url, without_query
 
 _UNAUTHORIZED: Final = 401
 _GONE: Final = 410

@@ -16,16 +16,16 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import aiohttp
 
-from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.connections import over_connections
 from construct_messages.feeds.http.stream import HttpStream
 from construct_messages.feeds.sequences import begin_after, is_sequence, same_stream
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport
-from construct_messages.formats import N_QUADS, RDFM, content_type
-from construct_messages.message import Message
-from construct_messages.net.urls import without_query
-from construct_messages.net.wire import Header, Parameter, Property
+from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.wire import Header, Parameter, Property
+from construct_messages.sparql.client.urls import without_query
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 

@@ -14,8 +14,6 @@ from urllib.parse import urldefrag
 
 import aiohttp
 
-from construct_messages.documents import DocumentReader
-from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds.collections.hypermedia import Hypermedia
 from construct_messages.feeds.http.client import (
     Client,
@@ -27,16 +25,18 @@ from construct_messages.feeds.http.client import (
 from construct_messages.feeds.http.pages import ACCEPT_PAGES, FETCHED, description_in, quads_in
 from construct_messages.feeds.http.stream import Endpoints
 from construct_messages.feeds.transport import Settings
-from construct_messages.formats import NDJSON_LD
-from construct_messages.formats.media_types import (
+from construct_messages.logs.documents import DocumentReader
+from construct_messages.rdf.errors import LogError, SourceError
+from construct_messages.rdf.formats import NDJSON_LD
+from construct_messages.rdf.formats.media_types import (
     EVENT_STREAM,
     JSON,
     read_media_type,
 )
-from construct_messages.net.urls import without_query
-from construct_messages.net.wire import ENDPOINTS, Property
-from construct_messages.streams.vocabulary import LDP
-from construct_messages.terms import iri
+from construct_messages.rdf.terms import iri
+from construct_messages.rdf.vocabulary import LDP
+from construct_messages.rdf.wire import ENDPOINTS, Property
+from construct_messages.sparql.client.urls import without_query
 
 _INBOX, _CONTAINS = f"{LDP}{Property.INBOX}", iri(f"{LDP}contains")
 _DESCRIPTIONS: Final = (NDJSON_LD.document_type, JSON)

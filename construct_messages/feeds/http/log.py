@@ -12,19 +12,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
-from construct_messages.errors import SourceError, UsageError, shown
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
 from construct_messages.feeds.http.posting import PostedLog
 from construct_messages.feeds.http.stream import HttpStream
 from construct_messages.feeds.sequences import is_sequence
 from construct_messages.feeds.state import BatchKey
-from construct_messages.formats import N_QUADS, RDFM, content_type
-from construct_messages.formats.lookup import find_format
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for, encoder_for
-from construct_messages.message import Message
-from construct_messages.net.urls import without_query
-from construct_messages.net.wire import Header, Property
+from construct_messages.rdf.errors import SourceError, UsageError, shown
+from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
+from construct_messages.rdf.formats.lookup import find_format
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.wire import Header, Property
+from construct_messages.sparql.client.urls import without_query
 from construct_messages.streams import Element
 
 _MISSING: Final = 409

@@ -11,18 +11,18 @@ from typing import Final
 import aiohttp
 import pyoxigraph as ox
 
-from construct_messages.documents import DocumentReader
-from construct_messages.documents.contexts import implied_context
 from construct_messages.feeds.documents import reader_of
 from construct_messages.feeds.http.client import link
 from construct_messages.feeds.transport import Settings
-from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE
-from construct_messages.formats.media_types import JSON, read_media_type
-from construct_messages.labels import Labels
+from construct_messages.logs.documents import DocumentReader
+from construct_messages.logs.documents.contexts import implied_context
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.message import Quad
-from construct_messages.net.wire import CONTEXT_RELATION
-from construct_messages.streams.vocabulary import PROFILE
+from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE
+from construct_messages.rdf.formats.media_types import JSON, read_media_type
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Quad
+from construct_messages.rdf.vocabulary import PROFILE
+from construct_messages.rdf.wire import CONTEXT_RELATION
 
 _STATEMENTS: Final = (N_QUADS, TRIG, TURTLE, N_TRIPLES)
 """The formats whose documents are ordered statements, as the TREE profile requires."""

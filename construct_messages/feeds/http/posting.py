@@ -13,14 +13,14 @@ from typing import Final
 
 import aiohttp
 
-from construct_messages.errors import SourceError
 from construct_messages.feeds.http.client import Client, ended
-from construct_messages.formats import N_QUADS, RDFM, content_type
-from construct_messages.formats.media_types import NDJSON
 from construct_messages.logs import encoder_for
-from construct_messages.message import Message
-from construct_messages.net.urls import without_query
-from construct_messages.net.wire import Header
+from construct_messages.rdf.errors import SourceError
+from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
+from construct_messages.rdf.formats.media_types import NDJSON
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.wire import Header
+from construct_messages.sparql.client.urls import without_query
 
 _TYPE: Final = content_type(N_QUADS, RDFM)
 _DELIMITER: Final = RDFM.delimiter.encode()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from construct_messages.feeds.http.client import Client
 from construct_messages.feeds.transport import Settings
-from construct_messages.net.wire import Property
+from construct_messages.rdf.wire import Property
 
 
 class Endpoints(NamedTuple):

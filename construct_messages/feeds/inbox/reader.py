@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
-from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds.collections.hypermedia import Hypermedia
 from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.http.client import link, target_of
@@ -22,13 +21,14 @@ from construct_messages.feeds.http.stream import HttpStream
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport
-from construct_messages.formats import NDJSON_LD
-from construct_messages.net.urls import without_query
-from construct_messages.net.wire import Property
+from construct_messages.rdf.errors import LogError, SourceError, UsageError
+from construct_messages.rdf.formats import NDJSON_LD
+from construct_messages.rdf.terms import iri, is_literal, literal_parts
+from construct_messages.rdf.vocabulary import CM, LDP
+from construct_messages.rdf.wire import Property
+from construct_messages.sparql.client.urls import without_query
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
-from construct_messages.streams.vocabulary import CM, LDP
-from construct_messages.terms import iri, is_literal, literal_parts
 
 _CONTAINS: Final = iri(f"{LDP}contains")
 _FIRST, _LAST = (iri(f"{CM}{name}") for name in (Property.FIRST_SEQUENCE, Property.LAST_SEQUENCE))

@@ -19,12 +19,12 @@ from typing import Final, NamedTuple
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as Partition
 
-from construct_messages.errors import SourceTimeout, UsageError
 from construct_messages.feeds.kafka.client import GROUP, TopicClient
 from construct_messages.feeds.kafka.failures import passes
 from construct_messages.feeds.kafka.groups import ConsumerGroup
 from construct_messages.feeds.record import Record
 from construct_messages.feeds.state import BatchKey
+from construct_messages.rdf.errors import SourceTimeout, UsageError
 
 _WAIT_SECONDS: Final = 0.2
 _DIGITS: Final = 32  # of a digest

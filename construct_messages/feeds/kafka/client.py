@@ -29,10 +29,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
 from construct_messages.feeds.kafka.failures import failure_of, is_refusal, passes
 from construct_messages.feeds.transport import Settings, option_values
-from construct_messages.net.tls import check_plain, check_tls
+from construct_messages.rdf.errors import SourceError, SourceTimeout, UsageError, shown
+from construct_messages.sparql.client.tls import check_plain, check_tls
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from construct_messages.errors import SourceError, SourceTimeout, shown
+from construct_messages.rdf.errors import SourceError, SourceTimeout, shown
 
 _STATE: Final = re.compile(
     r" \(after \d+ms in state \w+(, \d+ identical error\(s\) suppressed)?\)|/bootstrap"

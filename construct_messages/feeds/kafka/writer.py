@@ -16,11 +16,11 @@ from typing import Final, TypeAlias, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from construct_messages.errors import LimitExceeded, UsageError
 from construct_messages.feeds.kafka.batches import RecordBatch, WrittenBatches
 from construct_messages.feeds.kafka.client import PARTITION, TRANSACTION, TopicClient
 from construct_messages.feeds.record import Record
 from construct_messages.feeds.state import BatchKey
+from construct_messages.rdf.errors import LimitExceeded, UsageError
 
 T = TypeVar("T")
 

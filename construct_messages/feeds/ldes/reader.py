@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import urldefrag
 
-from construct_messages.errors import LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.feeds.collections.hypermedia import (
     EventStream,
     Hypermedia,
@@ -33,14 +32,15 @@ from construct_messages.feeds.http.stream import HttpStream
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport
-from construct_messages.formats.media_types import read_media_type
-from construct_messages.message import Message
-from construct_messages.net.urls import without_query
-from construct_messages.net.wire import Property
+from construct_messages.rdf.errors import LimitExceeded, LogError, SourceError, UsageError
+from construct_messages.rdf.formats.media_types import read_media_type
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Term, is_literal, literal_parts
+from construct_messages.rdf.vocabulary import PROFILE
+from construct_messages.rdf.wire import Property
+from construct_messages.sparql.client.urls import without_query
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
-from construct_messages.streams.vocabulary import PROFILE
-from construct_messages.terms import Term, is_literal, literal_parts
 
 _GONE, _NOT_MODIFIED = 410, 304
 _PAGES: Final = 1_000_000

@@ -26,10 +26,10 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from construct_messages.errors import SourceError, shown
 from construct_messages.feeds.transport import Settings
-from construct_messages.net.timeouts import CONNECT_SECONDS
-from construct_messages.net.tls import TLS_OPTIONS, check_plain, check_tls, tls_context
+from construct_messages.rdf.errors import SourceError, shown
+from construct_messages.sparql.client.timeouts import CONNECT_SECONDS
+from construct_messages.sparql.client.tls import TLS_OPTIONS, check_plain, check_tls, tls_context
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LOGGER.addHandler(logging.NullHandler())

@@ -19,7 +19,6 @@ from paho.mqtt.client import MQTTMessage
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from construct_messages.errors import LimitExceeded, SourceError, UsageError, shown
 from construct_messages.feeds.connections import attempts_of, over_connections
 from construct_messages.feeds.mqtt.connection import MqttConnection, Session, connected
 from construct_messages.feeds.record import Record, content_type_in
@@ -27,8 +26,9 @@ from construct_messages.feeds.records.gaps import Gaps
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, option_values
-from construct_messages.net.tls import TLS_OPTIONS
-from construct_messages.net.wire import Header
+from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError, shown
+from construct_messages.rdf.wire import Header
+from construct_messages.sparql.client.tls import TLS_OPTIONS
 from construct_messages.streams.element import microseconds_of
 
 TIME: Final = "time"

@@ -15,11 +15,11 @@ from nats.aio.msg import Msg
 from nats.js import api
 from nats.js.errors import NotFoundError
 
-from construct_messages.errors import LimitExceeded, SourceError, shown
 from construct_messages.feeds.nats.connection import IN_FLIGHT, Inbox, NatsConnection
 from construct_messages.feeds.record import Record
-from construct_messages.net.headers import HEADER_NAME
-from construct_messages.net.wire import Header
+from construct_messages.rdf.errors import LimitExceeded, SourceError, shown
+from construct_messages.rdf.wire import Header
+from construct_messages.sparql.client.headers import HEADER_NAME
 
 KEY: Final = "Nats-Msg-Id"
 """The header of a message that distinguishes it from others of the stream."""

@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 from nats.aio.msg import Msg
 
-from construct_messages.errors import SourceError, shown
 from construct_messages.feeds.nats.connection import IN_FLIGHT, NatsConnection
+from construct_messages.rdf.errors import SourceError, shown
 
 _BYTES: Final = 32 << 20  # the maximal size of a batch
 _NANOSECONDS: Final = 1_000_000_000

@@ -16,7 +16,6 @@ from nats.aio.msg import Msg
 from nats.js import api
 from nats.js.errors import NotFoundError
 
-from construct_messages.errors import SourceError, UsageError, shown
 from construct_messages.feeds.connections import attempts_of, over_connections
 from construct_messages.feeds.nats.connection import OPTIONS, NatsConnection, connected
 from construct_messages.feeds.nats.publishing import KEY, Publisher, publisher
@@ -26,6 +25,7 @@ from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.sequences import check_next
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, option_values
+from construct_messages.rdf.errors import SourceError, UsageError, shown
 from construct_messages.streams.element import microseconds_of
 
 _GONE: Final = 410

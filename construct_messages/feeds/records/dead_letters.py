@@ -12,13 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from construct_messages.errors import CannotWrite, UsageError
 from construct_messages.feeds.record import Record
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.transport import Transport
-from construct_messages.files.growing import write_whole
-from construct_messages.files.output import sync_folder
-from construct_messages.net.wire import Header
+from construct_messages.rdf.errors import CannotWrite, UsageError
+from construct_messages.rdf.files.growing import write_whole
+from construct_messages.rdf.files.output import sync_folder
+from construct_messages.rdf.wire import Header
 
 
 class DeadLetterFile:

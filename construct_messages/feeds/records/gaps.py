@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from construct_messages.errors import SourceError
+from construct_messages.rdf.errors import SourceError
 
 _GONE: Final = 410
 _PUBLISHERS: Final = 1000

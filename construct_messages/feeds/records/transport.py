@@ -12,15 +12,15 @@ from contextlib import aclosing
 from operator import attrgetter
 from typing import Final
 
-from construct_messages.documents import DocumentReader, document_format, document_writer
-from construct_messages.documents.contexts import implied_context
-from construct_messages.errors import LimitExceeded, LogError, SourceError
 from construct_messages.feeds.documents import reader_of
 from construct_messages.feeds.record import Record, records_of
 from construct_messages.feeds.transport import Settings, Start, Transport
-from construct_messages.formats import N_QUADS
-from construct_messages.formats.media_types import read_media_type
-from construct_messages.message import Message
+from construct_messages.logs.documents import DocumentReader, document_format, document_writer
+from construct_messages.logs.documents.contexts import implied_context
+from construct_messages.rdf.errors import LimitExceeded, LogError, SourceError
+from construct_messages.rdf.formats import N_QUADS
+from construct_messages.rdf.formats.media_types import read_media_type
+from construct_messages.rdf.message import Message
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received, received_lines
 

@@ -7,16 +7,16 @@ from typing import Final
 
 import aiohttp
 
-from construct_messages.documents import DocumentReader
-from construct_messages.errors import SourceError, shown
 from construct_messages.feeds.documents import reader_of
 from construct_messages.feeds.http.client import link
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.sse.event_stream import EventParser
-from construct_messages.formats.media_types import EVENT_STREAM
-from construct_messages.net.urls import without_query
-from construct_messages.net.wire import CONTEXT_RELATION, Event, Header, Property
+from construct_messages.logs.documents import DocumentReader
+from construct_messages.rdf.errors import SourceError, shown
+from construct_messages.rdf.formats.media_types import EVENT_STREAM
+from construct_messages.rdf.wire import CONTEXT_RELATION, Event, Header, Property
+from construct_messages.sparql.client.urls import without_query
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 

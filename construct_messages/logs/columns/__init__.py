@@ -1,1 +1,1 @@
-"""Messages and solutions in files of Parquet, Arrow and CSV. `columns/` makes the rows."""
+"""Messages and solutions in files of Parquet, Arrow and CSV. `logs/columns/` makes the rows."""

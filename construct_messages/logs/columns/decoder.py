@@ -13,16 +13,16 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from construct_messages.columns.arrow import arrow
-from construct_messages.columns.options import BATCH_ROWS, ColumnOptions
-from construct_messages.columns.quads import NUMBER, QUADS, SPLIT, WHOLE
-from construct_messages.errors import LimitExceeded, LogError, TermError
-from construct_messages.files.spooled import spooled_file
-from construct_messages.formats import PARQUET, Format, Syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
-from construct_messages.message import Message, Quad
-from construct_messages.terms import (
+from construct_messages.logs.columns.arrow import arrow
+from construct_messages.logs.columns.options import BATCH_ROWS, ColumnOptions
+from construct_messages.logs.columns.quads import NUMBER, QUADS, SPLIT, WHOLE
+from construct_messages.rdf.errors import LimitExceeded, LogError, TermError
+from construct_messages.rdf.files.spooled import spooled_file
+from construct_messages.rdf.formats import PARQUET, Format, Syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import (
     RDF,
     XSD,
     Term,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from construct_messages.columns.options import ColumnOptions
-from construct_messages.columns.quads import MessageRows
-from construct_messages.columns.solutions import SolutionRows, no_solutions, other_solutions
-from construct_messages.errors import UsageError
-from construct_messages.formats import CSV, Format, Syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.columns.files import writer_for
+from construct_messages.logs.columns.options import ColumnOptions
+from construct_messages.logs.columns.quads import MessageRows
+from construct_messages.logs.columns.solutions import SolutionRows, no_solutions, other_solutions
 from construct_messages.logs.encoded import EncodedMessages
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Template
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats import CSV, Format, Syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Template
 
 
 class ColumnsEncoder:
@@ -28,7 +28,7 @@ class ColumnsEncoder:
     Raises:
         UsageError: a layout that is not possible here, or options of another format.
 
-    >>> from construct_messages.columns.options import ColumnOptions
+    >>> from construct_messages.logs.columns.options import ColumnOptions
     >>> encoder = ColumnsEncoder(CSV, CSV.own, EncoderOptions(own=ColumnOptions(raw=True)))
     >>> encoder.encode(Message()), encoder.finish()
     (b'', b'message,subject,predicate,object,graph\\r\\n1,,,,\\r\\n')

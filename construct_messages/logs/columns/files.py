@@ -10,8 +10,8 @@ import csv
 from io import StringIO
 from typing import Any, Protocol
 
-from construct_messages.columns.arrow import arrow
-from construct_messages.formats import CSV, PARQUET, Format
+from construct_messages.logs.columns.arrow import arrow
+from construct_messages.rdf.formats import CSV, PARQUET, Format
 
 
 class BatchWriter(Protocol):

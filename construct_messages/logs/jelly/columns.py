@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.logs.jelly.tags import OBJECT
 from construct_messages.logs.jelly.wire import delimited, varint
-from construct_messages.solutions import Solutions
-from construct_messages.terms import Term
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.terms import Term
 
 _MOST_HEADS: Final = 1 << 10
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import Format, Syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import Malformed, read_varint
-from construct_messages.message import Message
+from construct_messages.rdf.errors import LimitExceeded, LogError
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
 
 _ROW = 0x0A
 """The first byte of an undelimited frame: the tag of a row. As a length, it is ten bytes."""
@@ -33,7 +33,7 @@ class JellyDecoder:
         options: see `DecoderOptions`; the distinct IRIs of a frame may have as many characters as the maximal number of
             its bytes, or 64 Mi.
 
-    >>> from construct_messages.formats import JELLY
+    >>> from construct_messages.rdf.formats import JELLY
     >>> from construct_messages.logs import encoder_for
     >>> log = encoder_for(JELLY, JELLY.own).encode(Message())
     >>> decoder = JellyDecoder(JELLY, JELLY.own, DecoderOptions())

@@ -7,8 +7,6 @@ Jelly 1.1, serialization; RDF Messages section 3.
 
 from __future__ import annotations
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
@@ -17,9 +15,11 @@ from construct_messages.logs.jelly.template import TemplateFrames
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.logs.layout import is_laid_out
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
-from construct_messages.message import Message
-from construct_messages.template import Template
-from construct_messages.terms import iri
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.template import Template
+from construct_messages.rdf.terms import iri
 
 
 class JellyEncoder:
@@ -39,9 +39,9 @@ class JellyEncoder:
         UsageError: options that cannot be written.
         TermError: a namespace that is not an IRI.
 
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.formats import JELLY
-    >>> from construct_messages.terms import Term
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.formats import JELLY
+    >>> from construct_messages.rdf.terms import Term
     >>> encoder = JellyEncoder(JELLY, JELLY.own, EncoderOptions(graphs=False))
     >>> s, p = iri("urn:s"), iri("urn:p")
     >>> first = encoder.encode(Message([Quad(s, p, s)]))

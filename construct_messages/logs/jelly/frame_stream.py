@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import Malformed, delimited, fields, read_field
-from construct_messages.message import Message
+from construct_messages.rdf.errors import LimitExceeded, LogError
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
 
 _METADATA = 15
 _METADATA_TAG = 0x7A

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Final, TypeAlias
 
-from construct_messages import compiled
-from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.tables import Table
 from construct_messages.logs.jelly.tags import (
@@ -41,8 +39,10 @@ from construct_messages.logs.jelly.tags import (
     row,
 )
 from construct_messages.logs.jelly.wire import DEEPEST, delimited, varint
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, is_triple, triple_parts, unescape
+from construct_messages.rdf import compiled
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, is_triple, triple_parts, unescape
 
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 

@@ -12,8 +12,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from construct_messages.errors import LimitExceeded, TermError
-from construct_messages.labels import Labels, MessageLabels
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.tables import Entries
 from construct_messages.logs.jelly.wire import (
@@ -26,7 +24,9 @@ from construct_messages.logs.jelly.wire import (
     text,
     varint,
 )
-from construct_messages.terms import (
+from construct_messages.rdf.errors import LimitExceeded, TermError
+from construct_messages.rdf.labels import Labels, MessageLabels
+from construct_messages.rdf.terms import (
     UNREADABLE,
     USUAL_IRI,
     Lenience,
@@ -40,7 +40,7 @@ from construct_messages.terms import (
     triple,
     triple_parts,
 )
-from construct_messages.terms.wellformed import OUT_OF_PLACE
+from construct_messages.rdf.terms.wellformed import OUT_OF_PLACE
 
 ReadTerm: TypeAlias = Callable[[bytes], Term | None]
 Fields: TypeAlias = Mapping[int, tuple[int, ReadTerm]]

@@ -9,10 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from construct_messages import compiled
-from construct_messages.compiled import Wire
-from construct_messages.errors import LimitExceeded
-from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.reader import POSITIONS, UNSET, Fields, TermReader
 from construct_messages.logs.jelly.tables import JOINED
@@ -24,9 +20,13 @@ from construct_messages.logs.jelly.wire import (
     read_varint,
     text,
 )
-from construct_messages.message import Message, of_terms
-from construct_messages.terms import UNREADABLE, Lenience, Term
-from construct_messages.terms.quads import rows_in
+from construct_messages.rdf import compiled
+from construct_messages.rdf.compiled import Wire
+from construct_messages.rdf.errors import LimitExceeded
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message, of_terms
+from construct_messages.rdf.terms import UNREADABLE, Lenience, Term
+from construct_messages.rdf.terms.quads import rows_in
 
 _KINDS: Final = {
     1: "options",

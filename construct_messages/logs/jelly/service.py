@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
 
-from construct_messages.errors import UsageError
 from construct_messages.logs.jelly.options import (
     SMALLEST_NAME_TABLE,
     SMALLEST_PREFIX_TABLE,
@@ -19,6 +18,7 @@ from construct_messages.logs.jelly.options import (
     PhysicalType,
 )
 from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text
+from construct_messages.rdf.errors import UsageError
 
 SERVICE: Final = "eu.ostrzyciel.jelly.core.proto.v1.RdfStreamService"
 SUBSCRIBE: Final = f"/{SERVICE}/SubscribeRdf"
@@ -116,7 +116,7 @@ def negotiated(requested: bytes) -> JellyOptions:
     (16, 0, 'GRAPHS', 2)
     >>> negotiated(JellyOptions(PhysicalType.TRIPLES).encode())
     Traceback (most recent call last):
-    construct_messages.errors.UsageError: version is 0, where versions 1 to 2 can be written
+    construct_messages.rdf.errors.UsageError: version is 0, where versions 1 to 2 can be written
       hint: request version 2
     """
     if not requested:

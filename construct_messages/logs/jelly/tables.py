@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final
 
-from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text, varint
+from construct_messages.rdf.errors import UnsupportedByFormat
 
 JOINED: Final = (
     "if streams were joined end to end, read them one by one, as construct-messages cat does"

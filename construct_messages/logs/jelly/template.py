@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.encoded import EncodedMessages
 from construct_messages.logs.jelly.columns import Batch, LiteralHeads, Literals, Part, spliced
 from construct_messages.logs.jelly.frames import FrameWriter, Statement
 from construct_messages.logs.jelly.tables import Table
 from construct_messages.logs.jelly.tags import OBJECT, PREDICATE, SUBJECT, row
 from construct_messages.logs.jelly.wire import delimited
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import (
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import (
     FORBIDDEN,
     Constant,
     Pattern,
@@ -30,7 +30,7 @@ from construct_messages.template import (
     Variable,
     coinciding,
 )
-from construct_messages.terms import Term, is_literal, is_triple
+from construct_messages.rdf.terms import Term, is_literal, is_triple
 
 
 class TemplateFrames:

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import msgspec
 
-from construct_messages.errors import UsageError
-from construct_messages.formats import JSON_DOCUMENTS
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.json.encoder import JsonEncoder
 from construct_messages.logs.json.options import JsonOptions
-from construct_messages.message import Message
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats import JSON_DOCUMENTS
+from construct_messages.rdf.message import Message
 
 _MOST_FRAMES: Final = 32
 

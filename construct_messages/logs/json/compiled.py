@@ -14,13 +14,13 @@ from typing import Any, Final
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
 
-from construct_messages.errors import UsageError
 from construct_messages.logs.json.fallback import ByPyLD
 from construct_messages.logs.json.frames import EMBEDS, NodeFrame, NotCompiled, compile_frame
 from construct_messages.logs.json.notation import ContextNotation
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.jsonld.contexts import Contexts, Processor, reason_of
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.terms import Term
 
 _BOOLEANS: Final = ("@explicit", "@omitDefault", "@requireAll")
 _KEYWORDS: Final = frozenset(

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 from construct_messages.logs.json.frames import Flags, NodeFrame
 from construct_messages.logs.json.nodes import RDF_TYPE, Nodes, Value
 from construct_messages.logs.json.values import suffix_of
-from construct_messages.template import Blank, Constant, Slot, Template, Variable
-from construct_messages.terms import Term
+from construct_messages.rdf.template import Blank, Constant, Slot, Template, Variable
+from construct_messages.rdf.terms import Term
 
 EVERYTHING: Final = NodeFrame(Flags(embed="@always"))
 """Embeds every node wherever it is an object, except in cycles."""

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.framing import Default, Item, Items, Tree
 from construct_messages.logs.json.notation import ContextNotation, Key, Kind
 from construct_messages.logs.layout import Place
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.terms import Term
 
 
 class DocumentWriter:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from construct_messages.errors import UsageError
-from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.json.compiled import (
     CompiledFrame,
@@ -37,8 +35,10 @@ from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.layout import NoLayout, Place, Texts
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
 from construct_messages.logs.text_encoder import TemplateTexts, TextEncoder
-from construct_messages.message import Message
-from construct_messages.template import Template
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.template import Template
 
 _MOST_NOTATIONS: Final = 256
 
@@ -54,9 +54,9 @@ class JsonEncoder(TextEncoder):
     Raises:
         UsageError: an invalid frame or context; the error has the place.
 
-    >>> from construct_messages.formats import JSON_DOCUMENTS
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import iri, literal, number
+    >>> from construct_messages.rdf.formats import JSON_DOCUMENTS
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import iri, literal, number
     >>> a, name, size = iri("urn:a"), iri("urn:x:name"), iri("urn:x:size")
     >>> message = Message([Quad(a, name, literal("A", language="en")), Quad(a, size, number("3"))])
     >>> JsonEncoder(JSON_DOCUMENTS, JSON_DOCUMENTS.own, EncoderOptions()).encode(message)

@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.nodes import Nodes, Value, graphs_of
 from construct_messages.logs.json.values import expanded_value
 from construct_messages.logs.jsonld.contexts import Processor, reason_of
-from construct_messages.message import Message
-from construct_messages.terms import Term, is_literal
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Term, is_literal
 
 
 def expanded(
@@ -34,8 +34,8 @@ def expanded(
         is_expected: whether a context has a term for a property and a datatype: then a number keeps its datatype, so
             that the term is found.
 
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import iri, number
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import iri, number
     >>> expanded(Message([Quad(iri("urn:a"), iri("urn:p"), number("7"))]))
     [{'@id': 'urn:a', 'urn:p': [{'@value': 7}]}]
     """

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from construct_messages.errors import UsageError
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.terms import Term
 
 EMBEDS: Final = ("@once", "@always", "@never")
 ANY_VALUE: Final[tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]] = (({},), (), ())

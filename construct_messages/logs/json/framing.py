@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.frames import ANY_VALUE, NodeFrame
 from construct_messages.logs.json.nodes import (
     MOST_EMBEDDED,
@@ -22,7 +21,8 @@ from construct_messages.logs.json.nodes import (
     too_deep,
 )
 from construct_messages.logs.json.values import matches_value
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.terms import Term
 
 
 @dataclass(slots=True)

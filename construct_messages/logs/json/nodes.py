@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.message import Message
-from construct_messages.terms import RDF, Term, is_literal
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import RDF, Term, is_literal
 
 Value: TypeAlias = "Term | tuple[Value, ...]"
 """A term, or the items of a list."""
@@ -59,8 +59,8 @@ def too_deep() -> UnsupportedByFormat:
 def nodes_of(message: Message) -> Nodes:
     """Returns the subjects of a message and the nodes that they refer to, by their terms, in order of appearance.
 
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import iri
     >>> quads = [Quad(iri("urn:a"), iri("urn:p"), Term("_:l")), Quad(Term("_:l"), RDF_FIRST, Term('"x"'))]
     >>> nodes_of(Message([*quads, Quad(Term("_:l"), RDF_REST, RDF_NIL)]))
     {'<urn:a>': NodeProperties(types=[], properties={'<urn:p>': [('"x"',)]})}

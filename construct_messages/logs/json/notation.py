@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 
-from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.frames import NotCompiled
 from construct_messages.logs.json.values import (
     expanded_value,
@@ -24,7 +23,8 @@ from construct_messages.logs.json.values import (
 )
 from construct_messages.logs.jsonld.contexts import Processor
 from construct_messages.logs.layout import NoLayout, Texts
-from construct_messages.terms import Term, literal_parts
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.terms import Term, literal_parts
 
 _CONTAINERS: Final = {"@set", "@list", "@language"}
 _MARK: Final = "\1"  # a placeholder for a literal's text; JSON only contains it escaped

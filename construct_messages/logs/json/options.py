@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from construct_messages.errors import UsageError
+from construct_messages.rdf.errors import UsageError
 
 
 @dataclass(frozen=True)

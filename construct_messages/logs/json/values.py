@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.terms import RDF, XSD, Term, literal_parts
-from construct_messages.terms.natives import native
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.terms import RDF, XSD, Term, literal_parts
+from construct_messages.rdf.terms.natives import native
 
 _NATIVE: Final = frozenset(
     XSD + name
@@ -71,7 +71,7 @@ def is_native(datatype: str | None) -> bool:
 def suffix_of(term: Term) -> str:
     """Returns the text after a literal's lexical form, with the closing quote; empty for other terms.
 
-    >>> from construct_messages.terms import literal
+    >>> from construct_messages.rdf.terms import literal
     >>> suffix_of(literal("a", language="en"))
     '"@en'
     """
@@ -86,7 +86,7 @@ def string(term: Term) -> str:
 def value_object(term: Term) -> dict[str, Any]:
     """Returns a literal as a value object, with `@value` as a string.
 
-    >>> from construct_messages.terms import literal, number
+    >>> from construct_messages.rdf.terms import literal, number
     >>> value_object(literal("a", language="en")), value_object(number("7"))["@value"]
     ({'@value': 'a', '@language': 'en'}, '7')
     """
@@ -114,7 +114,7 @@ def expanded_value(
         is_expected: whether the context has a term for its property and this datatype. Then a number keeps its
             datatype, so that the term is found.
 
-    >>> from construct_messages.terms import number
+    >>> from construct_messages.rdf.terms import number
     >>> expanded_value(number("7"), natively=True, is_expected=lambda datatype: False)
     {'@value': 7}
     """

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from construct_messages.errors import LimitExceeded
 from construct_messages.logs.turtle.declarations import MOST_BASE
+from construct_messages.rdf.errors import LimitExceeded
 
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _MOST_COPIES: Final = 1 << 22

@@ -15,9 +15,9 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
 from pyld.resolved_context import ResolvedContext  # type: ignore[import-untyped] # nor has this
 
-from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.logs.jsonld.context_weight import Weight
 from construct_messages.logs.jsonld.deserialization import NO_BASE
+from construct_messages.rdf.errors import ConstructMessagesError, UsageError
 
 _MOST_CONTEXTS: Final = 100
 
@@ -35,7 +35,7 @@ class Contexts:
     >>> contexts.expand({"@context": "https://example.org/other"})
     Traceback (most recent call last):
     ...
-    construct_messages.errors.UsageError: the context <https://example.org/other> is not known, and none is fetched
+    construct_messages.rdf.errors.UsageError: the context <https://example.org/other> is not known, and none is fetched
       hint: give it: contexts={"https://example.org/other": …}, on the command line --context https://example.org/other=FILE
     """
 

@@ -9,15 +9,15 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from construct_messages.errors import LogError, Position
-from construct_messages.formats import NDJSON_LD, Format, Syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.jsonld.documents import Documents
 from construct_messages.logs.jsonld.json_text import JsonReader, mask_halves
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
-from construct_messages.message import Message
+from construct_messages.rdf.errors import LogError, Position
+from construct_messages.rdf.formats import NDJSON_LD, Format, Syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
 
 _ONE_A_LINE: Final = (
     "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"
@@ -31,7 +31,7 @@ class JsonLdDecoder:
         syntax: NDJSON-LD's own.
         options: see `DecoderOptions`; contexts that are not in them are not loaded.
 
-    >>> from construct_messages.formats import NDJSON_LD
+    >>> from construct_messages.rdf.formats import NDJSON_LD
     >>> decoder = JsonLdDecoder(NDJSON_LD, NDJSON_LD.own, DecoderOptions())
     >>> list(decoder.feed(b'{"@context": {"ex": "http://example.org/"}}\\n{"@id": "ex:a", "ex:b": ["c"]}'))
     []

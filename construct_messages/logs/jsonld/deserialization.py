@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from construct_messages.errors import UsageError
-from construct_messages.terms import XSD
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.terms import XSD
 
 _DOUBLE: Final = f"{XSD}double"
 _INTEGER: Final = f"{XSD}integer"

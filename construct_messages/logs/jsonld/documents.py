@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, LogError, Position, TermError, UsageError
-from construct_messages.labels import Labels
 from construct_messages.logs.from_pyoxigraph import to_message, too_much
 from construct_messages.logs.jsonld.deserialization import (
     NO_BASE,
@@ -27,9 +25,11 @@ from construct_messages.logs.jsonld.deserialization import (
 )
 from construct_messages.logs.jsonld.nodes import GEN_DELIMS
 from construct_messages.logs.jsonld.size import characters
-from construct_messages.message import Message
-from construct_messages.terms import Lenience
-from construct_messages.terms.wellformed import NO_CHARACTER
+from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError, UsageError
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Lenience
+from construct_messages.rdf.terms.wellformed import NO_CHARACTER
 
 if TYPE_CHECKING:
     from construct_messages.logs.jsonld.contexts import Contexts

@@ -12,8 +12,8 @@ import msgspec
 
 from construct_messages.logs.jsonld.nodes import NodesEncoder, Notation, Properties, nodes_of
 from construct_messages.logs.layout import Place, Texts, TextsByKind, WriteTerm
-from construct_messages.message import Message
-from construct_messages.terms import Term
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Term
 
 
 class JsonLdEncoder(NodesEncoder):
@@ -23,10 +23,10 @@ class JsonLdEncoder(NodesEncoder):
         format, syntax: NDJSON-LD and its own.
         options: their prefixes are for the context that the log begins with; see `context_of`.
 
-    >>> from construct_messages.formats import NDJSON_LD
+    >>> from construct_messages.rdf.formats import NDJSON_LD
     >>> from construct_messages.logs import EncoderOptions
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import iri, literal
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import iri, literal
     >>> encoder = JsonLdEncoder(NDJSON_LD, NDJSON_LD.own, EncoderOptions({"ex": "http://example.org/"}))
     >>> message = Message([Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("a", language="en"))])
     >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()

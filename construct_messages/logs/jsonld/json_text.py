@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from math import isinf
 from typing import Any, Final
 
-from construct_messages.errors import LogError, Position
 from construct_messages.logs.jsonld.deserialization import FIRST_DOUBLE
+from construct_messages.rdf.errors import LogError, Position
 
 DEPTH: Final = 128
 """The maximal nesting of objects and arrays: later steps use recursion, and Python's stack is short."""
@@ -90,7 +90,7 @@ class JsonReader:
     >>> JsonReader().read('{"a": 1, "a": 2}', number=3, line=7)
     Traceback (most recent call last):
     ...
-    construct_messages.errors.LogError: line 7, column 1: message 3: the key "a" occurs twice in one object
+    construct_messages.rdf.errors.LogError: line 7, column 1: message 3: the key "a" occurs twice in one object
       hint: write the values of one key as an array
     """
 

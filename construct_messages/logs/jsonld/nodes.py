@@ -12,12 +12,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.layout import NoLayout, Place, Texts, TextsByKind, plain
 from construct_messages.logs.text_encoder import TextEncoder
-from construct_messages.message import Message
-from construct_messages.terms import (
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import (
     RDF,
     Term,
     is_blank,
@@ -85,7 +85,7 @@ class Notation:
         names: the strings for IRIs and blank nodes.
         used: the prefixes in these strings.
 
-    >>> from construct_messages.terms import iri, literal
+    >>> from construct_messages.rdf.terms import iri, literal
     >>> notation = Notation({"ex": "http://example.org/"}, repr)
     >>> notation.names[iri("http://example.org/s")], notation.value(literal("x", language="en"))
     ("'ex:s'", {'@value': "'x'", '@language': "'en'"})

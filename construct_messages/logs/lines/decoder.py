@@ -18,16 +18,16 @@ from itertools import compress, count
 from types import MappingProxyType
 from typing import Final
 
-from construct_messages.errors import LimitExceeded, LogError, Position, TermError
-from construct_messages.formats import LABELLED, RDFM, Format, Syntax
-from construct_messages.labels import Labels, MessageLabels, may_have_labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.capabilities import missing_feature
 from construct_messages.logs.from_pyoxigraph import Rename, log_error
 from construct_messages.logs.line_buffer import too_long
 from construct_messages.logs.lines.statements import StatementLines, Statements, count_canonical
-from construct_messages.message import Message, of_lines, of_terms
-from construct_messages.terms import Term, map_blanks
+from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
+from construct_messages.rdf.formats import LABELLED, RDFM, Format, Syntax
+from construct_messages.rdf.labels import Labels, MessageLabels, may_have_labels
+from construct_messages.rdf.message import Message, of_lines, of_terms
+from construct_messages.rdf.terms import Term, map_blanks
 
 _BLOCK: Final = 1 << 16
 """The number of bytes of lines that are parsed together: large enough to be fast, and small compared to the limit of
@@ -74,7 +74,7 @@ class LinesDecoder:
     Attributes:
         delimiter: the line of the last delimiter, from 1; 0: there was none.
 
-    >>> from construct_messages.formats import N_TRIPLES
+    >>> from construct_messages.rdf.formats import N_TRIPLES
     >>> decoder = LinesDecoder(N_TRIPLES, None, DecoderOptions(labels=Labels("x")))
     >>> list(decoder.feed(b'VERSION "1.2-messages"\n_:b <urn:p> <urn:o> .\nMESS'))
     []

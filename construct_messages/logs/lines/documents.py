@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from construct_messages.formats import N_QUADS, N_TRIPLES, Format
-from construct_messages.labels import are_unique, may_have_labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.logs.lines.statements import count_canonical
-from construct_messages.message import Message, of_lines
+from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format
+from construct_messages.rdf.labels import are_unique, may_have_labels
+from construct_messages.rdf.message import Message, of_lines
 
 
 def read_n_quads(document: bytes, options: DecoderOptions) -> Iterator[Message]:

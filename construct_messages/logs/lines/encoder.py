@@ -14,15 +14,15 @@ from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import Final, cast
 
-from construct_messages.formats import Format, Syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.capabilities import CapabilityCheck
 from construct_messages.logs.encoded import EncodedBatch
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
-from construct_messages.message import Message
-from construct_messages.solutions import SharedRows, Solutions
-from construct_messages.template import (
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import SharedRows, Solutions
+from construct_messages.rdf.template import (
     FORBIDDEN,
     Blank,
     Constant,
@@ -41,10 +41,10 @@ class LinesEncoder:
         format: N-Triples or N-Quads.
         syntax: the delimiters of messages, and the RDF version of the log.
 
-    >>> from construct_messages.formats import N_TRIPLES
-    >>> from construct_messages.formats.lookup import find_syntax
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.formats import N_TRIPLES
+    >>> from construct_messages.rdf.formats.lookup import find_syntax
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import iri
     >>> encoder = LinesEncoder(N_TRIPLES, find_syntax("1.2-messages"), EncoderOptions())
     >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
     >>> print((encoder.start() + encoder.encode(message) + encoder.finish()).decode(), end="")
@@ -102,10 +102,10 @@ _Column = bytes | list[bytes]
 class TemplateLines:
     """Encodes batches of solutions by column. Byte for byte the same as `encode(Message(instantiate(…)))`.
 
-    >>> from construct_messages.formats import N_TRIPLES
-    >>> from construct_messages.formats.lookup import find_syntax
-    >>> from construct_messages.terms import Term
-    >>> from construct_messages.template import Pattern
+    >>> from construct_messages.rdf.formats import N_TRIPLES
+    >>> from construct_messages.rdf.formats.lookup import find_syntax
+    >>> from construct_messages.rdf.terms import Term
+    >>> from construct_messages.rdf.template import Pattern
     >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Constant(Term('"o"'))),))
     >>> lines = LinesEncoder(N_TRIPLES, find_syntax("rdfm"), EncoderOptions()).for_template(template)
     >>> print(bytes(lines.encode(Solutions([[b"<urn:a>", b'"a literal"']]), 0)).decode(), end="")

@@ -1,10 +1,10 @@
 r"""Reads lines of N-Triples and N-Quads as quads: canonical ones by a regular expression, all others by pyoxigraph.
 
-Nearly every line of a log is a statement in canonical form, whose terms already have the form of `terms.py`. Such lines
-are split a block at a time; a second expression checks predicates that were not seen recently. Both accept a subset of
-the statements that pyoxigraph accepts. The compiled module, if available, reads the same lines. pyoxigraph parses all
-other statements, and alone raises errors (docs/decisions/013-…, 037-messages-by-column.md). `decoder.py` processes
-delimiters, messages and bytes.
+Nearly every line of a log is a statement in canonical form, whose terms already have the form of `rdf/terms.py`. Such
+lines are split a block at a time; a second expression checks predicates that were not seen recently. Both accept a
+subset of the statements that pyoxigraph accepts. The compiled module, if available, reads the same lines. pyoxigraph
+parses all other statements, and alone raises errors (docs/decisions/013-…, 037-messages-by-column.md). `decoder.py`
+processes delimiters, messages and bytes.
 
 RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
 """
@@ -18,20 +18,20 @@ from typing import Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
-from construct_messages import compiled
-from construct_messages.errors import LimitExceeded, TermError
-from construct_messages.formats import Format
 from construct_messages.logs.from_pyoxigraph import DEEPEST, Masked, to_message
-from construct_messages.message import Message, make_quads
-from construct_messages.terms import Lenience, Term, escape, nesting, unescape
-from construct_messages.terms.grammar import (
+from construct_messages.rdf import compiled
+from construct_messages.rdf.errors import LimitExceeded, TermError
+from construct_messages.rdf.formats import Format
+from construct_messages.rdf.message import Message, make_quads
+from construct_messages.rdf.terms import Lenience, Term, escape, nesting, unescape
+from construct_messages.rdf.terms.grammar import (
     CANONICAL_BLANK,
     CANONICAL_IRI,
     CANONICAL_LITERAL,
     ECHAR,
     UCHAR,
 )
-from construct_messages.terms.wellformed import OUT_OF_PLACE
+from construct_messages.rdf.terms.wellformed import OUT_OF_PLACE
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Statements:
         format: N-Triples or N-Quads.
         lenience: accepts and counts terms that are not RDF; None: they are errors.
 
-    >>> from construct_messages.formats import N_TRIPLES
+    >>> from construct_messages.rdf.formats import N_TRIPLES
     >>> lines = Statements(N_TRIPLES).read(b'<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
     >>> lines.terms[2], lines.others
     ('"o"@en', ['', '_:b <urn:p>  <urn:o> .\\n'])

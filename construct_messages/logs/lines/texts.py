@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
-from construct_messages import compiled
-from construct_messages.errors import LogError
-from construct_messages.formats import N_QUADS, RDFM
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.logs.lines.statements import Statements
-from construct_messages.message import Message
-from construct_messages.terms import Lenience
+from construct_messages.rdf import compiled
+from construct_messages.rdf.errors import LogError
+from construct_messages.rdf.formats import N_QUADS, RDFM
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Lenience
 
 _UNBOUNDED: Final = 1 << 62  # no limit: the text is already in memory
 _LABELS: Final = Labels("x", keep=True)  # labels are unchanged
@@ -29,8 +29,8 @@ _LABELS: Final = Labels("x", keep=True)  # labels are unchanged
 def to_text(message: Message) -> str:
     """Returns a message as text.
 
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import Term
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import Term
     >>> to_text(Message([Quad(Term("<urn:s>"), Term("<urn:p>"), Term('"o"'), Term("<urn:g>"))]))
     '<urn:s> <urn:p> "o" <urn:g> .'
     """
@@ -42,8 +42,8 @@ def lines_read_back(message: Message) -> bytes | None:
 
     This takes less time than `Checker`, which looks at each term, unless the terms were met before.
 
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import Term
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import Term
     >>> message = Message([Quad(Term("<urn:s>"), Term("<urn:p>"), Term('"o"'))])
     >>> lines_read_back(message), message.checked
     (b'<urn:s> <urn:p> "o" .\n', True)

@@ -12,17 +12,17 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, LogError, Position, TermError
-from construct_messages.formats import N_TRIPLES, Format, Syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import Rename, log_error, most_characters, to_message
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
 from construct_messages.logs.lines.statements import Statements
+from construct_messages.logs.rdfxml import DocumentLimits, NTriplesFile, RdfXmlError
 from construct_messages.logs.turtle.declarations import MOST_BASE
-from construct_messages.message import Message, Quad
-from construct_messages.rdfxml import DocumentLimits, NTriplesFile, RdfXmlError
-from construct_messages.terms import RDF, Lenience, map_blanks
+from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
+from construct_messages.rdf.formats import N_TRIPLES, Format, Syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import RDF, Lenience, map_blanks
 
 _MOST: Final = 1024
 """The maximal numbers of attributes of an element, and of open elements and prefixes in scope."""
@@ -42,7 +42,7 @@ class RdfXmlDecoder:
         syntax: RDF/XML's own.
         options: see `DecoderOptions`; a document's `xml:base` overrides their base.
 
-    >>> from construct_messages.formats import RDF_XML
+    >>> from construct_messages.rdf.formats import RDF_XML
     >>> decoder = RdfXmlDecoder(RDF_XML, RDF_XML.own, DecoderOptions())
     >>> line = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>'
     >>> list(decoder.feed(line.encode())), list(decoder.feed(b"\\n"))

@@ -15,13 +15,13 @@ from typing import Final
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.layout import Place, Texts, plain
 from construct_messages.logs.text_encoder import TextEncoder
-from construct_messages.message import Message
-from construct_messages.terms import RDF, Term, is_blank, is_literal, literal_parts
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import RDF, Term, is_blank, is_literal, literal_parts
 
 _NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow, even as character references (section 2.2)."""
@@ -55,9 +55,9 @@ class RdfXmlEncoder(TextEncoder):
         format, syntax: RDF/XML and its own.
         options: a message declares those of their prefixes that it uses; a prefix that is not an XML name is left out.
 
-    >>> from construct_messages.formats import RDF_XML
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import iri, literal
+    >>> from construct_messages.rdf.formats import RDF_XML
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import iri, literal
     >>> encoder = RdfXmlEncoder(RDF_XML, RDF_XML.own, EncoderOptions({"ex": "http://example.org/"}))
     >>> message = Message([Quad(Term("_:d1"), iri("http://example.org/p"), literal("a\\nb", language="en"))])
     >>> print((encoder.start() + encoder.encode(message) + encoder.finish()).decode(), end="")

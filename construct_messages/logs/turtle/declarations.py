@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from construct_messages.errors import LimitExceeded
+from construct_messages.rdf.errors import LimitExceeded
 
 MOST_BASE: Final = 1 << 11
 """The maximal length of a base that messages share, in characters."""
@@ -40,7 +40,7 @@ def check_declarations(text: bytes, base: str | None, number: int) -> None:
     >>> check_declarations(b"BASE <a/>\\n" * 1000, "http://example.org/", 1)
     Traceback (most recent call last):
     ...
-    construct_messages.errors.LimitExceeded: message 1 declares IRIs of more than 160000 characters
+    construct_messages.rdf.errors.LimitExceeded: message 1 declares IRIs of more than 160000 characters
       hint: write the IRIs of BASE and PREFIX in full
     """
     length = len(base) if base else 0

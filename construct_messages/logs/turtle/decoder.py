@@ -13,9 +13,6 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, cast
 
-from construct_messages.errors import LogError
-from construct_messages.formats import LABELLED, RDFM, Format, Syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.capabilities import missing_feature
 from construct_messages.logs.from_pyoxigraph import Rename
@@ -24,8 +21,11 @@ from construct_messages.logs.turtle.declarations import MOST_BASE
 from construct_messages.logs.turtle.plain import PlainMessages
 from construct_messages.logs.turtle.scanner import Mark, MarkKind, TurtleScanner
 from construct_messages.logs.turtle.statements import TurtleStatements, check_utf8
-from construct_messages.message import Message, Quad, of_terms
-from construct_messages.terms import Term, map_blanks
+from construct_messages.rdf.errors import LogError
+from construct_messages.rdf.formats import LABELLED, RDFM, Format, Syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message, Quad, of_terms
+from construct_messages.rdf.terms import Term, map_blanks
 
 _MANY: Final = 1 << 10
 _BLOCK: Final = 1 << 16
@@ -61,7 +61,7 @@ class TurtleDecoder:
         syntax: the syntax of the media type; None: the log declares it.
         options: see `DecoderOptions`; the size of a message includes its delimiter.
 
-    >>> from construct_messages.formats import TURTLE
+    >>> from construct_messages.rdf.formats import TURTLE
     >>> decoder = TurtleDecoder(TURTLE, None, DecoderOptions(labels=Labels("x")))
     >>> log = b'VERSION "1.2-messages" PREFIX : <urn:x:> _:a :p 1 . MESSAGE _:a :p 2 .'
     >>> for message in (*decoder.feed(log), *decoder.close()):

@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from construct_messages import compiled
-from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.layout import Place, Texts, WriteTerm, plain
 from construct_messages.logs.text_encoder import TextEncoder
-from construct_messages.message import Message
-from construct_messages.terms import (
+from construct_messages.rdf import compiled
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import (
     PN_BASE,
     PN_CHARS,
     RDF,
@@ -59,9 +59,9 @@ class TurtleEncoder(TextEncoder):
         prefixes: namespace IRIs by prefix, in the order to write them. Those that Turtle cannot declare are left out: a
             prefix such as `1a`, or a namespace that is not an absolute IRI.
 
-    >>> from construct_messages.formats import RDFM, TURTLE
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import iri, number
+    >>> from construct_messages.rdf.formats import RDFM, TURTLE
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import iri, number
     >>> encoder = TurtleEncoder(TURTLE, RDFM, EncoderOptions({"ex": "http://example.org/"}))
     >>> s, p = iri("http://example.org/s"), iri("http://example.org/p")
     >>> message = Message([Quad(s, p, number("1")), Quad(s, p, number("2.0"))])

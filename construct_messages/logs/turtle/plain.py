@@ -18,12 +18,12 @@ from functools import cache
 from itertools import compress, count
 from typing import Any, Final, NamedTuple, cast
 
-from construct_messages import compiled
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.turtle.strings import ANY_STRING, QUICK_STRING, make_canonical
 from construct_messages.logs.turtle.tokens import Tokens
-from construct_messages.terms import Term
-from construct_messages.terms.grammar import (
+from construct_messages.rdf import compiled
+from construct_messages.rdf.terms import Term
+from construct_messages.rdf.terms.grammar import (
     CANONICAL_BLANK,
 )
 

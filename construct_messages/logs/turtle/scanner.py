@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from construct_messages.errors import Position
+from construct_messages.rdf.errors import Position
 
 
 class MarkKind(Enum):

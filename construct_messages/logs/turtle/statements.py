@@ -14,8 +14,6 @@ from uuid import uuid4
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, LogError, Position, TermError
-from construct_messages.formats import Format
 from construct_messages.logs.from_pyoxigraph import (
     DEEPEST,
     Masked,
@@ -25,7 +23,9 @@ from construct_messages.logs.from_pyoxigraph import (
 )
 from construct_messages.logs.turtle.declarations import check_declarations
 from construct_messages.logs.turtle.scanner import place_behind
-from construct_messages.terms import Lenience, from_pyoxigraph
+from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
+from construct_messages.rdf.formats import Format
+from construct_messages.rdf.terms import Lenience, from_pyoxigraph
 
 # text without brackets, and the brackets of triple terms
 _BRACKETS: Final = re.compile(
@@ -50,13 +50,13 @@ class TurtleStatements:
     Attributes:
         left_out: whether a statement of the last message was left out.
 
-    >>> from construct_messages.formats import TURTLE
+    >>> from construct_messages.rdf.formats import TURTLE
     >>> statements = TurtleStatements(TURTLE, None, 1 << 20)
     >>> statements.read(b"PREFIX : <urn:> :a :b :c, 1 .", Position(1, 1), 1, "MESSAGE")
     ['<urn:a> <urn:b> <urn:c>', '<urn:a> <urn:b> "1"^^<http://www.w3.org/2001/XMLSchema#integer>']
-    >>> statements.read(b" :a :a :a", Position(1, 30), 2, "MESSAGE")
+    >>> statements.read(b" :a :a :a", Position(1, 30), 2, "MESSAGE")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    construct_messages.errors.LogError: line 1, column 39: message 2: MESSAGE within a statement or an open graph block
+    construct_messages.rdf.errors.LogError: line 1, column 39: message 2: MESSAGE within a statement or an open gra...
       hint: end the statement with a dot, the graph block with a brace
     """
 

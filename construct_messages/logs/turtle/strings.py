@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from construct_messages.errors import TermError
-from construct_messages.terms import literal, unescape
-from construct_messages.terms.grammar import CANONICAL_ECHAR, ECHAR, UCHAR
+from construct_messages.rdf.errors import TermError
+from construct_messages.rdf.terms import literal, unescape
+from construct_messages.rdf.terms.grammar import CANONICAL_ECHAR, ECHAR, UCHAR
 
 QUICK_STRING: Final = r'"[^"]*+(?:(?<=\\)"[^"]*+)*+"'
 """From a quote to the next one without a backslash before it."""

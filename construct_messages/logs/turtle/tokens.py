@@ -14,14 +14,14 @@ from functools import cache
 from typing import Final
 
 from construct_messages.logs.turtle.strings import literal_of
-from construct_messages.terms import (
+from construct_messages.rdf.terms import (
     PN_BASE,
     PN_CHARS,
     RDF,
     XSD,
     is_language,
 )
-from construct_messages.terms.grammar import (
+from construct_messages.rdf.terms.grammar import (
     CANONICAL_IRI,
     HEX,
     NOT_A_DATATYPE,

@@ -13,16 +13,16 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from construct_messages.errors import LimitExceeded, LogError, Position
-from construct_messages.formats import Format, Syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.jsonld.documents import Documents
 from construct_messages.logs.jsonld.json_text import mask_halves
 from construct_messages.logs.line_buffer import decode_utf8, too_long
 from construct_messages.logs.yamlld.yaml_text import YamlReader
-from construct_messages.message import Message
+from construct_messages.rdf.errors import LimitExceeded, LogError, Position
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
 
 _MARKER: Final = re.compile(rb"(---|\.\.\.)(?:[ \t\r\n]|$)")
 _MOST_DIRECTIVES: Final = 1 << 8  # each is compared with all previous ones
@@ -36,7 +36,7 @@ class YamlLdDecoder:
         syntax: YAML-LD's own.
         options: see `DecoderOptions`; contexts that are not in them are not loaded.
 
-    >>> from construct_messages.formats import YAML_LD
+    >>> from construct_messages.rdf.formats import YAML_LD
     >>> decoder = YamlLdDecoder(YAML_LD, YAML_LD.own, DecoderOptions())
     >>> list(decoder.feed(b'---\\n"@id": urn:a\\nurn:b: c\\n---\\n{}\\n...\\n'))
     [<Message of 1 quad: <urn:a> <urn:b> "c" .>, <Message, empty>]

@@ -15,8 +15,8 @@ import yaml
 
 from construct_messages.logs.jsonld.nodes import NodesEncoder, Notation, Properties, nodes_of
 from construct_messages.logs.layout import Place, Texts, TextsByKind
-from construct_messages.message import Message
-from construct_messages.terms import Term
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Term
 
 # strings that YAML quotes like JSON; others contain characters that are not printable to readers of YAML 1.1, or are
 # escaped by libyaml
@@ -37,10 +37,10 @@ class YamlLdEncoder(NodesEncoder):
         format, syntax: YAML-LD and its own.
         options: their prefixes are for the context that the log begins with; see `context_of`.
 
-    >>> from construct_messages.formats import YAML_LD
+    >>> from construct_messages.rdf.formats import YAML_LD
     >>> from construct_messages.logs import EncoderOptions
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import iri, literal
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import iri, literal
     >>> encoder = YamlLdEncoder(YAML_LD, YAML_LD.own, EncoderOptions({"ex": "http://example.org/"}))
     >>> message = Message([Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("a", language="en"))])
     >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import yaml
 
-from construct_messages.errors import LimitExceeded, LogError, Position
 from construct_messages.logs.jsonld.json_text import DEPTH, double, integer
+from construct_messages.rdf.errors import LimitExceeded, LogError, Position
 
 # line breaks for a reader of YAML 1.1, such as libyaml, and ordinary characters since 1.2
 _OLD_BREAK: Final = re.compile("[\x85\u2028\u2029]")

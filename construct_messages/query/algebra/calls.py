@@ -32,7 +32,7 @@ from construct_messages.query.syntax.nodes import (
     Unknown,
     VariableNode,
 )
-from construct_messages.terms import XSD, Term, literal
+from construct_messages.rdf.terms import XSD, Term, literal
 
 FUNCTIONS: Final = frozenset(
     """

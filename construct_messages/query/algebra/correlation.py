@@ -53,7 +53,7 @@ def correlated_variables(node: Node) -> Vars:
     optional, subtracted or counted parts, which affect the result even if the part has no solution.
 
     >>> from construct_messages.query.algebra.nodes import Bgp, Filter, Triple
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.terms import iri
     >>> p, (x, y, z) = iri("urn:p"), map(Var, "xyz")
     >>> correlated_variables(Filter(Bgp((Triple(x, p, y),)), Call("<", (y, z)))) == {z}
     True

@@ -53,7 +53,7 @@ from construct_messages.query.syntax.nodes import (
     VariableNode,
 )
 from construct_messages.query.syntax.tree import walk
-from construct_messages.terms import Term
+from construct_messages.rdf.terms import Term
 
 Scope = dict[Var, None]
 """Variables in scope (section 18.2.1) in order of appearance, including those that no solution binds."""

@@ -39,7 +39,7 @@ def needs_bound_end(node: Node, bound: Vars) -> bool:
     """Whether neither end of a path in a node is bound, where the other operands of a join bind some variables.
 
     >>> from construct_messages.query.algebra.property_paths import Closure, Link
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.terms import iri
     >>> node = Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y"))
     >>> needs_bound_end(node, frozenset()), needs_bound_end(node, frozenset({Var("y")}))
     (True, False)
@@ -84,7 +84,7 @@ def join_order(
 
     >>> from construct_messages.query.algebra.nodes import Bgp, Triple
     >>> from construct_messages.query.algebra.property_paths import Closure, Link
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.terms import iri
     >>> path = Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y"))
     >>> begin = Bgp((Triple(Var("y"), iri("urn:p"), Var("z")),))
     >>> join_order(Join(path, begin)) == [begin, path]
@@ -122,7 +122,7 @@ def connected_patterns(
 ) -> Iterator[list[Triple]]:
     """The patterns that are connected by variables or links between these, except for the variables in `apart`.
 
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.terms import iri
     >>> about_x, of_x, about_y = (Triple(Var(one), iri("urn:p"), Var(other)) for one, other in ("xa", "bx", "yc"))
     >>> list(connected_patterns([about_x, about_y, of_x])) == [[about_y], [about_x, of_x]]
     True

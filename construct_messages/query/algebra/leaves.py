@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import Var, VarOrTerm
 from construct_messages.query.syntax.nodes import (
     BlankNode,
@@ -18,7 +17,8 @@ from construct_messages.query.syntax.nodes import (
     VariableNode,
 )
 from construct_messages.query.syntax.query import Query
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import UnsupportedQuery
+from construct_messages.rdf.terms import Term
 
 HINT_1_1: Final = "write the query in SPARQL 1.1"
 

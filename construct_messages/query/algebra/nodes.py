@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final, Self, TypeAlias
 
 from construct_messages.query.algebra.property_paths import PathExpression
-from construct_messages.terms import Term
+from construct_messages.rdf.terms import Term
 
 Vars: TypeAlias = "frozenset[Var]"
 NOTHING: Final[Vars] = frozenset()

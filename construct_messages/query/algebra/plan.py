@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from construct_messages.query.algebra.nodes import Expression, Node, Triple
-from construct_messages.terms import Term
+from construct_messages.rdf.terms import Term
 
 
 @dataclass(frozen=True)

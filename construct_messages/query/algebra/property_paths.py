@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
-from construct_messages.terms import Term
+from construct_messages.rdf.terms import Term
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from construct_messages.errors import QueryError
 from construct_messages.query.algebra.calls import (
     ExpressionTranslator,
     aggregation,
@@ -60,7 +59,8 @@ from construct_messages.query.syntax.nodes import (
 )
 from construct_messages.query.syntax.parser import parse
 from construct_messages.query.syntax.query import Query
-from construct_messages.terms import Term, iri
+from construct_messages.rdf.errors import QueryError
+from construct_messages.rdf.terms import Term, iri
 
 _MOST_NESTED: Final = 64
 _Clause = TypeVar("_Clause", GroupClause, HavingClause, OrderClause, ValuesPattern)
@@ -88,7 +88,7 @@ def translate_query(
         QueryError: the text is not a legal SELECT or ASK query.
         TermError: a graph of the arguments is no absolute IRI.
 
-    >>> from construct_messages.terms import parse_term
+    >>> from construct_messages.rdf.terms import parse_term
     >>> now = parse_term('"2026-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
     >>> plan = translate_query("SELECT ?s { ?s <urn:p> 01 }", now=now)
     >>> plan.variables, plan.pattern.certain

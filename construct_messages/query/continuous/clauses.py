@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.errors import TermError
 from construct_messages.query.continuous.cursor import Cursor
 from construct_messages.query.continuous.durations import read_duration
 from construct_messages.query.continuous.values import (
@@ -23,7 +22,8 @@ from construct_messages.query.continuous.values import (
 )
 from construct_messages.query.syntax.nodes import IriNode
 from construct_messages.query.tokens import error
-from construct_messages.terms import iri
+from construct_messages.rdf.errors import TermError
+from construct_messages.rdf.terms import iri
 
 OPERATORS: Final = tuple(operator.value for operator in Operator)
 _COUNTS: Final = ("TRIPLES", "TRIPLE", "ROWS", "ELEMENTS", "MESSAGES")

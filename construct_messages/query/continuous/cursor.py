@@ -11,7 +11,7 @@ from construct_messages.query.continuous.values import is_relative
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.syntax.parser import QueryParser
 from construct_messages.query.tokens import Token
-from construct_messages.terms import resolve
+from construct_messages.rdf.terms import resolve
 
 
 class Cursor(QueryParser):

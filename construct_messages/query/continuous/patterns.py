@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from construct_messages.errors import QueryError
 from construct_messages.query.continuous.clauses import (
     Specification,
     read_specification,
@@ -48,7 +47,8 @@ from construct_messages.query.syntax.nodes import (
 from construct_messages.query.syntax.reader import read
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import Token, error
-from construct_messages.terms import iri
+from construct_messages.rdf.errors import QueryError
+from construct_messages.rdf.terms import iri
 
 CONTEXT: Final = frozenset(
     {"http://www.w3.org/ns/prov#generatedAtTime", f"{CM}sequence", f"{CM}stream", f"{CM}graph"}

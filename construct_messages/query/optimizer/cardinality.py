@@ -12,7 +12,7 @@ from typing import Final
 
 from construct_messages.query.algebra.nodes import Triple, Var, VarOrTerm, Vars
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
-from construct_messages.terms import RDF, iri
+from construct_messages.rdf.terms import RDF, iri
 
 _TYPE: Final = iri(f"{RDF}type")
 _ROWS: Final = 1_000_000

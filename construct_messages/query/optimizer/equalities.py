@@ -45,7 +45,7 @@ from construct_messages.query.algebra.nodes import (
     Vars,
     variables,
 )
-from construct_messages.terms import is_literal
+from construct_messages.rdf.terms import is_literal
 
 Links: TypeAlias = tuple[tuple[Vars, Vars], ...]
 """The variables of the two sides of each equality that operands can be joined by."""
@@ -61,7 +61,7 @@ def add_join_keys(node: Node, outside: Vars = NOTHING) -> Node:
         outside: in the body of an EXISTS, variables that are always bound from outside, and never to a literal.
 
     >>> from construct_messages.query.algebra.nodes import Triple
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.terms import iri
     >>> s, n, p = Var("s"), Var("n"), iri("urn:p")
     >>> add_join_keys(Filter(Bgp((Triple(s, p, n),)), Call("=", (s, n)))).condition
     Call(name='SAMETERM', arguments=(Var(name='s'), Var(name='n')))

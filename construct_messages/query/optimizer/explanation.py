@@ -48,7 +48,7 @@ def explanation(plan: Plan, statistics: Statistics) -> str:
         plan: the result of `optimize`.
         statistics: the same as for `optimize`.
 
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.terms import iri
     >>> x, y, p = Var("x"), Var("y"), iri("urn:p")
     >>> print(explanation(Plan("SELECT", Project(Bgp((Triple(x, p, y),)), (x, y)), ("x", "y")), Statistics()))
     estimates: guesses (the table has no statistics)

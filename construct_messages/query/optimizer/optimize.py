@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import reduce
 from typing import Literal
 
-from construct_messages.errors import UsageError
 from construct_messages.query.algebra.correlation import correlated_variables
 from construct_messages.query.algebra.expressions import is_volatile, map_bodies
 from construct_messages.query.algebra.join_order import join_operands
@@ -39,6 +38,7 @@ from construct_messages.query.optimizer.push_down import push_down_filters
 from construct_messages.query.optimizer.semi_joins import add_semi_joins
 from construct_messages.query.optimizer.shared_scan import shared_scans
 from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.rdf.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Hints:
 
     >>> Hints(join="stars")
     Traceback (most recent call last):
-    construct_messages.errors.UsageError: join='stars' is no hint
+    construct_messages.rdf.errors.UsageError: join='stars' is no hint
       hint: join is "auto", "star" or "joins"
     """
 

@@ -186,7 +186,7 @@ def _prune_optionals(node: Node, read: Vars) -> Node:
         read: variables whose values decide whether the solutions of the node count.
 
     >>> from construct_messages.query.algebra.nodes import Triple
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.terms import iri
     >>> left, right = (Bgp((Triple(Var("x"), iri("urn:p"), Var(name)),)) for name in "yz")
     >>> optional = LeftJoin(left, right)
     >>> _prune_optionals(optional, NOTHING) == left, _prune_optionals(optional, frozenset({Var("z")})) == left

@@ -44,7 +44,7 @@ def add_semi_joins(node: Node) -> Node:
         node: the node, with filters pushed down.
 
     >>> from construct_messages.query.algebra.nodes import Var
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.terms import iri
     >>> x, y, z, p, q = Var("x"), Var("y"), Var("z"), iri("urn:p"), iri("urn:q")
     >>> name, paper = Triple(x, p, y), Triple(z, q, x)
     >>> asked = Distinct(Project(Bgp((name, paper)), (x, y)))

@@ -31,7 +31,7 @@ def shared_scans(node: Node) -> tuple[Scan, ...]:
     too.
 
     >>> from construct_messages.query.algebra.nodes import Call, Constant
-    >>> from construct_messages.terms import Term
+    >>> from construct_messages.rdf.terms import Term
     >>> pattern, positive = Triple(Var("x"), Term("<urn:p>"), Var("y")), Call(">", (Var("y"), Constant(Term("0"))))
     >>> shared_scans(Filter(Bgp((pattern,)), positive)) == (Scan(pattern, (positive,)),)
     True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from construct_messages.terms import Term
+from construct_messages.rdf.terms import Term
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from construct_messages.errors import TermError
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.syntax.nodes import (
     AliasNode,
@@ -39,7 +38,8 @@ from construct_messages.query.syntax.patterns import PatternReader
 from construct_messages.query.syntax.query import Query
 from construct_messages.query.syntax.reader import Refused, read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
-from construct_messages.terms import unescape
+from construct_messages.rdf.errors import TermError
+from construct_messages.rdf.terms import unescape
 
 T = TypeVar("T")
 

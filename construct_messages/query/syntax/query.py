@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from construct_messages.errors import Position, QueryError, TermError, UnsupportedQuery
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.syntax.nodes import (
     BooleanNode,
@@ -22,8 +21,9 @@ from construct_messages.query.syntax.nodes import (
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.syntax.triples import NIL, TYPE
 from construct_messages.query.tokens import QueryText, error
-from construct_messages.terms import Term, boolean, literal, number, triple, unescape
-from construct_messages.values import Value
+from construct_messages.rdf.errors import Position, QueryError, TermError, UnsupportedQuery
+from construct_messages.rdf.terms import Term, boolean, literal, number, triple, unescape
+from construct_messages.rdf.values import Value
 
 S = TypeVar("S", bound=str)
 

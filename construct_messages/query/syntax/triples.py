@@ -29,7 +29,7 @@ from construct_messages.query.syntax.nodes import (
 )
 from construct_messages.query.syntax.reader import Reader, Refused
 from construct_messages.query.tokens import decoded
-from construct_messages.terms import RDF, iri
+from construct_messages.rdf.terms import RDF, iri
 
 TYPE: Final = iri(RDF + "type")
 _FIRST: Final = iri(RDF + "first")

@@ -1,4 +1,4 @@
-"""The header Accept as one value. `formats/negotiation.py` negotiates the media type."""
+"""The header Accept as one value. `rdf/formats/negotiation.py` negotiates the media type."""
 
 from __future__ import annotations
 

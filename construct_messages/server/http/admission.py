@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
-from construct_messages.errors import SourceError
+from construct_messages.rdf.errors import SourceError
 
 
 class Admission:
@@ -26,7 +26,7 @@ class Admission:
     ...             pass
     >>> asyncio.run(two_at_a_time())
     Traceback (most recent call last):
-    construct_messages.errors.SourceError: 2 requests are being answered, and 0 wait
+    construct_messages.rdf.errors.SourceError: 2 requests are being answered, and 0 wait
       hint: try again in 1 s
     """
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from aiohttp import web
 
-from construct_messages.errors import LimitExceeded, ProtocolError, UsageError, shown
-from construct_messages.files.unpacking import Unpacker, unpack_errors
+from construct_messages.rdf.errors import LimitExceeded, ProtocolError, UsageError, shown
+from construct_messages.rdf.files.unpacking import Unpacker, unpack_errors
 
 _UNPACKED: Final = {"gzip": ".gz", "zstd": ".zst"}
 """The content codings that are read (RFC 9110, section 8.4), and the extensions of such files."""

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from aiohttp import web
 
-from construct_messages.errors import ProtocolError
+from construct_messages.rdf.errors import ProtocolError
 
 
 def entity_tag(*parts: object) -> str:

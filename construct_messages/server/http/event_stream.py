@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from construct_messages.errors import ConstructMessagesError, NotAcceptable
-from construct_messages.formats import Format
-from construct_messages.net.wire import Event
+from construct_messages.rdf.errors import ConstructMessagesError, NotAcceptable
+from construct_messages.rdf.formats import Format
+from construct_messages.rdf.wire import Event
 
 STILL_HERE: Final = b": still here\n\n"
 """A comment that keeps a connection open; clients skip it."""

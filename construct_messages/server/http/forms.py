@@ -13,8 +13,8 @@ from urllib.parse import unquote_to_bytes
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from construct_messages.errors import ProtocolError
-from construct_messages.formats.media_types import MULTIPART_FORM
+from construct_messages.rdf.errors import ProtocolError
+from construct_messages.rdf.formats.media_types import MULTIPART_FORM
 
 _NOT_ESCAPED: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _PARTS: Final = 1000

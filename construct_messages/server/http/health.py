@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError
+from construct_messages.rdf.errors import ConstructMessagesError
 
 _KEPT_SECONDS: Final = 5.0
 _CHECK_SECONDS: Final = 5.0

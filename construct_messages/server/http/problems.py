@@ -1,6 +1,6 @@
 """Errors as problem documents (RFC 9457), for responses that have not begun.
 
-Maps `errors.py` to HTTP. `sending.py` handles errors after the first byte.
+Maps `rdf/errors.py` to HTTP. `sending.py` handles errors after the first byte.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from construct_messages.errors import (
+from construct_messages.rdf.errors import (
     ConstructMessagesError,
     DoesNotConform,
     Forbidden,
     NotAcceptable,
     SourceError,
 )
-from construct_messages.formats.media_types import PROBLEM
+from construct_messages.rdf.formats.media_types import PROBLEM
 
 
 def problem_document(
@@ -51,7 +51,7 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
     `offered`, the available media types; `report`, why a message does not conform to shapes; `request_id`, the
     identifier in the server's log.
 
-    >>> from construct_messages.errors import Position, QueryError
+    >>> from construct_messages.rdf.errors import Position, QueryError
     >>> response = problem(QueryError("prefix ex: is not declared", position=Position(2, 5)))
     >>> response.status, response.text
     (400, '{"title": "Bad Request", "status": 400, "detail": "prefix ex: is not declared", "line": 2, "column": 5}')

@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Protocol
 
 from aiohttp import web
 
-from construct_messages.errors import (
+from construct_messages.rdf.errors import (
     Forbidden,
     GroupError,
     IncompleteResult,

@@ -17,7 +17,7 @@ from contextlib import aclosing, nullcontext
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError
+from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.server.http.coding import Coder, coder_for
 
 _PIECE = 1 << 16

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from aiohttp import web
 
 from construct_messages._version import __version__
-from construct_messages.formats import LOGS, content_type
-from construct_messages.formats.documents import TRIPLES
-from construct_messages.formats.media_types import JSON
-from construct_messages.formats.results import SOLUTIONS
+from construct_messages.rdf.formats import LOGS, content_type
+from construct_messages.rdf.formats.documents import TRIPLES
+from construct_messages.rdf.formats.media_types import JSON
+from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.server.http.endpoint import Measure, Observe, Route
 from construct_messages.server.http.record import RequestRecord
 from construct_messages.server.pages.files import (

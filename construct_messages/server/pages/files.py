@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from construct_messages.formats.media_types import CSS, HTML, JAVASCRIPT, SVG
+from construct_messages.rdf.formats.media_types import CSS, HTML, JAVASCRIPT, SVG
 from construct_messages.server.http.coding import coder_for, negotiate_coding
 from construct_messages.server.http.conditions import is_known
 

@@ -13,8 +13,8 @@ from typing import Final
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from construct_messages.formats.media_types import HTML
-from construct_messages.formats.negotiation import prefers_html
+from construct_messages.rdf.formats.media_types import HTML
+from construct_messages.rdf.formats.negotiation import prefers_html
 from construct_messages.server.http.accept import accept_header
 from construct_messages.server.pages.files import POLICY, STATIC, file_of, root_from, send_file
 

@@ -14,15 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.feeds.opening import check_dead_letters, check_token, check_via
 from construct_messages.feeds.opening import check_url as check_stream
 from construct_messages.feeds.table import kinds_for
-from construct_messages.net.headers import HEADER_NAME
-from construct_messages.net.oauth import read_secret
-from construct_messages.net.tls import server_tls_context
-from construct_messages.net.urls import check_secure, check_url, is_url
 from construct_messages.query.prologue import check_prefixes
+from construct_messages.rdf.errors import ConstructMessagesError, UsageError
+from construct_messages.rdf.terms import iri, is_iri
 from construct_messages.server.config import (
     OF_FILES,
     OF_URLS,
@@ -36,9 +33,12 @@ from construct_messages.server.config import (
 )
 from construct_messages.server.sparql.answers import KnownFrames
 from construct_messages.server.streams.publishing.messages import known_contexts
-from construct_messages.sources.http.profiles import Profile
+from construct_messages.sparql.client.headers import HEADER_NAME
+from construct_messages.sparql.client.oauth import read_secret
+from construct_messages.sparql.client.tls import server_tls_context
+from construct_messages.sparql.client.urls import check_secure, check_url, is_url
+from construct_messages.sparql.sources.http.profiles import Profile
 from construct_messages.streams.store import is_name
-from construct_messages.terms import iri, is_iri
 
 Where = Callable[..., str]
 """The places where settings were written, by their keys."""
@@ -230,7 +230,7 @@ def _check_bridge(
             hint="name the stream that gets messages which do not conform",
         )
     if bridge.shapes:
-        from construct_messages.shapes import Shapes  # needs an extra
+        from construct_messages.construct.shapes import Shapes  # needs an extra
 
         _check_at(where("shapes"), lambda: Shapes(bridge.shapes, data=bridge.shapes_data))
     if bridge.source is not None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from construct_messages.net.urls import is_loopback
 from construct_messages.server.config import Config, StreamsSettings
 from construct_messages.server.http.access import Access, Authorizer, Nobody, ThisMachine
 from construct_messages.server.http.endpoint import Endpoint
@@ -21,6 +20,7 @@ from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.bridges import BridgesEndpoint
 from construct_messages.server.streams.endpoint import StreamsEndpoint
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
+from construct_messages.sparql.client.urls import is_loopback
 from construct_messages.streams.store import open_store
 
 

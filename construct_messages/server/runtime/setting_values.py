@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from construct_messages.errors import UsageError
+from construct_messages.rdf.errors import UsageError
 from construct_messages.server.config import (
     BridgeSettings,
     Config,

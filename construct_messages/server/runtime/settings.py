@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from construct_messages.errors import Position, UsageError
+from construct_messages.rdf.errors import Position, UsageError
 from construct_messages.server.config import (
     OF_FILES,
     OF_URLS,
@@ -41,7 +41,7 @@ from construct_messages.server.runtime.setting_values import (
     typed,
     unknown,
 )
-from construct_messages.sources.open import VARIABLE as SOURCE_VARIABLE
+from construct_messages.sparql.sources.open import VARIABLE as SOURCE_VARIABLE
 
 PREFIX: Final = "CONSTRUCT_MESSAGES_SERVER_"
 """The prefix of environment variables: `CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__DBPEDIA__PAGE_SIZE`."""

@@ -21,8 +21,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 from prometheus_client.multiprocess import mark_process_dead
 
-from construct_messages.errors import IncompleteResult, SourceError
-from construct_messages.processes.child import Child
+from construct_messages.rdf.errors import IncompleteResult, SourceError
 from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.metrics import DIRECTORY
 from construct_messages.server.http.request_log import RequestLog
@@ -35,7 +34,8 @@ from construct_messages.server.runtime.process import (
     serve,
 )
 from construct_messages.server.sparql.endpoint import path_of
-from construct_messages.sources.evaluators.loading import load_directory
+from construct_messages.sparql.children.child import Child
+from construct_messages.sparql.sources.evaluators.loading import load_directory
 
 FAILED: Final = 1
 

@@ -1,7 +1,7 @@
 """Chooses the answer to an operation: the source's own, a log, framed JSON documents, or server-sent events.
 
-`formats/negotiation.py` chooses between the first two. `Accept: text/event-stream` requests events. JSON documents are
-requested by a frame (the parameter `frame`, or a `Link` header of the relation that JSON-LD has for frames in its
+`rdf/formats/negotiation.py` chooses between the first two. `Accept: text/event-stream` requests events. JSON documents
+are requested by a frame (the parameter `frame`, or a `Link` header of the relation that JSON-LD has for frames in its
 namespace), or by `Accept: application/x-ndjson`. No frame is fetched: it is in the request, or in the settings under
 its IRI.
 """
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.errors import LimitExceeded, LogError, NotAcceptable, UsageError, shown
-from construct_messages.formats import JSON_DOCUMENTS, NDJSON_LD, RDFM, LogType, content_type
-from construct_messages.formats.lookup import find_format
-from construct_messages.formats.media_types import EVENT_STREAM, JSON, NDJSON
-from construct_messages.formats.negotiation import Plain, negotiate, prefer
-from construct_messages.formats.ranges import media_ranges
 from construct_messages.logs import FormatOptions
+from construct_messages.rdf.errors import LimitExceeded, LogError, NotAcceptable, UsageError, shown
+from construct_messages.rdf.formats import JSON_DOCUMENTS, NDJSON_LD, RDFM, LogType, content_type
+from construct_messages.rdf.formats.lookup import find_format
+from construct_messages.rdf.formats.media_types import EVENT_STREAM, JSON, NDJSON
+from construct_messages.rdf.formats.negotiation import Plain, negotiate, prefer
+from construct_messages.rdf.formats.ranges import media_ranges
 
 if TYPE_CHECKING:
     from construct_messages.logs.json.options import JsonOptions

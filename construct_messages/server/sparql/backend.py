@@ -6,13 +6,18 @@ import os
 from concurrent.futures import Executor
 from pathlib import Path
 
-from construct_messages.errors import UsageError
-from construct_messages.net.oauth import AccessTokens, ClientCredentials, read_secret, tokens_for
+from construct_messages.rdf.errors import UsageError
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.sparql.service_proxy import ServiceProxy
-from construct_messages.sources.evaluators.pool import EvaluatorPool
-from construct_messages.sources.http.upstream import Upstream
-from construct_messages.sources.operations import Backend
+from construct_messages.sparql.client.oauth import (
+    AccessTokens,
+    ClientCredentials,
+    read_secret,
+    tokens_for,
+)
+from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
+from construct_messages.sparql.sources.http.upstream import Upstream
+from construct_messages.sparql.sources.operations import Backend
 
 
 def open_backend(

@@ -17,7 +17,7 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.formats.documents import DocumentFormat, find_document_format
+from construct_messages.rdf.formats.documents import DocumentFormat, find_document_format
 
 COUNTED_BYTES: Final = 8 << 20
 """The maximal size of an answer that is parsed in order to count its triples; larger ones are not counted. Formats

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded
-from construct_messages.formats import LOGS, content_type
-from construct_messages.formats.documents import TRIPLES
-from construct_messages.formats.negotiation import prefer
-from construct_messages.rdfxml import DocumentLimits, NTriplesFile
-from construct_messages.terms import iri
+from construct_messages.logs.rdfxml import DocumentLimits, NTriplesFile
+from construct_messages.rdf.errors import LimitExceeded
+from construct_messages.rdf.formats import LOGS, content_type
+from construct_messages.rdf.formats.documents import TRIPLES
+from construct_messages.rdf.formats.negotiation import prefer
+from construct_messages.rdf.terms import iri
 
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"

@@ -1,7 +1,7 @@
 """A SPARQL endpoint: answers operations of the SPARQL Protocol with a message log or with the source's own answer.
 
 SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and chooses between the two answers. `protocol.py`
-reads requests, `formats/negotiation.py` chooses the format, `http/sending.py` sends bytes, `self_description.py`
+reads requests, `rdf/formats/negotiation.py` chooses the format, `http/sending.py` sends bytes, `self_description.py`
 fetches a source's own description.
 """
 
@@ -17,19 +17,6 @@ from typing import Final
 
 from aiohttp import web
 
-from construct_messages.errors import (
-    Forbidden,
-    IncompleteResult,
-    ProtocolError,
-    UsageError,
-    shown,
-)
-from construct_messages.formats.documents import TRIPLES
-from construct_messages.formats.negotiation import Plain
-from construct_messages.formats.results import SOLUTIONS
-from construct_messages.net.responses import OK
-from construct_messages.net.wire import Header
-from construct_messages.options import UNION
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import (
     check_fetches,
@@ -38,6 +25,19 @@ from construct_messages.query.service import (
     check_services,
 )
 from construct_messages.query.tokens import QueryText
+from construct_messages.rdf.errors import (
+    Forbidden,
+    IncompleteResult,
+    ProtocolError,
+    UsageError,
+    shown,
+)
+from construct_messages.rdf.formats.documents import TRIPLES
+from construct_messages.rdf.formats.negotiation import Plain
+from construct_messages.rdf.formats.results import SOLUTIONS
+from construct_messages.rdf.options import UNION
+from construct_messages.rdf.terms import Lenience
+from construct_messages.rdf.wire import Header
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.admission import Admission
@@ -61,11 +61,11 @@ from construct_messages.server.sparql.protocol import (
 )
 from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.server.sparql.self_description import SelfDescription, forwarded_headers
-from construct_messages.sources import Request
-from construct_messages.sources.http.partial import partial_reason
-from construct_messages.sources.http.profiles import Profile
-from construct_messages.sources.operations import Answer, Backend, Operation
-from construct_messages.terms import Lenience
+from construct_messages.sparql.client.responses import OK
+from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources.http.partial import partial_reason
+from construct_messages.sparql.sources.http.profiles import Profile
+from construct_messages.sparql.sources.operations import Answer, Backend, Operation
 
 _LONG_CHARACTERS: Final = 4000  # about 20 ms
 

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Self
 
-from construct_messages.construct import QueryMessages
-from construct_messages.errors import (
+from construct_messages.construct.messages import QueryMessages
+from construct_messages.rdf.errors import (
     Conflict,
     ConstructMessagesError,
     LimitExceeded,
     ProtocolError,
     shown,
 )
-from construct_messages.message import Message
-from construct_messages.net.wire import Event, Header
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.wire import Event, Header
 from construct_messages.server.http.event_stream import STILL_HERE, error_event, event, retry
 
 _END: Final = "end"

@@ -9,14 +9,14 @@ from typing import Final
 
 from aiohttp import web
 
-from construct_messages.assembly import Options
-from construct_messages.construct import QueryMessages
-from construct_messages.formats.media_types import EVENT_STREAM
-from construct_messages.labels import Labels
+from construct_messages.construct.assembly import Options
+from construct_messages.construct.messages import QueryMessages
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.net.wire import Header
-from construct_messages.options import GROUP_LIMIT
 from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.rdf.formats.media_types import EVENT_STREAM
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.options import GROUP_LIMIT
+from construct_messages.rdf.wire import Header
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.event_stream import check_text
@@ -25,8 +25,8 @@ from construct_messages.server.sparql.answers import MessagesAnswer
 from construct_messages.server.sparql.events import OVER, ResultPosition, answer_events, failure
 from construct_messages.server.sparql.protocol import MessageOptions
 from construct_messages.server.sparql.record import SparqlRecord
-from construct_messages.sources import Request
-from construct_messages.sources.operations import Backend
+from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources.operations import Backend
 
 # without it, nginx would buffer streamed answers
 _STREAMED: Final = {"X-Accel-Buffering": "no"}

@@ -11,18 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from construct_messages.errors import LimitExceeded, ProtocolError, TermError, shown
-from construct_messages.formats.media_types import (
+from construct_messages.rdf.errors import LimitExceeded, ProtocolError, TermError, shown
+from construct_messages.rdf.formats.media_types import (
     FORM,
     MULTIPART_FORM,
     SPARQL_QUERY,
     SPARQL_UPDATE,
     read_media_type,
 )
-from construct_messages.options import Grouping
+from construct_messages.rdf.options import Grouping
+from construct_messages.rdf.terms import Lenient, iri
 from construct_messages.server.config import Limits
 from construct_messages.server.http.forms import decoded, read_form, read_parts, read_query_string
-from construct_messages.terms import Lenient, iri
 
 _DIRECT: Final[Mapping[str, Literal["query", "update"]]] = {
     SPARQL_QUERY: "query",

@@ -12,14 +12,14 @@ from typing import Final
 
 from aiohttp import web
 
-from construct_messages.errors import SourceError
-from construct_messages.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TURTLE
+from construct_messages.rdf.errors import SourceError
+from construct_messages.rdf.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TURTLE
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import send
 from construct_messages.server.sparql.record import SparqlRecord
-from construct_messages.sources.operations import Backend, Operation
+from construct_messages.sparql.sources.operations import Backend, Operation
 
 # headers that are forwarded to a remote endpoint, in addition to those of the endpoint's settings
 _SENT_ON: Final = (

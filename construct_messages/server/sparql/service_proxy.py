@@ -21,23 +21,23 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from construct_messages.errors import (
+from construct_messages.query.select import Select
+from construct_messages.query.service import check_services, redirect_services, services
+from construct_messages.query.tokens import QueryText
+from construct_messages.rdf.errors import (
     ConstructMessagesError,
     Forbidden,
     LimitExceeded,
     Position,
     SourceError,
 )
-from construct_messages.net.addresses import is_public
-from construct_messages.net.responses import OK
-from construct_messages.query.select import Select
-from construct_messages.query.service import check_services, redirect_services, services
-from construct_messages.query.tokens import QueryText
+from construct_messages.rdf.solutions import Solutions
 from construct_messages.server.http.sending import Aborted, send
-from construct_messages.solutions import Solutions
-from construct_messages.sources import Request
-from construct_messages.sources.http.upstream import Upstream
-from construct_messages.sources.operations import Answer, Backend, Operation
+from construct_messages.sparql.client.addresses import is_public
+from construct_messages.sparql.client.responses import OK
+from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources.http.upstream import Upstream
+from construct_messages.sparql.sources.operations import Answer, Backend, Operation
 
 Policy: TypeAlias = Literal["allow"] | Collection[str]
 """The endpoints that SERVICE may reach: all public ones, or these IRIs."""

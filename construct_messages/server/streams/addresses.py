@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from construct_messages.net.wire import Parameter, Property
+from construct_messages.rdf.wire import Parameter, Property
 
 ROOT = "/streams"
 """The path of the stream list."""

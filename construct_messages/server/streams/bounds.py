@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 
 from aiohttp import web
 
-from construct_messages.errors import SourceError
+from construct_messages.rdf.errors import SourceError
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Permit
 from construct_messages.server.http.admission import Admission

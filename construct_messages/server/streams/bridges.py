@@ -17,8 +17,6 @@ from construct_messages.feeds.delivery.targets import StreamTarget
 from construct_messages.feeds.subscription import reading
 from construct_messages.feeds.table import kinds_for
 from construct_messages.feeds.transport import Settings, Start
-from construct_messages.net.oauth import BearerToken, ClientCredentials, read_secret
-from construct_messages.net.urls import without_query
 from construct_messages.server.config import BridgeSettings, StreamsSettings
 from construct_messages.server.http.endpoint import Measure, Observe, Route
 from construct_messages.server.http.request_log import RequestLog
@@ -26,6 +24,8 @@ from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.publishing.messages import known_contexts
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.shapes import StreamShapes
+from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, read_secret
+from construct_messages.sparql.client.urls import without_query
 from construct_messages.streams.store import StreamStore
 
 _FIGURES: Final[Mapping[str, str]] = {

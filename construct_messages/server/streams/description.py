@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
-from construct_messages.errors import ProtocolError, UsageError
-from construct_messages.formats import NDJSON_LD
-from construct_messages.formats.media_types import JSON
-from construct_messages.message import Message
+from construct_messages.rdf.errors import ProtocolError, UsageError
+from construct_messages.rdf.formats import NDJSON_LD
+from construct_messages.rdf.formats.media_types import JSON
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import is_literal, literal_parts
+from construct_messages.rdf.vocabulary import CM, CONTEXT, RDFS, RSP
 from construct_messages.server.streams.publishing.messages import read_messages
 from construct_messages.streams.element import Description, Retention
-from construct_messages.streams.vocabulary import CM, CONTEXT, RDFS, RSP
-from construct_messages.terms import is_literal, literal_parts
 
 N = TypeVar("N", int, float)
 

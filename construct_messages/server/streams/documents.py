@@ -9,16 +9,16 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import aclosing
 from typing import Final, TypeAlias
 
-from construct_messages.documents import document_writer
-from construct_messages.errors import NotAcceptable, UnsupportedByFormat
-from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, TRIG, Format, Syntax
-from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
-from construct_messages.message import Message
+from construct_messages.logs.documents import document_writer
+from construct_messages.rdf.errors import NotAcceptable, UnsupportedByFormat
+from construct_messages.rdf.formats import N_QUADS, NDJSON_LD, RDFM, TRIG, Format, Syntax
+from construct_messages.rdf.formats.negotiation import prefer
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import XSD
+from construct_messages.rdf.vocabulary import PROV
 from construct_messages.streams.element import Element, messages_of
 from construct_messages.streams.reading import ElementLines
-from construct_messages.streams.vocabulary import PROV
-from construct_messages.terms import XSD
 
 _Key: TypeAlias = tuple[str, int, int]
 _PARSED_BYTES: Final = 1 << 20  # the maximal size of the cached elements, as N-Quads
@@ -214,8 +214,8 @@ async def json_ld(
 class JsonLdDocument:
     """Writes the quads of messages as one JSON-LD document: a log encoder without message delimiters.
 
-    >>> from construct_messages.message import Message, Quad
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.message import Message, Quad
+    >>> from construct_messages.rdf.terms import iri
     >>> document, message = JsonLdDocument(), Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
     >>> print((document.start() + document.encode(message) + document.finish()).decode(), end="")
     {"@graph": [

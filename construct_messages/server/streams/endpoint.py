@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from aiohttp import web
 
-from construct_messages.errors import Forbidden, LimitExceeded, ProtocolError
-from construct_messages.formats.media_types import SPARQL_QUERY
-from construct_messages.net.wire import Header
+from construct_messages.rdf.errors import Forbidden, LimitExceeded, ProtocolError
+from construct_messages.rdf.formats.media_types import SPARQL_QUERY
+from construct_messages.rdf.wire import Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Access, Permit, Requesting, Right
 from construct_messages.server.http.conditions import check_conditions, entity_tag

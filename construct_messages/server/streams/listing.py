@@ -14,15 +14,15 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import Final, NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from construct_messages.errors import Gone, NotFound
-from construct_messages.formats.documents import JSON_LD, RDF_XML, TRIG, TURTLE
-from construct_messages.formats.media_types import JSON
-from construct_messages.net.wire import Property
+from construct_messages.rdf.errors import Gone, NotFound
+from construct_messages.rdf.formats.documents import JSON_LD, RDF_XML, TRIG, TURTLE
+from construct_messages.rdf.formats.media_types import JSON
+from construct_messages.rdf.vocabulary import CONTEXT, LDP
+from construct_messages.rdf.wire import Property
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.resources import Document
 from construct_messages.streams.element import State
-from construct_messages.streams.vocabulary import CONTEXT, LDP
 
 LISTED: Final = 1000
 """The number of elements on a page."""

@@ -10,11 +10,11 @@ from typing import Final
 
 from aiohttp import web
 
-from construct_messages.errors import NotFound, UnsupportedByFormat
-from construct_messages.formats import FORMATS, NDJSON_LD, RDFM, Format, LogType, content_type
-from construct_messages.formats.media_types import JSON
-from construct_messages.formats.negotiation import Plain, negotiate, prefer
-from construct_messages.net.wire import Header
+from construct_messages.rdf.errors import NotFound, UnsupportedByFormat
+from construct_messages.rdf.formats import FORMATS, NDJSON_LD, RDFM, Format, LogType, content_type
+from construct_messages.rdf.formats.media_types import JSON
+from construct_messages.rdf.formats.negotiation import Plain, negotiate, prefer
+from construct_messages.rdf.wire import Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.conditions import entity_tag, is_known

@@ -17,12 +17,12 @@ from typing import Final, NamedTuple, Protocol
 from aiohttp import WebSocketError, WSCloseCode, WSMsgType, web
 from aiohttp.http import WebSocketReader, WebSocketWriter
 
-from construct_messages.errors import (
+from construct_messages.rdf.errors import (
     ConstructMessagesError,
     NotFound,
     UnsupportedByFormat,
 )
-from construct_messages.net.wire import Event, close_code
+from construct_messages.rdf.wire import Event, close_code
 from construct_messages.server.http.event_stream import STILL_HERE, error_event, event, retry
 from construct_messages.server.http.sending import ClientLeft, reset, sending
 from construct_messages.server.streams.documents import ElementDocuments, not_carried

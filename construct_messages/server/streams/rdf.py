@@ -7,13 +7,13 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.formats import NDJSON_LD
-from construct_messages.formats.documents import JSON_LD, TRIPLES
-from construct_messages.formats.media_types import JSON
-from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import decoder_for
+from construct_messages.rdf.formats import NDJSON_LD
+from construct_messages.rdf.formats.documents import JSON_LD, TRIPLES
+from construct_messages.rdf.formats.media_types import JSON
+from construct_messages.rdf.formats.negotiation import prefer
+from construct_messages.rdf.vocabulary import PREFIXES
 from construct_messages.server.streams.resources import Document
-from construct_messages.streams.vocabulary import PREFIXES
 
 _SERIALIZED: Final = {
     format.media_type: format.parsed_as for format in TRIPLES if format != JSON_LD

@@ -9,7 +9,7 @@ from typing import Final, ParamSpec, Protocol, TypeVar
 
 from aiohttp import web
 
-from construct_messages.errors import (
+from construct_messages.rdf.errors import (
     ConstructMessagesError,
     Forbidden,
     ProtocolError,
@@ -17,11 +17,11 @@ from construct_messages.errors import (
     UnsupportedByFormat,
     UsageError,
 )
-from construct_messages.formats import N_QUADS, RDFM, LogType, content_type
-from construct_messages.formats.documents import DOCUMENTS
-from construct_messages.formats.lookup import find_format
-from construct_messages.formats.negotiation import Plain, choose, negotiate
-from construct_messages.net.wire import Header
+from construct_messages.rdf.formats import N_QUADS, RDFM, LogType, content_type
+from construct_messages.rdf.formats.documents import DOCUMENTS
+from construct_messages.rdf.formats.lookup import find_format
+from construct_messages.rdf.formats.negotiation import Plain, choose, negotiate
+from construct_messages.rdf.wire import Header
 from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.access import Permit, Requesting
 from construct_messages.server.http.conditions import entity_tag, is_known

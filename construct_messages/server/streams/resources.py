@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from construct_messages.net.wire import ENDPOINTS, Property
+from construct_messages.rdf.vocabulary import CONTEXT, PREFIXES
+from construct_messages.rdf.wire import ENDPOINTS, Property
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.streams.element import State
-from construct_messages.streams.vocabulary import CONTEXT, PREFIXES
 
 Document = dict[str, Any]
 

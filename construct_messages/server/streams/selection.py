@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from multidict import MultiMapping
 
-from construct_messages.errors import ProtocolError
-from construct_messages.net.wire import Parameter
+from construct_messages.rdf.errors import ProtocolError
+from construct_messages.rdf.wire import Parameter
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 

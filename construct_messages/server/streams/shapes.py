@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from construct_messages.message import Message
+from construct_messages.construct.shapes import Shapes, dead_letter, without_report
+from construct_messages.construct.shapes.report import REPORT_GRAPH
+from construct_messages.construct.shapes.validation import does_not_conform
+from construct_messages.rdf.message import Message
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.streams.requests import InThread
-from construct_messages.shapes import Shapes, dead_letter, without_report
-from construct_messages.shapes.report import REPORT_GRAPH
-from construct_messages.shapes.validation import does_not_conform
 from construct_messages.streams.element import Element, messages_of
 from construct_messages.streams.store import StreamStore
 

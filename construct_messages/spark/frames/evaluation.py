@@ -16,7 +16,6 @@ from typing import assert_never
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from construct_messages.labels import Labels
 from construct_messages.query.algebra.correlation import correlated_variables, mentions
 from construct_messages.query.algebra.expressions import (
     conjunction,
@@ -55,6 +54,7 @@ from construct_messages.query.algebra.nodes import (
 )
 from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.optimizer.equalities import links
+from construct_messages.rdf.labels import Labels
 from construct_messages.spark.frames.checks import check
 from construct_messages.spark.frames.exists import (
     Conditions,

@@ -21,10 +21,10 @@ from construct_messages.query.algebra.expressions import (
 )
 from construct_messages.query.algebra.join_order import contains_path
 from construct_messages.query.algebra.nodes import Call, Exists, Expression, Filter, Node, Var, Vars
+from construct_messages.rdf.terms import boolean
 from construct_messages.spark.frames.joins import compatible_pairs, mark_join, semi_join
 from construct_messages.spark.frames.solutions import Solutions
 from construct_messages.spark.sql import expressions
-from construct_messages.terms import boolean
 
 _TRUE: Final = boolean("true")
 _FALSE: Final = boolean("false")

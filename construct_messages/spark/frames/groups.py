@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.query.algebra.nodes import NOTHING, Aggregation, Group, Var, Vars
+from construct_messages.rdf.terms import XSD
 from construct_messages.spark.frames.exists import OuterBindings
 from construct_messages.spark.frames.joins import join, semi_join, union
 from construct_messages.spark.frames.leaf_nodes import unit
@@ -19,7 +20,6 @@ from construct_messages.spark.frames.solutions import Solutions, names
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql import expressions
 from construct_messages.spark.sql.values import column, literal
-from construct_messages.terms import XSD
 
 _INTEGER: Final = f'"^^<{XSD}integer>'
 _NONDETERMINISTIC: Final = {"SUM", "AVG", "SAMPLE", "GROUP_CONCAT"}

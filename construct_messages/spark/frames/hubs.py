@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from construct_messages.rdf.terms import Term
 from construct_messages.spark.sql.values import any_of, case
-from construct_messages.terms import Term
 
 HUB_BYTES: Final = 1 << 20
 """The most bytes of a variable's objects that are collected for a subject; a task may hold some hundred such sets."""

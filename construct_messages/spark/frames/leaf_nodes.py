@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 
 from construct_messages.query.algebra.nodes import Triple, Values, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset
+from construct_messages.rdf.terms import Term
 from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.frames.solutions import Solutions, null
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.values import ERROR, column, literal
-from construct_messages.terms import Term
 
 
 def unit(table: QuadTable) -> Solutions:

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql.functions import expr
 
-from construct_messages.assembly import Options
-from construct_messages.labels import Labels
+from construct_messages.construct.assembly import Options
 from construct_messages.query.algebra.nodes import Var
-from construct_messages.spark.sql.values import case, column, literal
-from construct_messages.template import (
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.template import (
     FORBIDDEN,
     Blank,
     Constant,
@@ -30,6 +29,7 @@ from construct_messages.template import (
     Variable,
     coinciding,
 )
+from construct_messages.spark.sql.values import case, column, literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -155,7 +155,7 @@ def message_sql(template: Template, number: str, *, skolemize: str | None = None
         number: SQL of a string of digits that no other solution has; it makes blank nodes of the template fresh.
         skolemize: see `Options`.
 
-    >>> from construct_messages.terms import Term
+    >>> from construct_messages.rdf.terms import Term
     >>> template = Template(("x",), (Pattern(Blank(0), Constant(Term("<urn:p>")), Variable(0)),), Labels("x"))
     >>> print(message_sql(template, "n"))
     concat_ws(CAST(X'0A' AS STRING), concat('_:x_t', n, 'b0 <urn:p> ', v_x, ' .'))

@@ -15,7 +15,6 @@ from typing import Final, assert_never
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from construct_messages.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.query.algebra.nodes import Path, Triple, Var, VarOrTerm, Vars, variables
 from construct_messages.query.algebra.plan import Dataset
 from construct_messages.query.algebra.property_paths import (
@@ -33,12 +32,13 @@ from construct_messages.query.algebra.property_paths import (
     unbound_closure,
     written,
 )
+from construct_messages.rdf.errors import LimitExceeded, UnsupportedQuery
+from construct_messages.rdf.terms import Term
 from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.frames.small_closures import small_closure
 from construct_messages.spark.frames.solutions import checkpointed
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.values import column
-from construct_messages.terms import Term
 
 # A frontier of at most this many pairs goes to all executors rather than all steps to the frontier's partitions.
 _SMALL_FRONTIER: Final = 50_000
@@ -108,7 +108,7 @@ def require_ends(node: Path, bound: Vars) -> None:
     Raises:
         UnsupportedQuery: a closure would.
 
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.terms import iri
     >>> require_ends(Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y")), frozenset({Var("y")}))
     """
     start, end = (

@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 from construct_messages.query.algebra.correlation import mentions
 from construct_messages.query.algebra.nodes import Triple, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset, Scan
+from construct_messages.rdf.terms import Term
 from construct_messages.spark.quads.table import COLUMNS, QuadTable
 from construct_messages.spark.sql import expressions
 from construct_messages.spark.sql.values import any_of, column, literal, may_fail
-from construct_messages.terms import Term
 
 
 def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:

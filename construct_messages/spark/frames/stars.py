@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame
 
 from construct_messages.query.algebra.nodes import Star, Triple, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset, Scan
+from construct_messages.rdf.terms import Term
 from construct_messages.spark.frames.hubs import PART, Ray, has_objects, in_parts
 from construct_messages.spark.frames.scans import matching
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.values import column, literal
-from construct_messages.terms import Term
 
 _PREDICATE: Final = Var(".predicate")
 _OBJECT: Final = Var(".object")

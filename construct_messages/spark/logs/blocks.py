@@ -11,21 +11,21 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import IO, NamedTuple, cast
 
-from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.unpacking import packing_of
-from construct_messages.formats import RDFM, Format, Syntax
-from construct_messages.formats.file_names import format_of_file, is_archive_name
-from construct_messages.formats.lookup import find_format, find_log, is_media_type
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.texts import to_text
-from construct_messages.message import Message
-from construct_messages.reading import read_log
+from construct_messages.logs.reading import read_log
+from construct_messages.rdf.errors import LimitExceeded, LogError
+from construct_messages.rdf.files.compression import COMPRESSIONS
+from construct_messages.rdf.files.unpacking import packing_of
+from construct_messages.rdf.formats import RDFM, Format, Syntax
+from construct_messages.rdf.formats.file_names import format_of_file, is_archive_name
+from construct_messages.rdf.formats.lookup import find_format, find_log, is_media_type
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.logs.files import File, read_from
 from construct_messages.spark.logs.options import ReadOptions
 from construct_messages.spark.logs.splitting import announced_in, messages_of
-from construct_messages.terms import Lenience
 
 
 class Block(NamedTuple):

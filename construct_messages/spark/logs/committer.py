@@ -18,17 +18,17 @@ from typing import BinaryIO, Final, NamedTuple
 import pyarrow as pa
 from pyarrow import fs
 
-from construct_messages.errors import CannotWrite, LogError, UnsupportedByFormat, UsageError
-from construct_messages.files.compression import opener
-from construct_messages.formats import content_type
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.lines.texts import to_messages
+from construct_messages.rdf.errors import CannotWrite, LogError, UnsupportedByFormat, UsageError
+from construct_messages.rdf.files.compression import opener
+from construct_messages.rdf.formats import content_type
+from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.logs.files import Place, place_of
 from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.owners import Owner
 from construct_messages.spark.logs.records import LogFile, RunRecord
 from construct_messages.spark.logs.runs import Run, check_overwriting, check_runs
-from construct_messages.terms import Lenience
 
 _CHUNK_BYTES: Final = 1 << 20
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

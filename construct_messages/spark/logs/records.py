@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 from pyarrow import fs
 
-from construct_messages.errors import IncompleteResult
+from construct_messages.rdf.errors import IncompleteResult
 from construct_messages.spark.logs.files import Place, read_bytes, remove_folder, visible_below
 
 SUCCESS: Final = "_SUCCESS"

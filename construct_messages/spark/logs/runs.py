@@ -19,8 +19,8 @@ from typing import Final
 import msgspec
 from pyarrow import fs
 
-from construct_messages.errors import IncompleteResult, UsageError
-from construct_messages.files.output import refuse_foreign
+from construct_messages.rdf.errors import IncompleteResult, UsageError
+from construct_messages.rdf.files.output import refuse_foreign
 from construct_messages.spark.logs.files import Place, read_bytes, remove_folder
 from construct_messages.spark.logs.owners import Owner
 from construct_messages.spark.logs.records import (

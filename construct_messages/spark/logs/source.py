@@ -23,7 +23,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from construct_messages.errors import UsageError
+from construct_messages.rdf.errors import UsageError
 from construct_messages.spark.logs.blocks import Block, partitions, texts_of
 from construct_messages.spark.logs.committer import LogJob, Part
 from construct_messages.spark.logs.files import find

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from construct_messages.formats import RDFM, Format, Syntax
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
-from construct_messages.message import Message
+from construct_messages.rdf.formats import RDFM, Format, Syntax
+from construct_messages.rdf.message import Message
 
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
@@ -44,7 +44,7 @@ def messages_of(
         LogError: malformed lines; numbers of messages and lines count from the first line that begins in the range.
         LimitExceeded: a message that is too large.
 
-    >>> from construct_messages.formats import N_TRIPLES
+    >>> from construct_messages.rdf.formats import N_TRIPLES
     >>> log = b"# @message\n<urn:a> <urn:p> <urn:o> .\n# @message\n<urn:b> <urn:p> <urn:o> .\n"
     >>> for start, end in ((0, 20), (20, 60), (60, len(log))):
     ...     print(*messages_of([log[max(start - 1, 0) :]], start, end, format=N_TRIPLES))
@@ -75,7 +75,7 @@ def announced_in(
         LogError: the first line that is not empty or a comment is malformed.
         LimitExceeded: a line that is too long.
 
-    >>> from construct_messages.formats import N_TRIPLES
+    >>> from construct_messages.rdf.formats import N_TRIPLES
     >>> announced_in([b'# log\nVERSION "1.2-mess', b'ages"\n'], N_TRIPLES).label
     '1.2-messages'
     """

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from pyarrow import fs
 from pyspark.sql import DataFrame, Observation, SparkSession
 
-from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
+from construct_messages.rdf.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.spark.logs.files import Place, place_of
 from construct_messages.spark.logs.owners import Owner
 from construct_messages.spark.logs.records import (

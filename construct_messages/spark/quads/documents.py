@@ -1,4 +1,4 @@
-"""Parsing of whole RDF files in Python workers, by pyoxigraph, to Arrow batches of terms; `rdfxml/` first converts
+"""Parsing of whole RDF files in Python workers, by pyoxigraph, to Arrow batches of terms; `logs/rdfxml/` first converts
 RDF/XML.
 
 For formats whose statements are not lines, and packed files that Spark's text reader cannot unpack. A worker parses a
@@ -18,20 +18,20 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, QuadsError, TermError, UsageError
-from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.unpacking import UnpackedFile, unmarked, unpack_errors
-from construct_messages.formats.documents import (
+from construct_messages.logs.rdfxml import NTriplesFile
+from construct_messages.rdf.errors import LimitExceeded, QuadsError, TermError, UsageError
+from construct_messages.rdf.files.compression import COMPRESSIONS
+from construct_messages.rdf.files.unpacking import UnpackedFile, unmarked, unpack_errors
+from construct_messages.rdf.formats.documents import (
     EXTENSIONS,
     RDF_XML,
     DocumentFormat,
     find_document_format,
     format_of_document,
 )
-from construct_messages.labels import of_file
-from construct_messages.rdfxml import NTriplesFile
+from construct_messages.rdf.labels import of_file
+from construct_messages.rdf.terms import Lenience, Term, from_pyoxigraph, map_blanks
 from construct_messages.spark.line_numbers import TEXT_SHOWN
-from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
 
 QUADS: Final = "subject string, predicate string, object string, graph string"
 """The schema of quads."""

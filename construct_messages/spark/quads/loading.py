@@ -20,10 +20,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from construct_messages.errors import IncompleteResult, QuadsError, UsageError
-from construct_messages.files.output import refuse_foreign, refuse_input
-from construct_messages.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
+from construct_messages.rdf.errors import IncompleteResult, QuadsError, UsageError
+from construct_messages.rdf.files.output import refuse_foreign, refuse_input
+from construct_messages.rdf.formats.documents import N_QUADS, N_TRIPLES
+from construct_messages.rdf.terms import Term
 from construct_messages.spark import jar
 from construct_messages.spark.line_numbers import numbered, shown_line
 from construct_messages.spark.quads import documents
@@ -31,7 +32,6 @@ from construct_messages.spark.quads.table import QuadTable, loaded
 from construct_messages.spark.session import translated
 from construct_messages.spark.sql.iri_grammar import malformed
 from construct_messages.spark.sql.values import fail, literal
-from construct_messages.terms import Term
 
 ON_ERROR: Final = ("fail", "quarantine")
 """The values of `on_error`, for malformed files and lines."""

@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from construct_messages.errors import QuadsError
 from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.rdf.errors import QuadsError
 from construct_messages.spark.sql.values import all_of, case, fail, literal
 
 COLUMNS: Final = ("subject", "predicate", "object", "graph")
@@ -55,7 +55,7 @@ _LOADED: Final[WeakSet[DataFrame]] = WeakSet()
 class QuadTable:
     """Quads as a DataFrame of the string columns `subject`, `predicate`, `object` and `graph`.
 
-    A cell is a canonical N-Triples term (see `construct_messages.terms`); NULL as the graph is the default graph.
+    A cell is a canonical N-Triples term (see `construct_messages.rdf.terms`); NULL as the graph is the default graph.
     `QuadTable.of` checks the terms when they are read, this class does not. `load_quads` makes such frames from RDF.
 
     Args:

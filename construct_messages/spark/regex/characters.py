@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from construct_messages.terms import PN_BASE, PN_CHARS
+from construct_messages.rdf.terms import PN_BASE, PN_CHARS
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 \u00a1-\U0010ffff]")
 SINGLE: Final = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in "\\|.?*+(){}$-[]^"}

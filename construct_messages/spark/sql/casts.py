@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from construct_messages.errors import ValueOutOfRange
+from construct_messages.rdf.errors import ValueOutOfRange
+from construct_messages.rdf.terms import XSD
 from construct_messages.spark.sql import comparisons, datetimes, numbers
 from construct_messages.spark.sql.arithmetic import positive
 from construct_messages.spark.sql.numbers import NUMERIC, as_type, in_range
@@ -27,7 +28,6 @@ from construct_messages.spark.sql.term_parts import (
     xsd_type,
 )
 from construct_messages.spark.sql.values import Scalar, Type, case, fail, let, literal
-from construct_messages.terms import XSD
 
 
 def cast(name: str, value: Scalar) -> Scalar:

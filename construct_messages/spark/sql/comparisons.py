@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from construct_messages.rdf.terms import XSD
 from construct_messages.spark.sql import datetimes, numbers
 from construct_messages.spark.sql.datetimes import Point
 from construct_messages.spark.sql.numbers import NUMERIC, Operand
@@ -36,7 +37,6 @@ from construct_messages.spark.sql.values import (
     literal,
     one_of,
 )
-from construct_messages.terms import XSD
 
 TRUE, FALSE = (
     [f'"{text}"^^<{XSD}boolean>' for text in texts] for texts in (("true", "1"), ("false", "0"))

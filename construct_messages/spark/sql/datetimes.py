@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from construct_messages.errors import ValueOutOfRange
+from construct_messages.rdf.errors import ValueOutOfRange
+from construct_messages.rdf.terms import XSD, Term
 from construct_messages.spark.sql.term_parts import digits, has_form
 from construct_messages.spark.sql.values import fail
-from construct_messages.terms import XSD, Term
 
 _YEAR: Final = "-?([1-9][0-9]{3,}|0[0-9]{3})"
 _LEAP_YEAR: Final = (
@@ -142,7 +142,7 @@ def _seconds(term: str, type: str, zoned: str, beyond: str) -> str:
 def constant_point(term: Term) -> Point | None:
     """Returns the `Point` of a constant; None unless it is a date or dateTime of a usual year.
 
-    >>> from construct_messages.terms import literal
+    >>> from construct_messages.rdf.terms import literal
     >>> constant_point(literal("1970-01-02Z", datatype=XSD + "date"))
     Point(type="'date'", zoned='true', seconds='86400D', fraction="''")
     """

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Call,
@@ -19,6 +18,8 @@ from construct_messages.query.algebra.nodes import (
     Expression,
     Var,
 )
+from construct_messages.rdf.errors import UnsupportedQuery
+from construct_messages.rdf.terms import XSD
 from construct_messages.spark.sql import (
     aggregates,
     arithmetic,
@@ -38,7 +39,6 @@ from construct_messages.spark.sql.values import (
     compiled_if_short,
     let,
 )
-from construct_messages.terms import XSD
 
 
 def term(expression: Expression) -> str:
@@ -59,7 +59,7 @@ def condition(expression: Expression) -> str:
     Raises:
         UnsupportedQuery: as `term`.
 
-    >>> from construct_messages.terms import Term
+    >>> from construct_messages.rdf.terms import Term
     >>> condition(Call("=", (Var("x"), Constant(Term("<urn:a>")))))
     "(v_x = '<urn:a>')"
     """

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.query.algebra.nodes import Call
+from construct_messages.rdf.errors import UnsupportedQuery, ValueOutOfRange
+from construct_messages.rdf.terms import RDF, XSD, Term, literal_parts
 from construct_messages.spark.sql import arithmetic, comparisons, date_parts, iris, numbers, strings
 from construct_messages.spark.sql.term_parts import (
     as_term,
@@ -36,7 +37,6 @@ from construct_messages.spark.sql.values import (
     let,
     literal,
 )
-from construct_messages.terms import RDF, XSD, Term, literal_parts
 
 
 def call(node: Call, arguments: Sequence[Scalar]) -> Scalar:

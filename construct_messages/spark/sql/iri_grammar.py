@@ -11,14 +11,14 @@ import re
 import string
 from typing import Final
 
-from construct_messages.spark.sql.values import case, literal
-from construct_messages.terms.grammar import (
+from construct_messages.rdf.terms.grammar import (
     HEX,
     NOT_A_DATATYPE,
     SUB_DELIMS,
     UCSCHAR,
     UNRESERVED,
 )
+from construct_messages.spark.sql.values import case, literal
 
 # --- IRIs -----------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.errors import ValueOutOfRange
+from construct_messages.rdf.errors import ValueOutOfRange
+from construct_messages.rdf.terms import XSD, Term, literal_parts
+from construct_messages.rdf.terms import is_literal as is_a_literal
 from construct_messages.spark.sql.term_parts import as_text, digits, has_form
 from construct_messages.spark.sql.values import (
     Scalar,
@@ -23,8 +25,6 @@ from construct_messages.spark.sql.values import (
     literal,
     one_of,
 )
-from construct_messages.terms import XSD, Term, literal_parts
-from construct_messages.terms import is_literal as is_a_literal
 
 NUMERIC: Final = (Type.INTEGER, Type.DECIMAL, Type.FLOAT, Type.DOUBLE)
 """The types of numbers; each is promoted to those after it."""
@@ -87,7 +87,7 @@ TYPES: Final = (*_INTEGERS, "decimal", "float", "double")
 def constant(term: Term) -> Scalar:
     """Returns a constant of the query: of a native type if it is a string, boolean or number that has one.
 
-    >>> from construct_messages.terms import number
+    >>> from construct_messages.rdf.terms import number
     >>> constant(number("01")).sql
     "CAST('01' AS DECIMAL(38,0))"
     """

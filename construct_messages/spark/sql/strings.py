@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from construct_messages.errors import ValueOutOfRange
+from construct_messages.rdf.errors import ValueOutOfRange
 from construct_messages.spark.regex.translation import (
     IllegalPattern,
     Regex,

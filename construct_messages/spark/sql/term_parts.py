@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from construct_messages.rdf.terms import NEEDS_ESCAPE, RDF, XSD, literal_parts
 from construct_messages.spark.sql.values import Scalar, Type, case, let, literal
-from construct_messages.terms import NEEDS_ESCAPE, RDF, XSD, literal_parts
 
 # --- the kinds and parts of a term ----------------------------------------------------------------------------------
 # All of these take SQL of a term and return SQL, whose value is described; NULL for NULL.

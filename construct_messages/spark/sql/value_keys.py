@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from construct_messages.rdf.terms import XSD
 from construct_messages.spark.sql import datetimes, numbers
 from construct_messages.spark.sql.comparisons import FALSE, NATIVE, TRUE, is_typed
 from construct_messages.spark.sql.term_parts import as_term, digits
 from construct_messages.spark.sql.values import Scalar, Type, any_of, case, let, literal, may_fail
-from construct_messages.terms import XSD
 
 _NAN: Final = tuple(f'"NaN"^^<{XSD}{name}>' for name in ("float", "double"))
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from construct_messages.errors import ConstructMessagesError, ValueOutOfRange
 from construct_messages.query.algebra.nodes import Var
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import ConstructMessagesError, ValueOutOfRange
+from construct_messages.rdf.terms import Term
 
 
 class Type(Enum):
@@ -206,7 +206,7 @@ def fail(error: type[ConstructMessagesError], message: str) -> str:
         error: its class.
         message: SQL of its text; NULL counts as no text.
 
-    >>> from construct_messages.errors import ValueOutOfRange
+    >>> from construct_messages.rdf.errors import ValueOutOfRange
     >>> fail(ValueOutOfRange, "'too large'")
     "raise_error(concat_ws(' ', 'ValueOutOfRange:', 'too large'))"
     """
@@ -218,7 +218,7 @@ def fail(error: type[ConstructMessagesError], message: str) -> str:
 def may_fail(sql: str) -> bool:
     """Returns whether SQL can end a job: such SQL must be evaluated for solutions of the query only.
 
-    >>> from construct_messages.errors import ValueOutOfRange
+    >>> from construct_messages.rdf.errors import ValueOutOfRange
     >>> may_fail(case(("v_x > 9", fail(ValueOutOfRange, "v_x")), otherwise="v_x")), may_fail("'a'")
     (True, False)
     """

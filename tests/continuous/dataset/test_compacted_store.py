@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from construct_messages.continuous import WindowedQuery
 from construct_messages.continuous.dataset import compacted_store
 from construct_messages.continuous.dataset.compacted_store import CompactedStore
-from construct_messages.message import Quad
-from construct_messages.terms import Term, iri, literal
+from construct_messages.rdf.message import Quad
+from construct_messages.rdf.terms import Term, iri, literal
 from tests.support.windows.histories import STATIC, happen, histories, options_of, unordered
 from tests.support.windows.oracle import Case, Event
 

@@ -11,7 +11,7 @@ from construct_messages.continuous.incremental.plan import ExtendStep, FilterSte
 from construct_messages.continuous.incremental.quads import QuadReader
 from construct_messages.continuous.incremental.rows import Steps, _RowQuery
 from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var
-from construct_messages.terms import XSD, Term, iri, literal
+from construct_messages.rdf.terms import XSD, Term, iri, literal
 from tests.support.windows.queries import VALUES
 
 X, Y = Var("x"), Var("y")

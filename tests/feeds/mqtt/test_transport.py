@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 
 from construct_messages import Message, read_log
-from construct_messages.errors import LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.feeds import Checkpoint, Subscription, publish, relay, subscribe
 from construct_messages.feeds.bridging import BridgeStatus, feed
 from construct_messages.feeds.opening import opened
 from construct_messages.feeds.recording import RecordingState, record
 from construct_messages.feeds.transport import Settings, Start
-from construct_messages.formats.lookup import find_log
 from construct_messages.logs import encoder_for
+from construct_messages.logs.writing.growing import OpenLog
+from construct_messages.rdf.errors import LimitExceeded, LogError, SourceError, UsageError
+from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.streams import open_store
-from construct_messages.writing.growing import OpenLog
 from tests.support.certificates import certificate_in
 from tests.support.engines.broker_logs import log, same
 from tests.support.engines.brokers import Mosquitto

@@ -14,8 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages import Message
-from construct_messages.documents.contexts import CONTEXTS
-from construct_messages.errors import CannotWrite, LogError, SourceError, UsageError
 from construct_messages.feeds.record import Record, content_type_in
 from construct_messages.feeds.records import transport
 from construct_messages.feeds.records.dead_letters import (
@@ -25,10 +23,12 @@ from construct_messages.feeds.records.dead_letters import (
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
-from construct_messages.formats import FORMATS, N_QUADS, Format
 from construct_messages.logs import DecoderOptions
+from construct_messages.logs.documents.contexts import CONTEXTS
 from construct_messages.logs.lines.documents import decoded
-from construct_messages.net.wire import Header
+from construct_messages.rdf.errors import CannotWrite, LogError, SourceError, UsageError
+from construct_messages.rdf.formats import FORMATS, N_QUADS, Format
+from construct_messages.rdf.wire import Header
 from construct_messages.streams import Element
 from tests.support.logs.lines import documents
 from tests.support.strategies import messages

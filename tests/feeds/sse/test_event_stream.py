@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.errors import LimitExceeded
 from construct_messages.feeds.sse.event_stream import Event, EventParser
-from construct_messages.net.wire import Event as EventType
+from construct_messages.rdf.errors import LimitExceeded
+from construct_messages.rdf.wire import Event as EventType
 from construct_messages.server.http.event_stream import event
 
 STREAMS: dict[str, tuple[bytes, list[tuple[str, str, bytes]]]] = {

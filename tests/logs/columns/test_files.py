@@ -26,10 +26,10 @@ from construct_messages import (
     read_log,
     write_log,
 )
-from construct_messages.columns import arrow
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.terms import XSD, Term, number
+from construct_messages.logs.columns import arrow
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.terms import XSD, Term, number
 
 QUERY = """PREFIX : <http://example.org/>
 CONSTRUCT { ?s :name ?name ; :age ?age ; :since ?since }

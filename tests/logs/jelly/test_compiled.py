@@ -13,17 +13,17 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from construct_messages import compiled
-from construct_messages.compiled import Wire
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import JELLY
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import delimited
-from construct_messages.message import Message
-from construct_messages.terms import Term, blank, iri, literal, triple
+from construct_messages.rdf import compiled
+from construct_messages.rdf.compiled import Wire
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import JELLY
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Term, blank, iri, literal, triple
 from tests.support.logs.cases.jelly import (
     INTEGER,
     QUADS,

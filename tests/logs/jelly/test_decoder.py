@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyjelly import jelly
 
-from construct_messages.errors import LimitExceeded, LogError, TermError, UsageError
-from construct_messages.formats import JELLY
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import delimited, fields, varint
-from construct_messages.message import Message
-from construct_messages.terms import (
+from construct_messages.rdf.errors import LimitExceeded, LogError, TermError, UsageError
+from construct_messages.rdf.formats import JELLY
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import (
     iri,
     literal,
     triple,

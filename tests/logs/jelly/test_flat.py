@@ -28,7 +28,7 @@ from construct_messages import (
     read_log,
     write_log,
 )
-from construct_messages.terms import Term, iri, literal
+from construct_messages.rdf.terms import Term, iri, literal
 from tests.support.logs.cases.jelly import log_of, options_row, row
 from tests.support.logs.kinds import blanks
 from tests.support.strategies import messages

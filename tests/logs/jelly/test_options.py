@@ -30,7 +30,7 @@ from construct_messages import (
     read_log,
     write_log,
 )
-from construct_messages.terms import Term, iri, literal, triple
+from construct_messages.rdf.terms import Term, iri, literal, triple
 from tests.support.commands import Done, run
 from tests.support.logs import rdfjs_jelly
 from tests.support.logs.kinds import isomorphic

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyjelly.jelly import RdfStreamOptions
 
-from construct_messages.errors import UsageError
 from construct_messages.logs.jelly.frame_stream import (
     find_metadata,
     metadata_fields,
@@ -22,6 +21,7 @@ from construct_messages.logs.jelly.service import (
     negotiated,
     refused_options,
 )
+from construct_messages.rdf.errors import UsageError
 
 WHOLE: dict[str, Any] = {
     "physical_type": 2,

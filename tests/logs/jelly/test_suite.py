@@ -29,8 +29,8 @@ from construct_messages import (
     read_log,
     write_log,
 )
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, is_blank, is_triple, parse_term, triple, triple_parts
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, is_blank, is_triple, parse_term, triple, triple_parts
 from tests.support.places import shared_path
 
 pytestmark = pytest.mark.suite

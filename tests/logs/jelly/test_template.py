@@ -8,16 +8,16 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import JELLY
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
-from construct_messages.message import Message
-from construct_messages.solutions import Solutions
-from construct_messages.template import Constant, Pattern, Template, Variable
-from construct_messages.terms import XSD, Term, iri, literal
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import JELLY
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Constant, Pattern, Template, Variable
+from construct_messages.rdf.terms import XSD, Term, iri, literal
 from tests.support.strategies import JELLY_OPTIONS, SOLUTIONS, templates
 
 

@@ -19,16 +19,16 @@ from construct_messages import (
     read_log,
     to_json,
 )
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import JSON_DOCUMENTS
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.json.compiled import by_pyld
 from construct_messages.logs.json.defaults import KeyNames, roots_of, uses_of
 from construct_messages.logs.json.nodes import Nodes, nodes_of, terms_in
 from construct_messages.logs.json.values import json_of, value_object
-from construct_messages.solutions import Solutions
-from construct_messages.template import Template
-from construct_messages.terms import Term, is_blank, literal
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import JSON_DOCUMENTS
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Template
+from construct_messages.rdf.terms import Term, is_blank, literal
 from tests.support.logs.frames import contexts, frames, messages
 from tests.support.strategies import SOLUTIONS, templates
 

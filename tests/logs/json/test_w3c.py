@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from construct_messages import JsonOptions, Message, UsageError
-from construct_messages.errors import Position
-from construct_messages.formats import JSON_DOCUMENTS
-from construct_messages.labels import Labels
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.json.compiled import CompiledFrame, compiled
 from construct_messages.logs.jsonld.contexts import Processor
 from construct_messages.logs.jsonld.documents import Documents
+from construct_messages.rdf.errors import Position
+from construct_messages.rdf.formats import JSON_DOCUMENTS
+from construct_messages.rdf.labels import Labels
 from tests.support.logs.frames import comparable
 from tests.support.places import shared_path
 

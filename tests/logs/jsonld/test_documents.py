@@ -15,15 +15,15 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 
-from construct_messages.errors import LogError, Position, UsageError
-from construct_messages.formats import NDJSON_LD
-from construct_messages.labels import Labels
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.jsonld.contexts import Contexts
 from construct_messages.logs.jsonld.deserialization import prepare
 from construct_messages.logs.jsonld.documents import Documents, _is_node
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, is_literal, literal_parts
+from construct_messages.rdf.errors import LogError, Position, UsageError
+from construct_messages.rdf.formats import NDJSON_LD
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, is_literal, literal_parts
 from tests.support.logs.kinds import Kind, read
 from tests.support.places import shared_path
 

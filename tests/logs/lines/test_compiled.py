@@ -11,16 +11,17 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from construct_messages import Message, Quad, compiled
-from construct_messages.compiled import PURE, Statement, Wire
-from construct_messages.formats import N_QUADS, N_TRIPLES
+from construct_messages import Message, Quad
 from construct_messages.logs.lines.statements import (
     StatementLines,
     Statements,
     count_canonical,
 )
 from construct_messages.logs.lines.texts import _lines_read_back
-from construct_messages.terms import Term
+from construct_messages.rdf import compiled
+from construct_messages.rdf.compiled import PURE, Statement, Wire
+from construct_messages.rdf.formats import N_QUADS, N_TRIPLES
+from construct_messages.rdf.terms import Term
 from tests.support.logs.lines import documents, the_compiled_module
 
 GRAPHS = pytest.mark.parametrize("graphs", [True, False], ids=["N-Quads", "N-Triples"])
@@ -190,7 +191,7 @@ def test_wrong_arguments(wire: Wire, arguments: tuple[object, ...]) -> None:
 
 
 def test_it_is_left_out_on_demand() -> None:
-    program = "from construct_messages import compiled; print(compiled.wire)"
+    program = "from construct_messages.rdf import compiled; print(compiled.wire)"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {PURE: "1"},
@@ -206,10 +207,10 @@ def test_one_of_another_interface_is_left_out(interface: str) -> None:
     program = (
         "import sys\n"
         "from importlib import reload\n"
-        "from construct_messages import compiled\n"
+        "from construct_messages.rdf import compiled\n"
         "class Other:\n"
         f"    {interface or 'pass'}\n"
-        "sys.modules['construct_messages.compiled._wire'] = Other\n"
+        "sys.modules['construct_messages.rdf.compiled._wire'] = Other\n"
         "print(reload(compiled).wire)"
     )
     done = subprocess.run(

@@ -10,14 +10,14 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from construct_messages import Message
-from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import N_QUADS, N_TRIPLES, VARIANTS, Format, Syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, document_lines, read_document
 from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.logs.lines.documents import as_it_is, decoded
-from construct_messages.message import of_lines
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import LimitExceeded, LogError
+from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, VARIANTS, Format, Syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import of_lines
+from construct_messages.rdf.terms import Term
 from tests.support.logs.kinds import cut
 from tests.support.logs.lines import LINE, documents
 from tests.support.strategies import messages

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import LimitExceeded, LogError, UnsupportedByFormat
-from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, VARIANTS, Format, Syntax
-from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
 from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.logs.lines.statements import StatementLines, Statements
-from construct_messages.message import Message
-from construct_messages.terms import RDF
+from construct_messages.rdf.errors import LimitExceeded, LogError, UnsupportedByFormat
+from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, RDFM, VARIANTS, Format, Syntax
+from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import RDF
 from tests.support.logs.cases.lines import (
     BLANKS,
     DELIMITERS,

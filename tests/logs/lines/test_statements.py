@@ -7,15 +7,15 @@ import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from construct_messages import compiled
-from construct_messages.errors import LimitExceeded, TermError
-from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
 from construct_messages.logs.lines.statements import Statements
-from construct_messages.message import Quad, make_quads
-from construct_messages.terms import RDF, XSD, Term, is_blank, literal
-from construct_messages.terms.quads import rows_in
+from construct_messages.rdf import compiled
+from construct_messages.rdf.errors import LimitExceeded, TermError
+from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format
+from construct_messages.rdf.message import Quad, make_quads
+from construct_messages.rdf.terms import RDF, XSD, Term, is_blank, literal
+from construct_messages.rdf.terms.quads import rows_in
 from tests.support.places import shared_path
 
 FORMATS = (N_TRIPLES, N_QUADS)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 
 from construct_messages import Message, Quad
-from construct_messages.checking import Checker
-from construct_messages.errors import TermError
+from construct_messages.logs.checking import Checker
 from construct_messages.logs.lines.texts import lines_read_back
-from construct_messages.terms import Term
+from construct_messages.rdf.errors import TermError
+from construct_messages.rdf.terms import Term
 from tests.support import strategies
 
 S, P, O = (Term(f"<urn:{name}>") for name in "spo")  # noqa: E741 - as RDF has it

@@ -7,12 +7,12 @@ import tracemalloc
 
 import pytest
 
-from construct_messages.errors import LimitExceeded, LogError, Position, UnsupportedByFormat
-from construct_messages.formats import RDF_XML
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.message import Message
-from construct_messages.template import Constant, Pattern, Template, Variable
-from construct_messages.terms import RDF, XSD, Term, iri, literal, parse_term, triple
+from construct_messages.rdf.errors import LimitExceeded, LogError, Position, UnsupportedByFormat
+from construct_messages.rdf.formats import RDF_XML
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.template import Constant, Pattern, Template, Variable
+from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal, parse_term, triple
 from tests.support.logs.cases.rdfxml import (
     EX,
     KIND,
@@ -143,7 +143,7 @@ def test_refuses_what_it_cannot_carry(case: str) -> None:
 
 
 def test_for_template_is_encode() -> None:
-    from construct_messages.solutions import Solutions
+    from construct_messages.rdf.solutions import Solutions
 
     template = Template(("x",), (Pattern(Constant(S), Constant(P), Variable(0)),))
     solutions = Solutions.of([(literal("a"),), (S,), (Term(""),)])

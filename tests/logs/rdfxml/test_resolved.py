@@ -13,13 +13,13 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import RDF_XML
 from construct_messages.logs import encoder_for
-from construct_messages.message import Message, Quad
-from construct_messages.solutions import Solutions
-from construct_messages.template import Constant, Pattern, Template, Variable
-from construct_messages.terms import Term, from_pyoxigraph, iri, literal
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import RDF_XML
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Constant, Pattern, Template, Variable
+from construct_messages.rdf.terms import Term, from_pyoxigraph, iri, literal
 from tests.support.engines.servers import NODE
 from tests.support.places import absent
 

@@ -13,11 +13,11 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.errors import LogError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.rdfxml.decoder import read_document
-from construct_messages.message import Message
+from construct_messages.rdf.errors import LogError
+from construct_messages.rdf.message import Message
 from tests.support.logs.cases.rdfxml import KIND, log, messages, prefixes, rdflib_agrees
 from tests.support.logs.kinds import cut, isomorphic, read
 from tests.support.places import shared_path

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages import compiled
-from construct_messages.compiled import Wire
-from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import RDFM, TRIG, TURTLE, Format
-from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.turtle.encoder import TurtleEncoder
 from construct_messages.logs.turtle.plain import PlainMessages
-from construct_messages.message import Message, Quad, of_terms
-from construct_messages.terms import RDF, XSD, Term
+from construct_messages.rdf import compiled
+from construct_messages.rdf.compiled import Wire
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import RDFM, TRIG, TURTLE, Format
+from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.message import Message, Quad, of_terms
+from construct_messages.rdf.terms import RDF, XSD, Term
 from tests.support.logs.kinds import Kind, isomorphic
 from tests.support.logs.lines import the_compiled_module
 from tests.support.logs.simple import read_simply

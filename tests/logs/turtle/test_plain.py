@@ -10,12 +10,12 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import LogError
-from construct_messages.formats import RDFM, TRIG, TURTLE, Format
-from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.turtle import decoder
 from construct_messages.logs.turtle.plain import PlainMessages, PlainRead
+from construct_messages.rdf.errors import LogError
+from construct_messages.rdf.formats import RDFM, TRIG, TURTLE, Format
+from construct_messages.rdf.formats.lookup import find_syntax
 from tests.support.logs.fuzzer import check, inputs
 from tests.support.logs.kinds import Kind, Reading, cut, isomorphic, read, single_bytes
 from tests.support.logs.simple import read_simply

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from construct_messages.formats import RDFM, TRIG, TURTLE, Format
-from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.turtle.scanner import MarkKind, TurtleScanner
-from construct_messages.message import Message
+from construct_messages.rdf.formats import RDFM, TRIG, TURTLE, Format
+from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.message import Message
 from tests.support.growth import assert_linear, cpu_seconds
 from tests.support.logs.kinds import Kind, cut, isomorphic, read, single_bytes
 

@@ -13,10 +13,10 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
-from construct_messages.errors import LogError
-from construct_messages.formats import Format
-from construct_messages.formats.lookup import find_format
 from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.rdf.errors import LogError
+from construct_messages.rdf.formats import Format
+from construct_messages.rdf.formats.lookup import find_format
 from tests.support.engines.servers import NODE
 from tests.support.logs.cases.turtle import FORMATS, NEW, READ, Chunks, chunked, decode, messages
 from tests.support.logs.kinds import isomorphic

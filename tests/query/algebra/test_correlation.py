@@ -38,7 +38,7 @@ from construct_messages.query.algebra.nodes import (
     Var,
 )
 from construct_messages.query.algebra.property_paths import Closure, Link
-from construct_messages.terms import iri
+from construct_messages.rdf.terms import iri
 
 V, W, X, Y, Z = map(Var, "vwxyz")
 P = iri("urn:p")

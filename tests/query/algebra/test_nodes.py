@@ -33,7 +33,7 @@ from construct_messages.query.algebra.nodes import (
     Var,
 )
 from construct_messages.query.algebra.property_paths import Closure, Link
-from construct_messages.terms import iri
+from construct_messages.rdf.terms import iri
 
 X, Y, Z = map(Var, "xyz")
 P = iri("urn:p")

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import UsageError
-from construct_messages.message import Quad
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Call,
@@ -36,7 +34,9 @@ from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
-from construct_messages.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.message import Quad
+from construct_messages.rdf.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal
 from tests.support.queries.algebra_reference import solutions
 from tests.support.queries.algebra_text import NOW, cases, text
 from tests.support.queries.algebra_trees import GRAPH, QUADS, TERMS, P, Q

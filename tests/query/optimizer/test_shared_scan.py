@@ -7,7 +7,7 @@ import pytest
 from construct_messages.query.algebra.correlation import mentions
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.shared_scan import shared_scans
-from construct_messages.terms import iri
+from construct_messages.rdf.terms import iri
 from tests.support.queries.algebra_text import NOW
 
 # a query, and for each of its patterns the predicate and the variables that conditions on its quads read

@@ -31,7 +31,7 @@ from construct_messages.query.syntax.parser import parse
 from construct_messages.query.syntax.query import Query
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import Token, tokenize
-from construct_messages.terms import is_iri
+from construct_messages.rdf.terms import is_iri
 from tests.support.places import shared_path
 from tests.support.queries.mutants import BASE, mutants, oxigraph_refusal, rdflib_refusal
 from tests.support.queries.syntax_cases import syntax_cases

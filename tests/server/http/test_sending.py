@@ -10,7 +10,7 @@ import pytest
 import zstandard
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, SourceError
+from construct_messages.rdf.errors import ConstructMessagesError, SourceError
 from construct_messages.server.http.coding import coder_for, negotiate_coding
 from construct_messages.server.http.problems import problem
 from construct_messages.server.http.sending import Aborted, send

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import aiohttp
 import pytest
 
-from construct_messages.formats import LOGS, content_type
+from construct_messages.rdf.formats import LOGS, content_type
 from tests.support.http.fault_server import HOLD, FaultServer, response
 from tests.support.http.serving import Served
 from tests.support.pages.asking import (

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.errors import TermError
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, parse_term
+from construct_messages.rdf.errors import TermError
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, parse_term
 from tests.support.logs.cases.lines import READ
 from tests.support.pages.modules import Modules
 from tests.support.places import shared_path

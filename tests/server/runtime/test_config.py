@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.errors import UsageError
+from construct_messages.rdf.errors import UsageError
 from construct_messages.server.config import (
     OF_FILES,
     OF_URLS,

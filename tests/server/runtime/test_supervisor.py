@@ -133,7 +133,9 @@ def test_a_retry_is_logged_with_the_id_of_its_request(
     running.process.terminate()
     assert running.wait() == 0
     retries = [
-        line for line in running.log if line.get("logger") == "construct_messages.net.retries"
+        line
+        for line in running.log
+        if line.get("logger") == "construct_messages.sparql.client.retries"
     ]
     assert [(line["level"], line["request_id"]) for line in retries] == [("info", "retried")]
 

@@ -7,8 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from construct_messages.formats import lookup
 from construct_messages.query import tokens
+from construct_messages.rdf.formats import lookup
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import serving
 

@@ -17,10 +17,10 @@ import pytest_asyncio
 from msgspec import structs
 
 from construct_messages import Message
-from construct_messages.documents import DocumentReader, document_format
-from construct_messages.errors import ProtocolError
 from construct_messages.feeds.sse.event_stream import Event, EventParser
 from construct_messages.logs import DecoderOptions
+from construct_messages.logs.documents import DocumentReader, document_format
+from construct_messages.rdf.errors import ProtocolError
 from construct_messages.server.config import Limits
 from construct_messages.server.sparql.events import OVER, ResultPosition
 from tests.support.http.fault_server import HOLD, FaultServer, response

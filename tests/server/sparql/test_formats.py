@@ -17,10 +17,10 @@ import zstandard
 
 from construct_messages import construct_messages
 from construct_messages.cli import main
-from construct_messages.formats import FORMATS, JELLY, NDJSON_LD, RDF_XML, content_type
-from construct_messages.formats.negotiation import OFFERED
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.reading import read_log
+from construct_messages.logs.reading import read_log
+from construct_messages.rdf.formats import FORMATS, JELLY, NDJSON_LD, RDF_XML, content_type
+from construct_messages.rdf.formats.negotiation import OFFERED
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import Served, serving, unlabelled
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, read

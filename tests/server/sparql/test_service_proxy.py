@@ -16,12 +16,12 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from construct_messages.construct import construct_messages
-from construct_messages.errors import ConstructMessagesError, Forbidden, SourceError
+from construct_messages.construct.messages import construct_messages
+from construct_messages.rdf.errors import ConstructMessagesError, Forbidden, SourceError
+from construct_messages.rdf.terms import Term
 from construct_messages.server.sparql.service_proxy import Policy, ServiceProxy
-from construct_messages.sources.evaluators.pool import EvaluatorPool
-from construct_messages.sources.operations import Operation
-from construct_messages.terms import Term
+from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
+from construct_messages.sparql.sources.operations import Operation
 from tests.support.queries.requests import request as select
 from tests.support.waiting import eventually
 

@@ -13,8 +13,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from construct_messages.checking import Checker
-from construct_messages.message import Message
+from construct_messages.logs.checking import Checker
+from construct_messages.rdf.message import Message
 from construct_messages.server.streams.bounds import StreamLimits
 from construct_messages.streams import StreamStore, open_store
 from tests.support.http.command import Running

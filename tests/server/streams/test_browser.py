@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from construct_messages import Message, Quad, iri, literal
-from construct_messages.formats import N_QUADS, TURTLE
+from construct_messages.rdf.formats import N_QUADS, TURTLE
 from tests.support.http.relay import relay
 from tests.support.http.streams import read, serving_streams
 from tests.support.pages.reporting import reporting

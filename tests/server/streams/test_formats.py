@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from construct_messages import Message, read_log
-from construct_messages.errors import UnsupportedByFormat
 from construct_messages.feeds import subscribe
-from construct_messages.formats import (
+from construct_messages.logs import DecoderOptions, decoder_for
+from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.rdf.formats import (
     FORMATS,
     N_QUADS,
     RDF_XML,
@@ -23,8 +24,7 @@ from construct_messages.formats import (
     Format,
     content_type,
 )
-from construct_messages.logs import DecoderOptions, decoder_for
-from construct_messages.net.wire import SUBPROTOCOLS
+from construct_messages.rdf.wire import SUBPROTOCOLS
 from tests.support.http.streams import StreamsServer, of_member, read, serving_streams, take
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, write
 from tests.support.strategies import messages

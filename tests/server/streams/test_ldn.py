@@ -11,7 +11,7 @@ import pytest
 import rdflib
 
 from construct_messages import Message, Quad, iri, read_log
-from construct_messages.streams.vocabulary import CM, LDP, RSP
+from construct_messages.rdf.vocabulary import CM, LDP, RSP
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.streams import numbered
 

@@ -20,10 +20,10 @@ import pytest
 import rdflib
 
 from construct_messages import Message
-from construct_messages.errors import SourceError
 from construct_messages.feeds import subscribe
+from construct_messages.rdf.errors import SourceError
+from construct_messages.rdf.vocabulary import LDP
 from construct_messages.server.streams.rdf import OFFERED
-from construct_messages.streams.vocabulary import LDP
 from tests.support.http.ldes import FAST
 from tests.support.http.streams import StreamsServer
 from tests.support.places import absent

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from construct_messages import Message, Quad, iri, literal
-from construct_messages.formats import FORMATS, N_QUADS, Format
-from construct_messages.net.wire import SUBPROTOCOLS
+from construct_messages.rdf.formats import FORMATS, N_QUADS, Format
+from construct_messages.rdf.wire import SUBPROTOCOLS
 from tests.support.http.streams import StreamsServer, events, read, serving_streams, take
 from tests.support.logs.kinds import isomorphic
 from tests.support.places import shared_path

@@ -13,8 +13,8 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import Message
+from construct_messages.rdf.vocabulary import CM
 from construct_messages.server.config import EndpointSettings, StreamsSettings
-from construct_messages.streams.vocabulary import CM
 from tests.support.http.serving import serving
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.registered import ECHO, RSP_QL, SPARQL, described, location_of, until, until_true

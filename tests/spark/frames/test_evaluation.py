@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -37,7 +36,8 @@ from construct_messages.query.algebra.nodes import (
 )
 from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.terms import XSD, Term, from_pyoxigraph, iri, literal
+from construct_messages.rdf.errors import UnsupportedQuery
+from construct_messages.rdf.terms import XSD, Term, from_pyoxigraph, iri, literal
 from tests.support.queries import algebra_reference
 from tests.support.queries.algebra_trees import QUADS, TERMS, VARIABLES, P, Q, trees, written
 from tests.support.spark.sessions import UNCOMPILED, new_session, optimized

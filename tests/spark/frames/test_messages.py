@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.assembly import Assembly, Options
-from construct_messages.message import Message
-from construct_messages.options import Grouping
+from construct_messages.construct.assembly import Assembly, Options
 from construct_messages.query.algebra.nodes import Var
-from construct_messages.solutions import Solutions
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.options import Grouping
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Blank, Constant, Pattern, Template, Variable
+from construct_messages.rdf.terms import Term
 from construct_messages.spark.sql.values import column
-from construct_messages.template import Blank, Constant, Pattern, Template, Variable
-from construct_messages.terms import Term
 from tests.support.spark.sessions import executed, new_session
 from tests.support.strategies import SOLUTIONS, VARIABLES, templates
 

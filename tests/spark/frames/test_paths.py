@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from construct_messages.errors import LimitExceeded, UnsupportedQuery
-from construct_messages.message import Quad
 from construct_messages.query.algebra.nodes import Path, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.algebra.property_paths import (
@@ -23,8 +21,10 @@ from construct_messages.query.algebra.property_paths import (
     Sequence,
 )
 from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.rdf.errors import LimitExceeded, UnsupportedQuery
+from construct_messages.rdf.message import Quad
+from construct_messages.rdf.terms import Term, iri
 from construct_messages.spark.sql.values import column
-from construct_messages.terms import Term, iri
 from tests.support.queries.algebra_reference import solutions
 
 if TYPE_CHECKING:

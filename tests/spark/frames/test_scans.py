@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages.errors import QuadsError
 from construct_messages.query.algebra.nodes import Triple, Var
 from construct_messages.query.algebra.plan import Dataset
 from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.rdf.errors import QuadsError
+from construct_messages.rdf.terms import Term
 from construct_messages.spark.sql.values import column
-from construct_messages.terms import Term
 from tests.support.spark.sessions import executed, optimized
 
 pytest.importorskip("pyspark")

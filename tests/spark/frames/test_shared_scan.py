@@ -9,7 +9,7 @@ import pytest
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
-from construct_messages.terms import iri
+from construct_messages.rdf.terms import iri
 from tests.support.queries.algebra_text import NOW
 from tests.support.spark.sessions import executed
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages.message import Quad
 from construct_messages.query.algebra.nodes import Star, Triple, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset, Plan, Scan
 from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.rdf.message import Quad
+from construct_messages.rdf.terms import Term, iri
 from construct_messages.spark.sql.values import column
-from construct_messages.terms import Term, iri
 from tests.support.queries.algebra_reference import solutions
 from tests.support.spark.sessions import executed
 
@@ -225,7 +225,7 @@ from construct_messages.query.algebra.plan import Dataset
 from construct_messages.spark.session import local_session
 from construct_messages.spark.frames.stars import star
 from construct_messages.spark.quads.table import QuadTable
-from construct_messages.terms import iri
+from construct_messages.rdf.terms import iri
 
 settings = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "4"}
 quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}

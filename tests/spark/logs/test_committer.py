@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from construct_messages.errors import LogError, UnsupportedByFormat, UsageError
-from construct_messages.formats import JELLY
 from construct_messages.logs.jelly.options import LogicalType
 from construct_messages.logs.lines.texts import to_text
-from construct_messages.message import Message
-from construct_messages.reading import read_log
+from construct_messages.logs.reading import read_log
+from construct_messages.rdf.errors import LogError, UnsupportedByFormat, UsageError
+from construct_messages.rdf.formats import JELLY
+from construct_messages.rdf.message import Message
 from construct_messages.spark.logs.committer import LogJob, Part
 from construct_messages.spark.logs.options import WriteOptions
 from tests.support.logs.kinds import KINDS, Kind, isomorphic

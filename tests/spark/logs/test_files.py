@@ -13,24 +13,24 @@ from pathlib import Path
 
 import pytest
 
-from construct_messages.errors import (
+from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.logs.jelly.options import JellyOptions, LogicalType
+from construct_messages.logs.lines.texts import to_messages, to_text
+from construct_messages.logs.reading import read_log
+from construct_messages.logs.writing import write_log
+from construct_messages.rdf.errors import (
     ConstructMessagesError,
     IncompleteResult,
     LimitExceeded,
     LogError,
     UsageError,
 )
-from construct_messages.formats import N_QUADS, RDFM
-from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.logs.jelly.options import JellyOptions, LogicalType
-from construct_messages.logs.lines.texts import to_messages, to_text
-from construct_messages.message import Message, Quad
-from construct_messages.reading import read_log
+from construct_messages.rdf.formats import N_QUADS, RDFM
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, iri, triple
 from construct_messages.spark.logs.blocks import Block, partitions, texts_of
 from construct_messages.spark.logs.files import File, find, place_of, read_from, remove_folder
 from construct_messages.spark.logs.options import ReadOptions, WriteOptions
-from construct_messages.terms import Term, iri, triple
-from construct_messages.writing import write_log
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, write
 from tests.support.logs.seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax
-from construct_messages.formats.lookup import find_syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
-from construct_messages.message import Message
+from construct_messages.rdf.errors import LimitExceeded, LogError
+from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax
+from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
 from construct_messages.spark.logs.splitting import announced_in, messages_of
 from tests.support.logs.cases.lines import LIMITS, READ
 from tests.support.logs.hostile import empty_messages, endless, long_literal

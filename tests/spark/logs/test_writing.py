@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages.errors import (
+from construct_messages.logs.reading import read_log
+from construct_messages.logs.writing import write_log
+from construct_messages.rdf.errors import (
     IncompleteResult,
     UnsupportedByFormat,
     UsageError,
     ValueOutOfRange,
 )
-from construct_messages.formats import (
+from construct_messages.rdf.formats import (
     JELLY,
     LABELLED,
     N_QUADS,
@@ -29,13 +31,11 @@ from construct_messages.formats import (
     Syntax,
     content_type,
 )
-from construct_messages.message import Message, Quad
-from construct_messages.reading import read_log
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.verification import verify_folder
 from construct_messages.spark.sql.values import literal
-from construct_messages.terms import Term
-from construct_messages.writing import write_log
 from tests.support.spark.sessions import new_session
 
 room = pytest.importorskip("construct_messages.spark.logs.writer")

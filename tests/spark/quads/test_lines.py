@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import QuadsError, TermError
-from construct_messages.labels import of_file
+from construct_messages.rdf.errors import QuadsError, TermError
+from construct_messages.rdf.labels import of_file
+from construct_messages.rdf.terms import Lenience, from_pyoxigraph, parse_term
 from construct_messages.spark import jar
 from construct_messages.spark.sql.iri_grammar import malformed
-from construct_messages.terms import Lenience, from_pyoxigraph, parse_term
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")

@@ -9,8 +9,8 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages.query.algebra.nodes import Aggregation, Var
+from construct_messages.rdf.terms import Term, iri, literal, number
 from construct_messages.spark.sql import expressions
-from construct_messages.terms import Term, iri, literal, number
 from tests.support.spark.sessions import executed
 from tests.support.spark.terms import typed
 

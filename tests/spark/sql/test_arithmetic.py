@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construct_messages.query.algebra.nodes import Call, Constant, Var
+from construct_messages.rdf.terms import Term, iri, literal, number
 from construct_messages.spark.sql import expressions
-from construct_messages.terms import Term, iri, literal, number
 from tests.support.spark.sessions import new_session
 from tests.support.spark.terms import NO_NUMBERS, NUMBERS, by_pyoxigraph, by_spark, same, typed
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.query.algebra.nodes import Call, Var
+from construct_messages.rdf.terms import XSD, Term, literal, literal_parts
 from construct_messages.spark.sql import expressions
 from construct_messages.spark.sql.casts import NAMES
-from construct_messages.terms import XSD, Term, literal, literal_parts
 from tests.support.spark.terms import TERMS, by_pyoxigraph, by_spark, same, typed
 
 if TYPE_CHECKING:

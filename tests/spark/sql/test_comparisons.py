@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.query.algebra.nodes import Call, Constant, Var
+from construct_messages.rdf.terms import Term, iri, literal, number
 from construct_messages.spark.sql import comparisons, expressions
-from construct_messages.terms import Term, iri, literal, number
 from tests.support.spark.sessions import executed
 from tests.support.spark.terms import (
     BLANK,

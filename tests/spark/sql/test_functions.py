@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.query.algebra import calls
 from construct_messages.query.algebra.nodes import Call, Constant, Expression, Extend, Var
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.spark.session import translated
-from construct_messages.spark.sql import expressions, functions
-from construct_messages.spark.sql.term_parts import as_term
-from construct_messages.spark.sql.values import Scalar, Type
-from construct_messages.terms import (
+from construct_messages.rdf.errors import UnsupportedQuery, ValueOutOfRange
+from construct_messages.rdf.terms import (
     RDF,
     UNBOUND,
     XSD,
@@ -29,6 +25,10 @@ from construct_messages.terms import (
     is_literal,
     literal,
 )
+from construct_messages.spark.session import translated
+from construct_messages.spark.sql import expressions, functions
+from construct_messages.spark.sql.term_parts import as_term
+from construct_messages.spark.sql.values import Scalar, Type
 from tests.support.spark.sessions import OTHER, UNCOMPILED, new_session
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.query.algebra.nodes import Call, Constant, Var
+from construct_messages.rdf.terms import Term, iri, literal
 from construct_messages.spark.sql import expressions
 from construct_messages.spark.sql.value_keys import key
 from construct_messages.spark.sql.values import Scalar
-from construct_messages.terms import Term, iri, literal
 from tests.support.spark.terms import BLANK, TERMS, by_spark, date, typed
 
 if TYPE_CHECKING:

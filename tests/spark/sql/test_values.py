@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import ValueOutOfRange
+from construct_messages.rdf.errors import ValueOutOfRange
+from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal, literal_parts
 from construct_messages.spark.sql import term_parts, values
 from construct_messages.spark.sql.values import Scalar, Type
-from construct_messages.terms import RDF, XSD, Term, iri, literal, literal_parts
 from tests.support.spark.terms import BLANK, TERMS, by_spark, typed
 
 if TYPE_CHECKING:

@@ -112,7 +112,7 @@ _YAML: Final = "tests/logs/yamlld/test_yamlld.py"
 _XML: Final = "tests/logs/rdfxml/test_rdfxml.py"
 _JELLY: Final = "tests/logs/jelly/test_jelly.py"
 _TYPES: Final = "tests/logs/test_media_types.py"
-_ACCEPT: Final = "tests/formats/test_negotiation.py::test_accept"
+_ACCEPT: Final = "tests/rdf/formats/test_negotiation.py::test_accept"
 _WRITTEN: Final = "tests/server/sparql/test_formats.py::test_serve_answers_what_run_writes"
 
 _SKOLEM: Final = "tests/construct/test_query_messages.py::test_skolemize"

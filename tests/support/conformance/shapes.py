@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlparse
 
 import pyoxigraph as ox
 
-from construct_messages.message import Message
-from construct_messages.shapes import ValidationReport
+from construct_messages.construct.shapes import ValidationReport
+from construct_messages.rdf.message import Message
 
 SH = "http://www.w3.org/ns/shacl#"
 _MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from construct_messages import Message, Quad, blank, iri, literal
-from construct_messages.terms import Term
+from construct_messages.rdf.terms import Term
 
 
 def log(count: int, *, large: int = 0, bytes: int = 1_000_000) -> list[Message]:

@@ -12,8 +12,8 @@ import time
 import msgspec
 import pyoxigraph as ox
 
-from construct_messages.processes.frames import frame
-from construct_messages.processes.parent import Parent
+from construct_messages.sparql.children.frames import frame
+from construct_messages.sparql.children.parent import Parent
 
 
 class Order(msgspec.Struct, frozen=True):

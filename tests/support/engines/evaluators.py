@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psutil
 
-from construct_messages.sources import Request
-from construct_messages.sources.evaluators.pool import EvaluatorPool
-from construct_messages.sources.operations import Answer, Operation
-from construct_messages.sources.oxigraph import OxigraphSource
-from construct_messages.terms import Term
+from construct_messages.rdf.terms import Term
+from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
+from construct_messages.sparql.sources.operations import Answer, Operation
+from construct_messages.sparql.sources.oxigraph import OxigraphSource
 from tests.support.queries.requests import request
 from tests.support.waiting import SECONDS, eventually
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from joserfc import jwt
 from joserfc.jwk import ECKey, RSAKey
 
-from construct_messages.net.oauth import ClientCredentials
+from construct_messages.sparql.client.oauth import ClientCredentials
 
 if TYPE_CHECKING:
     from construct_messages.server.config import JwtSettings

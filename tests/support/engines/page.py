@@ -38,7 +38,7 @@ packages:
 
 ```sh
 npm install --prefix ~/engines @comunica/query-sparql-file@4 @comunica/query-sparql@4
-CONSTRUCT_MESSAGES_NODE=~/engines pytest tests/sources/test_engines.py tests/server/test_clients.py
+CONSTRUCT_MESSAGES_NODE=~/engines pytest tests/sparql/sources/test_engines.py tests/server/test_clients.py
 ```
 
 Results in pages, in orders of their own, and by key are also read from four engines in Java, which Maven installs:
@@ -52,7 +52,7 @@ Results in pages, in orders of their own, and by key are also read from four eng
 
 ```sh
 mvn --file tests/support/engines/rdf4j.xml dependency:copy-dependencies -DoutputDirectory=$HOME/rdf4j
-CONSTRUCT_MESSAGES_RDF4J=$HOME/rdf4j pytest tests/sources/test_paged_engines.py -k rdf4j
+CONSTRUCT_MESSAGES_RDF4J=$HOME/rdf4j pytest tests/sparql/sources/test_paged_engines.py -k rdf4j
 ```
 
 GraphDB, Stardog and QLever cannot be installed by the tests. What is written here and in their

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from construct_messages.message import Message
+from construct_messages.rdf.message import Message
 from tests.support.engines.servers import NODE
 from tests.support.logs.pyjelly import read_by_peer
 from tests.support.places import ROOT, absent, shared_path

@@ -6,10 +6,10 @@ import asyncio
 from contextlib import aclosing
 from typing import Final
 
-from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.select import Select
-from construct_messages.sources import Request, Source
-from construct_messages.terms import Term, iri, literal
+from construct_messages.rdf.errors import ConstructMessagesError
+from construct_messages.rdf.terms import Term, iri, literal
+from construct_messages.sparql.sources import Request, Source
 from tests.support.http.fault_server import JSON, TSV, XML
 from tests.support.results.documents import json_document, tsv_document, xml_document
 

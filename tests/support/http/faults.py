@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from construct_messages.rdf.terms import Term
 from construct_messages.server.config import Limits
-from construct_messages.terms import Term
 from tests.support.http.clients import BODIES, JSON_BODY, TABLE, VARIABLES
 from tests.support.http.fault_server import (
     HOLD,

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from tenacity import stop_after_attempt
 
-from construct_messages.net import retries
+from construct_messages.sparql.client import retries
 
 _OWN: Final = retries.pause
 

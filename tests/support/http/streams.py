@@ -14,11 +14,11 @@ import aiohttp
 from multidict import CIMultiDict
 
 from construct_messages import Message
-from construct_messages.formats import Format, content_type
 from construct_messages.logs import DecoderOptions, decoder_for
+from construct_messages.rdf.formats import Format, content_type
+from construct_messages.rdf.vocabulary import TREE
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.streams.endpoint import StreamsEndpoint
-from construct_messages.streams.vocabulary import TREE
 from tests.support.http.serving import Served, serving
 from tests.support.logs.kinds import KINDS, Kind, write
 from tests.support.waiting import SECONDS

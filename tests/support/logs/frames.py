@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, XSD, Term
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import RDF, XSD, Term
 
 EX = "http://example.org/"
 IRIS = [Term(f"<{EX}{name}>") for name in "abcd"]

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final
 
-from construct_messages.formats import (
+from construct_messages.logs import encoder_for
+from construct_messages.rdf.formats import (
     JELLY,
     N_QUADS,
     N_TRIPLES,
@@ -21,9 +22,8 @@ from construct_messages.formats import (
     YAML_LD,
     Format,
 )
-from construct_messages.formats.lookup import find_syntax
-from construct_messages.logs import encoder_for
-from construct_messages.message import Message
+from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.message import Message
 from tests.support.logs.kinds import Kind
 
 _LABELLED: Final = find_syntax("1.2-messages")

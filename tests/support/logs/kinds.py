@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import FORMATS, RDFM, VARIANTS, Format, Syntax
-from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
-from construct_messages.message import Message
-from construct_messages.terms import Term, is_blank, is_triple, triple_parts
+from construct_messages.rdf.errors import LimitExceeded, LogError
+from construct_messages.rdf.formats import FORMATS, RDFM, VARIANTS, Format, Syntax
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Term, is_blank, is_triple, triple_parts
 
 
 class Kind(NamedTuple):

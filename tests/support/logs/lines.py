@@ -6,10 +6,11 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from construct_messages import Message, Quad, blank, compiled, iri, literal
-from construct_messages.compiled import Wire
-from construct_messages.labels import Labels
-from construct_messages.terms import number
+from construct_messages import Message, Quad, blank, iri, literal
+from construct_messages.rdf import compiled
+from construct_messages.rdf.compiled import Wire
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.terms import number
 from tests.support.places import absent
 from tests.support.strategies import messages
 

@@ -28,7 +28,8 @@ from pyjelly.options import StreamParameters
 from pyjelly.serialize.streams import SerializerOptions
 from pyld import jsonld
 
-from construct_messages.formats import (
+from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.rdf.formats import (
     JELLY,
     N_QUADS,
     N_TRIPLES,
@@ -40,10 +41,9 @@ from construct_messages.formats import (
     YAML_LD,
     Format,
 )
-from construct_messages.formats.lookup import find_syntax
-from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.message import Message, Quad
-from construct_messages.terms import (
+from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import (
     XSD,
     Term,
     blank,

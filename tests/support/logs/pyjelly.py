@@ -13,8 +13,8 @@ from pyjelly.integrations.generic.serialize import grouped_stream_to_file
 from pyjelly.options import LookupPreset, StreamParameters
 from pyjelly.serialize.streams import SerializerOptions
 
-from construct_messages.message import Message, Quad
-from construct_messages.terms import (
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import (
     Term,
     iri,
     is_blank,

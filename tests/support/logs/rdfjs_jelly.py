@@ -14,8 +14,8 @@ from typing import Any, Final
 from google.protobuf.proto import parse_length_prefixed
 from pyjelly import jelly
 
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, blank, iri, literal
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, blank, iri, literal
 
 MOST_BYTES: Final = 64 << 20
 TABLE: Final = range(4097)

@@ -1,6 +1,6 @@
 """Valid logs of each format, small and with as much of its syntax as goes in, and words that mean something in it.
 
-What the fuzzer starts from; that they are valid is tested (tests/logs/test_fuzz.py).
+What the fuzzer starts from; that they are valid is tested (tests/logs/hostile/test_fuzz.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyjelly.options import LookupPreset, StreamParameters
 from pyjelly.serialize.ioutils import write_delimited
 from pyjelly.serialize.streams import GraphStream, QuadStream, SerializerOptions, TripleStream
 
-from construct_messages.formats import (
+from construct_messages.rdf.formats import (
     JELLY,
     N_QUADS,
     N_TRIPLES,
@@ -36,8 +36,8 @@ from construct_messages.formats import (
     YAML_LD,
     Format,
 )
-from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, XSD, Term, iri, literal, triple
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal, triple
 from tests.support.logs.kinds import KINDS, write
 
 _S, _P, _O, _G = (iri(f"http://example.org/{name}") for name in "spog")

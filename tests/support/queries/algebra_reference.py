@@ -13,7 +13,6 @@ from itertools import count
 
 import pyoxigraph as ox
 
-from construct_messages.message import Quad
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -53,7 +52,8 @@ from construct_messages.query.algebra.property_paths import (
     PathExpression,
 )
 from construct_messages.query.algebra.property_paths import Sequence as Steps
-from construct_messages.terms import (
+from construct_messages.rdf.message import Quad
+from construct_messages.rdf.terms import (
     Term,
     blank,
     from_pyoxigraph,

@@ -15,7 +15,7 @@ from _pytest.mark import ParameterSet
 
 from construct_messages.query.algebra.nodes import Call, Constant, Triple, Var
 from construct_messages.query.algebra.property_paths import Link
-from construct_messages.terms import RDF, XSD, Term
+from construct_messages.rdf.terms import RDF, XSD, Term
 
 _PREFIXES: Final = {XSD: "xsd", RDF: "rdf"}
 _KNOWN: Final = re.compile(rf"<({'|'.join(map(re.escape, _PREFIXES))})(\w+)>")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from construct_messages.message import Quad
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Call,
@@ -28,7 +27,8 @@ from construct_messages.query.algebra.nodes import (
     Var,
     VarOrTerm,
 )
-from construct_messages.terms import Term
+from construct_messages.rdf.message import Quad
+from construct_messages.rdf.terms import Term
 
 VARIABLES = tuple(map(Var, "xyz"))
 TERMS = tuple(Term(f"<urn:{name}>") for name in "abc")

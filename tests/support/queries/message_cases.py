@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from construct_messages import (
-    terms,
-)
+from construct_messages.rdf import terms
 
 PREFIX = "PREFIX ex: <http://example.org/>\n"
 DATA = """

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from construct_messages.options import Dataset, Grouping, Requests
+from construct_messages.rdf.options import Dataset, Grouping, Requests
 
 _REQUESTS: Final = frozenset(Requests.__match_args__)
 _DATASET: Final = frozenset(Dataset.__match_args__)

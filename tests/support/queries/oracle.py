@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pyoxigraph as ox
 
-from construct_messages.message import Message, Quad
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.tokens import Token, tokenize
-from construct_messages.template import Pattern, Template
-from construct_messages.terms import UNBOUND, Term, from_pyoxigraph, iri, literal, triple
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.template import Pattern, Template
+from construct_messages.rdf.terms import UNBOUND, Term, from_pyoxigraph, iri, literal, triple
 from tests.support.queries.braces import closing
 
 KINDS = 5

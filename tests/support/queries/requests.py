@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from construct_messages.query.select import Select
-from construct_messages.sources import Request
+from construct_messages.sparql.sources import Request
 
 
 def request(variables: str, group: str, **options: object) -> Request:

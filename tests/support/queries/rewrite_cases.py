@@ -6,7 +6,15 @@ import re
 from typing import NamedTuple
 
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.template import Blank, Constant, Nested, Pattern, Slot, Template, Variable
+from construct_messages.rdf.template import (
+    Blank,
+    Constant,
+    Nested,
+    Pattern,
+    Slot,
+    Template,
+    Variable,
+)
 
 BASE = "http://e/"
 PREFIXES = {"": "http://e/", "e": "http://e/"}

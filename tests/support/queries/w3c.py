@@ -19,8 +19,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, from_pyoxigraph, iri, literal, literal_parts
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, from_pyoxigraph, iri, literal, literal_parts
 
 SUITES: Final = ("sparql10", "sparql11")
 LEFT_OUT: Final = {

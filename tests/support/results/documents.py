@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from construct_messages.terms import (
+from construct_messages.rdf.terms import (
     Term,
     is_blank,
     is_literal,

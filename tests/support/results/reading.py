@@ -10,9 +10,9 @@ import pyoxigraph as ox
 import rdflib
 from rdflib.query import Result
 
-from construct_messages.results import ResultsDecoder
-from construct_messages.results.json import PLAIN_BYTES, JsonDecoder
-from construct_messages.terms import from_pyoxigraph, from_rdflib
+from construct_messages.rdf.terms import from_pyoxigraph, from_rdflib
+from construct_messages.sparql.results import ResultsDecoder
+from construct_messages.sparql.results.json import PLAIN_BYTES, JsonDecoder
 
 Table: TypeAlias = list[tuple[str, ...]]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from construct_messages.terms import XSD, Term, blank, iri, literal, literal_parts
+from construct_messages.rdf.terms import XSD, Term, blank, iri, literal, literal_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

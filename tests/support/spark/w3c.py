@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.message import Quad
 from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery, query_form
-from construct_messages.terms import Term
+from construct_messages.rdf.message import Quad
+from construct_messages.rdf.terms import Term
 from tests.support.places import ROOT
 from tests.support.queries.w3c import LEFT_OUT, Answer, Case, cases
 from tests.support.spark.sessions import executed, size

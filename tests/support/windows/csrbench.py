@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import pyoxigraph as ox
 
 from construct_messages.continuous import Bounds, WindowedQuery, WindowOptions
-from construct_messages.message import Message
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Report
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Term, is_literal, literal_parts
 from construct_messages.streams.element import Element
-from construct_messages.terms import Term, is_literal, literal_parts
 
 SECOND = 1_000_000
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from construct_messages.continuous import Bounds, Compared, Firing, WindowedQuery, WindowOptions
-from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import (
     CountWindow,
@@ -17,8 +16,9 @@ from construct_messages.query.continuous.values import (
     TimeWindow,
     Window,
 )
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import XSD, Term, iri, literal
 from construct_messages.streams.element import Element
-from construct_messages.terms import XSD, Term, iri, literal
 from tests.support.windows.oracle import Case, Event
 
 PREFIX = "PREFIX cm: <https://w3id.org/construct-messages#> PREFIX : <urn:> "

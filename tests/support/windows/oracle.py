@@ -14,7 +14,6 @@ from typing import NamedTuple
 import pyoxigraph as ox
 
 from construct_messages.continuous import Bounds, Compared, Firing
-from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.values import (
     CM,
     MEMBER,
@@ -27,8 +26,9 @@ from construct_messages.query.continuous.values import (
     Window,
 )
 from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, iri, literal, number
 from construct_messages.streams.element import GENERATED_AT, Element
-from construct_messages.terms import Term, iri, literal, number
 
 Solutions = Counter[tuple[str, ...]]
 

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 from multidict import MultiMapping
 
-from construct_messages.errors import Forbidden
-from construct_messages.net.urls import is_loopback
+from construct_messages.rdf.errors import Forbidden
+from construct_messages.sparql.client.urls import is_loopback
 
 Right: TypeAlias = Literal["read", "publish", "register"]
 """To read streams; to publish, and to create and delete streams; to register, pause and remove queries."""

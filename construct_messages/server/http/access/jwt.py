@@ -19,7 +19,7 @@ from joserfc.errors import (
     MissingClaimError,
 )
 
-from construct_messages.errors import Forbidden
+from construct_messages.rdf.errors import Forbidden
 from construct_messages.server.config import JwtSettings
 from construct_messages.server.http.access import (
     EXPIRED,

@@ -19,9 +19,9 @@ from urllib.request import Request
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from construct_messages.errors import SourceError, UsageError
-from construct_messages.net.urllib_client import fetch
-from construct_messages.net.urls import is_url, without_query
+from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.sparql.client.urllib_client import fetch
+from construct_messages.sparql.client.urls import is_url, without_query
 
 _FRESH_SECONDS: Final = 600.0
 # seconds that known keys are still used while new ones cannot be fetched

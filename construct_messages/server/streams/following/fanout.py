@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from aiohttp import HttpVersion11, web
 
-from construct_messages.errors import ConstructMessagesError
+from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.server.streams.push import Pushed, Pushing
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.streams.store import StreamStore

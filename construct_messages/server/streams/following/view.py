@@ -10,11 +10,11 @@ from typing import Final
 
 from aiohttp import WSCloseCode, web
 
-from construct_messages.errors import ConstructMessagesError, ProtocolError
-from construct_messages.formats import N_QUADS
-from construct_messages.formats.lookup import find_format
-from construct_messages.formats.media_types import EVENT_STREAM
-from construct_messages.net.wire import SUBPROTOCOLS, Header, Parameter
+from construct_messages.rdf.errors import ConstructMessagesError, ProtocolError
+from construct_messages.rdf.formats import N_QUADS
+from construct_messages.rdf.formats.lookup import find_format
+from construct_messages.rdf.formats.media_types import EVENT_STREAM
+from construct_messages.rdf.wire import SUBPROTOCOLS, Header, Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Permit
 from construct_messages.server.http.event_stream import check_text

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from construct_messages.errors import LimitExceeded, UnsupportedByFormat, UsageError
 from construct_messages.logs.jelly.frame_stream import metadata_fields
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.service import refused_options
-from construct_messages.net.grpc.framing import PIECE_BYTES, framed
-from construct_messages.net.wire import FrameMetadata
+from construct_messages.rdf.errors import LimitExceeded, UnsupportedByFormat, UsageError
+from construct_messages.rdf.wire import FrameMetadata
+from construct_messages.sparql.client.grpc.framing import PIECE_BYTES, framed
 from construct_messages.streams.element import Element, messages_of
 
 _METADATA_VERSION: Final = 2

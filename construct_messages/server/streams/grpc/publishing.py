@@ -11,13 +11,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from construct_messages.errors import LimitExceeded, ProtocolError, UsageError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.frame_stream import FrameReader
 from construct_messages.logs.jelly.service import RECEIVED
-from construct_messages.message import Message
-from construct_messages.net.grpc.framing import MessageReader, framed
-from construct_messages.net.wire import CallMetadata
+from construct_messages.rdf.errors import LimitExceeded, ProtocolError, UsageError
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.wire import CallMetadata
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Permit
 from construct_messages.server.streams.bounds import StreamLimits
@@ -25,6 +24,7 @@ from construct_messages.server.streams.grpc.calls import ServerCall
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, end_of_publishing, idempotency_key
 from construct_messages.server.streams.shapes import StreamShapes
+from construct_messages.sparql.client.grpc.framing import MessageReader, framed
 from construct_messages.streams.store import StreamStore
 
 T = TypeVar("T")

@@ -12,12 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from typing import Final
 
-from construct_messages.errors import ConstructMessagesError, SourceError
 from construct_messages.logs.jelly.service import PUBLISH, SUBSCRIBE
-from construct_messages.net.grpc.framing import framed
-from construct_messages.net.grpc.status import GrpcStatus, status_of
-from construct_messages.net.tls import server_tls_context
-from construct_messages.net.wire import CallMetadata
+from construct_messages.rdf.errors import ConstructMessagesError, SourceError
+from construct_messages.rdf.wire import CallMetadata
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Permit
 from construct_messages.server.http.endpoint import Observe
@@ -32,6 +29,9 @@ from construct_messages.server.streams.push import Live
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread
 from construct_messages.server.streams.shapes import StreamShapes
+from construct_messages.sparql.client.grpc.framing import framed
+from construct_messages.sparql.client.grpc.status import GrpcStatus, status_of
+from construct_messages.sparql.client.tls import server_tls_context
 from construct_messages.streams.store import StreamStore
 
 _HEALTH: Final = "/grpc.health.v1.Health/Check"

@@ -1,7 +1,7 @@
 """SubscribeRdf: sends the elements of a stream from a position on, as frames.
 
 Jelly 1.1, gRPC streaming protocol, "Subscribing to a stream". The start position and the metadata of frames are
-extensions of this package: see `net/wire.py`.
+extensions of this package: see `rdf/wire.py`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
-from construct_messages.errors import ProtocolError, SourceError, UsageError
 from construct_messages.logs.jelly.service import RdfStreamSubscribe, negotiated
-from construct_messages.net.grpc.framing import FRAME_BYTES, GZIP, IDENTITY
-from construct_messages.net.wire import CallMetadata, Parameter
+from construct_messages.rdf.errors import ProtocolError, SourceError, UsageError
+from construct_messages.rdf.wire import CallMetadata, Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import ClientLeft
 from construct_messages.server.streams.bounds import StreamLimits
@@ -29,6 +28,7 @@ from construct_messages.server.streams.selection import (
     selected,
     sequence_parameter,
 )
+from construct_messages.sparql.client.grpc.framing import FRAME_BYTES, GZIP, IDENTITY
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
 

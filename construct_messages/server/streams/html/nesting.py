@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from construct_messages.message import Message, Quad
-from construct_messages.server.streams.html.shown import Href, NodeNames, Shown, show
-from construct_messages.terms import (
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import (
     RDF,
     Term,
     is_blank,
@@ -24,6 +23,7 @@ from construct_messages.terms import (
     literal_parts,
     triple_parts,
 )
+from construct_messages.server.streams.html.shown import Href, NodeNames, Shown, show
 
 _TYPE: Final = f"<{RDF}type>"
 _FIRST, _REST, _NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
@@ -98,7 +98,7 @@ def card(message: Message, href: Href) -> Card:
         message: the message; the first 1000 quads are shown.
         href: returns the link target of an IRI.
 
-    >>> from construct_messages.terms import iri, literal
+    >>> from construct_messages.rdf.terms import iri, literal
     >>> blank = Term("_:b")
     >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), blank), Quad(blank, iri("urn:q"), literal("o"))])
     >>> (subject,) = card(message, lambda iri: None).graphs[0].subjects

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from construct_messages.errors import Gone
+from construct_messages.rdf.errors import Gone
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 

@@ -12,9 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from construct_messages.server.pages.files import static_files
-from construct_messages.server.streams.html.marks import Piece, pieces
-from construct_messages.terms import (
+from construct_messages.rdf.terms import (
     RDF,
     XSD,
     Term,
@@ -24,6 +22,8 @@ from construct_messages.terms import (
     literal_parts,
     triple_parts,
 )
+from construct_messages.server.pages.files import static_files
+from construct_messages.server.streams.html.marks import Piece, pieces
 
 Href = Callable[[str], str | None]
 """Returns the link target of an IRI; None: no link."""
@@ -119,7 +119,7 @@ def show(term: Term, href: Href, labels: NodeNames, depth: int = 0) -> Shown:
         labels: the names of the message's blank nodes.
         depth: the number of triple terms around it.
 
-    >>> from construct_messages.terms import iri
+    >>> from construct_messages.rdf.terms import iri
     >>> show(iri(f"{XSD}integer"), lambda iri: None, NodeNames()).text
     'xsd:integer'
     """

@@ -12,11 +12,12 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from construct_messages.errors import NotFound
-from construct_messages.formats import FORMATS, RDFM, content_type
-from construct_messages.formats.media_types import HTML
-from construct_messages.message import Message
-from construct_messages.net.wire import Parameter
+from construct_messages.rdf.errors import NotFound
+from construct_messages.rdf.formats import FORMATS, RDFM, content_type
+from construct_messages.rdf.formats.media_types import HTML
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.vocabulary import TREE
+from construct_messages.rdf.wire import Parameter
 from construct_messages.server.pages.files import root_from
 from construct_messages.server.pages.templates import render, send_rendered, wants_html
 from construct_messages.server.streams.addresses import ROOT, StreamIris
@@ -26,7 +27,6 @@ from construct_messages.server.streams.ldes.pages import LdesPage
 from construct_messages.server.streams.requests import InThread, record_of
 from construct_messages.server.streams.resources import Document
 from construct_messages.streams.element import Element, State
-from construct_messages.streams.vocabulary import TREE
 
 SHOWN: Final = 20
 """The number of elements on a page."""

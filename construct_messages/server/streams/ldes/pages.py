@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from construct_messages.labels import Labels, may_have_labels
-from construct_messages.message import Message, Quad
-from construct_messages.net.wire import Property
+from construct_messages.rdf.labels import Labels, may_have_labels
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal
+from construct_messages.rdf.vocabulary import CM, DCTERMS, LDES, PROV, RDFS, TREE
+from construct_messages.rdf.wire import Property
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.streams.element import Element, Retention, State, messages_of
-from construct_messages.streams.vocabulary import CM, DCTERMS, LDES, PROV, RDFS, TREE
-from construct_messages.terms import RDF, XSD, Term, iri, literal
 
 LDES_PREFIXES: Final = {
     "cm": CM,

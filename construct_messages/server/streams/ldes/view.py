@@ -15,13 +15,15 @@ from typing import Final, Protocol
 
 from aiohttp import web
 
-from construct_messages.errors import Gone, NotFound
-from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, TRIG, TURTLE
-from construct_messages.formats.media_types import JSON
-from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.message import Message
-from construct_messages.net.wire import Parameter
+from construct_messages.rdf.errors import Gone, NotFound
+from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, TRIG, TURTLE
+from construct_messages.rdf.formats.media_types import JSON
+from construct_messages.rdf.formats.negotiation import prefer
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import iri
+from construct_messages.rdf.vocabulary import PROFILE
+from construct_messages.rdf.wire import Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.streams.addresses import StreamIris
@@ -47,8 +49,6 @@ from construct_messages.server.streams.requests import (
 from construct_messages.server.streams.selection import Selection, selected, sequence_parameter
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
-from construct_messages.streams.vocabulary import PROFILE
-from construct_messages.terms import iri
 
 _LOGS: Final = {format.document_type: format for format in (N_QUADS, TRIG, TURTLE, N_TRIPLES)}
 OFFERED: Final = (

@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, LogError, ProtocolError
-from construct_messages.files.unpacking import Unpacker
 from construct_messages.logs import Decoder
-from construct_messages.message import Message
+from construct_messages.rdf.errors import ConstructMessagesError, LogError, ProtocolError
+from construct_messages.rdf.files.unpacking import Unpacker
+from construct_messages.rdf.message import Message
 from construct_messages.server.http.body import body_pieces, damaged
 from construct_messages.server.http.problems import problem_document
 from construct_messages.server.streams.addresses import StreamIris

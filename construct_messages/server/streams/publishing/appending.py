@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from construct_messages.errors import ConstructMessagesError
-from construct_messages.message import Message
+from construct_messages.rdf.errors import ConstructMessagesError
+from construct_messages.rdf.message import Message
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.publication import LogPart

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from construct_messages.errors import ConstructMessagesError, Forbidden
+from construct_messages.rdf.errors import ConstructMessagesError, Forbidden
 from construct_messages.server.streams.bounds import Holding
 from construct_messages.server.streams.publishing.groups import Groups
 from construct_messages.server.streams.push import close, drop_unread, frame, refuse, write_frames

@@ -13,14 +13,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from construct_messages.documents import DocumentReader, document_format
-from construct_messages.documents.contexts import CONTEXTS, KnownContexts, implied_context
-from construct_messages.errors import LimitExceeded, LogError, ProtocolError, UsageError
-from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, Format, Syntax
-from construct_messages.formats.lookup import find_format
-from construct_messages.formats.media_types import read_media_type
 from construct_messages.logs import DecoderOptions
-from construct_messages.message import Message, of_lines
+from construct_messages.logs.documents import DocumentReader, document_format
+from construct_messages.logs.documents.contexts import CONTEXTS, KnownContexts, implied_context
+from construct_messages.rdf.errors import LimitExceeded, LogError, ProtocolError, UsageError
+from construct_messages.rdf.formats import FORMATS, N_QUADS, N_TRIPLES, Format, Syntax
+from construct_messages.rdf.formats.lookup import find_format
+from construct_messages.rdf.formats.media_types import read_media_type
+from construct_messages.rdf.message import Message, of_lines
 
 ACCEPTED: Final = tuple(
     dict.fromkeys(

@@ -16,13 +16,13 @@ from typing import Final
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, NotAcceptable, ProtocolError
-from construct_messages.formats import N_QUADS
-from construct_messages.formats.media_types import JSON, NDJSON
-from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import Decoder, decoder_for
-from construct_messages.message import Message
-from construct_messages.net.wire import SUBPROTOCOLS, Header
+from construct_messages.rdf.errors import ConstructMessagesError, NotAcceptable, ProtocolError
+from construct_messages.rdf.formats import N_QUADS
+from construct_messages.rdf.formats.media_types import JSON, NDJSON
+from construct_messages.rdf.formats.negotiation import prefer
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.wire import SUBPROTOCOLS, Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.access import Permit

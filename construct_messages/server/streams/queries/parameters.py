@@ -15,12 +15,12 @@ from typing import Final, TypeAlias, TypeVar
 from construct_messages.continuous.registered.query import Watched
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.windows import Bounds, Compared
-from construct_messages.errors import ProtocolError, QueryError, UsageError
 from construct_messages.query.continuous.durations import duration
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.service import check_services
+from construct_messages.rdf.errors import ProtocolError, QueryError, UsageError
 from construct_messages.server.streams.selection import sequence_parameter
 from construct_messages.streams.store import StreamStore
 

@@ -18,9 +18,14 @@ from aiohttp import web
 from construct_messages.continuous.registered.preview import preview
 from construct_messages.continuous.registered.process import QueryLimits
 from construct_messages.continuous.registered.registry import Registry
-from construct_messages.errors import LimitExceeded, ProtocolError
-from construct_messages.formats.media_types import JSON, MERGE_PATCH, SPARQL_QUERY, read_media_type
-from construct_messages.net.wire import Header
+from construct_messages.rdf.errors import LimitExceeded, ProtocolError
+from construct_messages.rdf.formats.media_types import (
+    JSON,
+    MERGE_PATCH,
+    SPARQL_QUERY,
+    read_media_type,
+)
+from construct_messages.rdf.wire import Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Access, Permit
 from construct_messages.server.http.admission import Admission

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from construct_messages.formats import LOGS, content_type
+from construct_messages.rdf.formats import LOGS, content_type
 from construct_messages.server.config import EndpointSettings
 from tests.support.http.serving import UNHURRIED, Served, serving, unlabelled
 from tests.support.pages.asking import ENDED

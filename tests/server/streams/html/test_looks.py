@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 
 from construct_messages import Message, Quad, iri, literal
-from construct_messages.formats import TURTLE
+from construct_messages.rdf.formats import TURTLE
+from construct_messages.rdf.terms import XSD
 from construct_messages.streams import Description, Retention, open_store
-from construct_messages.terms import XSD
 from tests.support.http.streams import StreamsServer, read, serving_streams
 from tests.support.pages.axe import AXE
 from tests.support.pages.browser import Browser, node_folder

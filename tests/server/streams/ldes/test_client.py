@@ -15,8 +15,8 @@ import pytest
 
 from construct_messages import Message, Quad, iri
 from construct_messages.feeds import subscribe
-from construct_messages.streams.vocabulary import DCTERMS
-from construct_messages.terms import Term
+from construct_messages.rdf.terms import Term
+from construct_messages.rdf.vocabulary import DCTERMS
 from tests.support.engines.servers import NODE
 from tests.support.http.ldes import EX, all_of, pages, site
 from tests.support.http.ldes import numbers as by_hand

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal
-from construct_messages.documents import document_writer
-from construct_messages.formats import FORMATS, N_QUADS, TURTLE, Format
+from construct_messages.logs.documents import document_writer
+from construct_messages.rdf.formats import FORMATS, N_QUADS, TURTLE, Format
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.streams.publishing.messages import ACCEPTED
 from tests.support.http.serving import serving

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from construct_messages import Message
+from construct_messages.construct.shapes import ValidationReport, dead_letter, without_report
 from construct_messages.feeds import publish, subscribe
-from construct_messages.net.wire import Header
+from construct_messages.rdf.wire import Header
 from construct_messages.server.config import BridgeSettings
-from construct_messages.shapes import ValidationReport, dead_letter, without_report
 from tests.support.conformance.shapes import PREFIXES, message
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.waiting import SECONDS

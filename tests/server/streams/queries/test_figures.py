@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from construct_messages import Message, Quad, iri
-from construct_messages.terms import Term
+from construct_messages.rdf.terms import Term
 from tests.support.http.streams import StreamsServer
 from tests.support.registered import ECHO, RSP_QL, SPARQL, described, location_of, until, until_true
 from tests.support.streams import numbered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.net.wire import Header
+from construct_messages.rdf.wire import Header
 from tests.support.http.streams import StreamsServer
 from tests.support.registered import ECHO, RSP_QL, SPARQL
 from tests.support.streams import numbered

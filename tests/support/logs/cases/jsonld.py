@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pyoxigraph as ox
 
-from construct_messages.formats import NDJSON_LD
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, XSD, Term, iri, literal
+from construct_messages.rdf.formats import NDJSON_LD
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal
 from tests.support.logs.kinds import Kind
 
 LINES = Kind(NDJSON_LD, NDJSON_LD.own)

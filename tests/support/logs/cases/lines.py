@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 from typing import NamedTuple
 
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, parse_term
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import Term, parse_term
 
 
 def message(*lines: str) -> Message:

@@ -10,9 +10,9 @@ import pytest
 import rdflib
 from hypothesis import strategies as st
 
-from construct_messages.formats import RDF_XML
-from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, XSD, Term, from_rdflib, iri, literal
+from construct_messages.rdf.formats import RDF_XML
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import RDF, XSD, Term, from_rdflib, iri, literal
 from tests.support.logs.kinds import Kind, single_bytes, write
 from tests.support.strategies import IRIS, LITERALS, TEXT, is_resolved
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.formats import RDFM, TRIG, TURTLE
-from construct_messages.formats.lookup import find_format
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.message import Message
+from construct_messages.rdf.formats import RDFM, TRIG, TURTLE
+from construct_messages.rdf.formats.lookup import find_format
+from construct_messages.rdf.message import Message
 from tests.support.logs.kinds import Kind, Reading, cut, read, single_bytes
 
 Chunks = Callable[[bytes], list[bytes]]

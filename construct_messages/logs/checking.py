@@ -1,0 +1,122 @@
+"""Validates messages that a caller passes to be written: each must be RDF before any of its bytes are written.
+
+Each term is canonical N-Triples, of well-formed IRIs and language tags, and is in a position that RDF allows (RDF 1.2
+Concepts, section 3.1). Messages that this package has read or made are so, and are not looked at again.
+`logs/capabilities.py` has the other restrictions of formats.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Final
+
+from construct_messages.rdf.errors import TermError, UsageError
+from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.terms import FORBIDDEN, Lenience, Term, parse_term
+from construct_messages.rdf.terms.grammar import (
+    CANONICAL_BLANK,
+    CANONICAL_IRI,
+    CANONICAL_LITERAL,
+    compiled,
+)
+
+# nearly all terms, except for example blank nodes in triple terms: other terms are parsed
+_USUAL: Final = f"{CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK}"
+# terms to remember, and the length of those worth it
+_MOST: Final = 1 << 15
+_LONGEST: Final = 256
+
+_POSITIONS: Final = tuple(FORBIDDEN.items())
+
+
+class Checker:
+    """Looks at the messages of one log, in order, and counts them for the error.
+
+    Args:
+        lenience: passes and counts malformed IRIs and language tags; None: they are errors.
+        generalized: whether terms may be in positions that RDF does not allow, as in Jelly.
+
+    >>> Checker().check(Message([Quad(Term("<urn:a>"), Term("<urn:b>"), Term("urn:c"))]))
+    Traceback (most recent call last):
+    construct_messages.rdf.errors.TermError: message 1: 'urn:c' is not an RDF term: <urn:a> <urn:b> urn:c .
+      hint: write an IRI as <http://…>, a string as "…", a number as 42
+    """
+
+    def __init__(self, lenience: Lenience | None = None, *, generalized: bool = False) -> None:
+        self._lenience, self._generalized = lenience, generalized
+        self._messages = 0
+
+    # made when a message is looked at: most that a server takes were checked by a decoder
+
+    @cached_property
+    def _usual(self) -> re.Pattern[str]:
+        return compiled(_USUAL, False)
+
+    @cached_property
+    def _known(self) -> tuple[set[Term | None], ...]:
+        """By position; of a quad without a graph, None is known."""
+        return set(), set(), set(), {None}
+
+    def check(self, message: Message) -> None:
+        """Counts one message, and refuses it where it is none.
+
+        Raises:
+            TermError: naming the message (from 1), the quad and the term.
+            UsageError: no message, or a quad that is none.
+        """
+        self._messages += 1
+        if not isinstance(message, Message):
+            raise UsageError(
+                f"message {self._messages} is a {type(message).__name__}",
+                hint="make it by Message([Quad(…), …])",
+            )
+        if message.checked:
+            return
+        subjects, predicates, objects, graphs = self._known
+        is_usual = self._usual.fullmatch
+        for quad in message:
+            subject, predicate, object, graph = quad
+            if subject not in subjects:
+                self._learn(0, quad)
+            if predicate not in predicates:
+                self._learn(1, quad)
+            # an object is the term that is seldom met again
+            if object not in objects and not (isinstance(object, str) and is_usual(object)):
+                self._learn(2, quad)
+            if graph not in graphs:
+                self._learn(3, quad)
+        message.checked = self._lenience is None and not self._generalized
+
+    def _learn(self, place: int, quad: Quad) -> None:
+        """Checks one term of a quad, by its place in it, and remembers it."""
+        term, (position, starts) = quad[place], _POSITIONS[place]
+        try:
+            self._check_term(term, position, starts)
+        except TermError as error:
+            shown = " ".join(str(part) for part in quad if part is not None)
+            raise TermError(
+                f"message {self._messages}: {error.message}: {shown} .", hint=error.hint or _HINT
+            ) from None
+        assert term is not None
+        if len(term) <= _LONGEST:
+            known = self._known[place]
+            if len(known) >= _MOST:
+                known.intersection_update({None})
+            known.add(term)
+
+    def _check_term(self, term: Term | None, position: str, starts: tuple[str, ...]) -> None:
+        if not isinstance(term, str):
+            raise TermError(f"the {position} is {term!r}, no term", hint=_HINT)
+        if not self._usual.fullmatch(term):
+            canonical = parse_term(term, lenience=self._lenience, generalized=self._generalized)
+            if canonical != term:
+                raise TermError(
+                    f"the {position} {term} is not canonical", hint=f"write it as {canonical}"
+                )
+        if not self._generalized and term.startswith(starts):
+            raise TermError(f"{term} cannot be the {position}", hint=_PLACES)
+
+
+_HINT: Final = "make terms by iri(), literal(), blank() and triple(), or by parse_term()"
+_PLACES: Final = "subjects and graphs are IRIs or blank nodes, predicates are IRIs"

@@ -1,0 +1,170 @@
+"""The options of columns: the layout, the types of variables, and what happens to values that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, TypedDict
+
+from construct_messages.logs.columns.types import RAW, STRING, column_type
+from construct_messages.rdf.arguments import checked_fields
+from construct_messages.rdf.errors import UsageError
+
+LAYOUTS: Final = ("solutions", "quads", "nested")
+INVALID: Final = ("error", "null")
+BATCH_ROWS: Final = 1 << 16
+"""The default maximal number of rows of a batch, or of a row group of Parquet."""
+
+
+class ColumnArguments(TypedDict, total=False):
+    """The fields of `ColumnOptions`, as keyword arguments."""
+
+    layout: str | None
+    raw: bool
+    types: Mapping[str, str]
+    languages: Sequence[str]
+    invalid: str
+    batch_rows: int
+
+
+@checked_fields
+@dataclass(frozen=True)
+class ColumnOptions:
+    """The options of columns, in memory and in files of Parquet, Arrow and CSV.
+
+    Args:
+        layout: `"solutions"`, a row for each solution and a column for each variable; `"quads"`, a row for each quad
+            with the number of its message; or `"nested"`, a row for each message with the list of its quads. None:
+            `"solutions"` for the messages of a query, and `"quads"` for those of a log.
+        raw: whether terms are N-Triples text: in all columns of `"solutions"`, or in place of the columns `object`,
+            `datatype` and `language` of the other layouts.
+        types: the types of variables by name (`?age` or `age`), for `"solutions"`: `"boolean"`, `"int64"`, `"double"`,
+            `"decimal"` or `"decimal(P,S)"`, `"date"`, `"timestamp"`, `"timestamptz"`, `"time"`, `"duration"`,
+            `"string"` (the characters of any term, as SPARQL's STR returns them) or `"raw"` (N-Triples). The type of
+            another variable is decided by the datatypes of the first batch.
+        languages: variables with an additional column, `NAME_language`, for the language tags of their values.
+        invalid: the handling of values that do not fit into their column: `"error"`, or `"null"`, which is counted.
+        batch_rows: the largest number of rows of a batch; a batch of large values, or of many columns, has fewer.
+
+    Raises:
+        UsageError: an unknown layout or type, or options that the layout does not have.
+
+    >>> ColumnOptions("solutions", types={"?age": "int64"}).in_words()
+    'layout solutions, types age=int64'
+    >>> ColumnOptions("table")
+    Traceback (most recent call last):
+    construct_messages.rdf.errors.UsageError: layout='table' is unknown
+      hint: choose "solutions", "quads" or "nested"
+    """
+
+    layout: str | None = None
+    raw: bool = False
+    types: Mapping[str, str] = field(default_factory=dict)
+    languages: Sequence[str] = ()
+    invalid: str = "error"
+    batch_rows: int = BATCH_ROWS
+
+    def __post_init__(self) -> None:
+        if self.layout not in (None, *LAYOUTS):
+            raise UsageError(
+                f"layout={self.layout!r} is unknown",
+                hint='choose "solutions", "quads" or "nested"',
+            )
+        if self.invalid not in INVALID:
+            raise UsageError(
+                f"invalid={self.invalid!r} is unknown", hint='choose "error" or "null"'
+            )
+        if self.batch_rows <= 0:
+            raise UsageError(f"batch_rows={self.batch_rows} must be more than 0")
+        languages = (self.languages,) if isinstance(self.languages, str) else self.languages
+        object.__setattr__(self, "languages", tuple(map(_name, languages)))
+        object.__setattr__(
+            self,
+            "types",
+            {_name(name): column_type(each).name for name, each in self.types.items()},
+        )
+        if self.raw and self.types:
+            raise UsageError(
+                "raw keeps all terms as they are, and types are given",
+                hint='leave one of them out: the type "raw" is for one variable',
+            )
+        for name in self.languages:
+            if self.raw or self.types.get(name, STRING) != STRING:
+                raise UsageError(
+                    f"?{name} gets a column of languages, and its type is {self.types.get(name, RAW)}",
+                    hint="leave one of them out: languages are those of strings",
+                )
+        if self.layout in ("quads", "nested") and (self.types or self.languages):
+            raise UsageError(
+                f"types and languages of variables are for the layout solutions, and not for {self.layout}",
+                hint="leave them out",
+            )
+
+    @property
+    def names_graphs(self) -> bool:
+        """Whether messages may have named graphs: there is a column for them."""
+        return True
+
+    @property
+    def is_generalized(self) -> bool:
+        """Whether terms may be in positions that RDF does not allow: never."""
+        return False
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether a blank node label is one node in the whole log, as in `rdfm`."""
+        return True
+
+    def for_writing(
+        self,
+        source: ColumnOptions | None = None,
+        *,
+        graphs: bool = True,  # noqa: ARG002 - what other formats decide by
+        triple_terms: bool = False,  # noqa: ARG002
+        generalized: bool = True,  # noqa: ARG002
+    ) -> ColumnOptions:
+        """Returns the options themselves, or those of a log whose layout is to be kept."""
+        return source if source is not None and self == ColumnOptions() else self
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> ColumnOptions:
+        """Creates options from names and values.
+
+        Raises:
+            UsageError: an unknown option or an invalid value.
+
+        >>> ColumnOptions.of({"layout": "nested", "raw": "true"}).raw
+        True
+        """
+        known = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise UsageError(
+                    f"unknown option {name!r} of columns", hint=f"choose among {', '.join(known)}"
+                )
+        flags: dict[Any, bool] = {"true": True, "false": False}
+        read: dict[str, Any] = {
+            name: flags.get(value, value) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+        return cls(**read)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the options by name, for JSON."""
+        return asdict(self)
+
+    def in_words(self) -> str:
+        """Returns a line that describes the options."""
+        types = ", ".join(f"{name}={each}" for name, each in self.types.items())
+        words = {
+            f"layout {self.layout}": self.layout is not None,
+            "terms as N-Triples": self.raw,
+            f"types {types}": bool(types),
+            f"languages of {', '.join(self.languages)}": bool(self.languages),
+            "null for values that do not fit": self.invalid == "null",
+        }
+        return ", ".join(word for word, is_so in words.items() if is_so)
+
+
+def _name(variable: str) -> str:
+    return variable.lstrip("?$")

@@ -1,0 +1,127 @@
+"""Messages as tables of pyarrow, pandas and Polars: the shared interface of query results and log readers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Final, Unpack
+
+from construct_messages.logs.columns.arrow import arrow, needed
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.single_use import SingleUse
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from construct_messages.logs.columns.options import ColumnArguments, ColumnOptions
+
+_BACKENDS: Final = ("numpy", "numpy_nullable", "pyarrow")
+
+
+class Tabular(SingleUse):
+    """Messages that can be read once, as columns instead."""
+
+    @abstractmethod
+    def _record_batches(self, options: ColumnOptions) -> Generator[Any]:
+        """Yields record batches, at least one."""
+
+    def to_arrow(self, **columns: Unpack[ColumnArguments]) -> pa.RecordBatchReader:
+        """Returns the rows as a reader of Arrow's record batches.
+
+        A reader is a stream: pass it to DuckDB, Polars or pyarrow, or call `read_all()`. Memory is bounded by a batch.
+
+        Args:
+            columns: the fields of `ColumnOptions`: `layout`, `raw`, `types`, `languages`, `invalid` and `batch_rows`.
+
+        Returns:
+            A `pyarrow.RecordBatchReader`. The first batch has been read already, as it determines the schema. An error
+                of a later one is raised where the reader is read.
+
+        Raises:
+            UsageError: pyarrow is not installed, or invalid options.
+            ColumnError: a value does not fit into its column.
+            SourceError, LogError: the result is incomplete.
+        """
+        self._begin()
+        from construct_messages.logs.columns.options import ColumnOptions
+
+        options = ColumnOptions(**columns)
+        batches = self._running = self._record_batches(options)
+        first = next(batches)
+        reader: pa.RecordBatchReader = arrow().RecordBatchReader.from_batches(
+            first.schema, _all(first, batches)
+        )
+        return reader
+
+    @checked
+    def to_pandas(
+        self, *, dtype_backend: str = "numpy_nullable", **columns: Unpack[ColumnArguments]
+    ) -> pd.DataFrame:
+        """Returns the rows as a DataFrame of pandas.
+
+        Args:
+            dtype_backend: the types of pandas: `"numpy_nullable"` has integers and booleans that can be missing;
+                `"pyarrow"` has those of Arrow; `"numpy"` turns integers with missing values into floats.
+            columns: the fields of `ColumnOptions`; see `to_arrow`.
+
+        Raises:
+            UsageError: pandas or pyarrow is not installed, invalid options, or a date of a year that Python does not
+                have.
+            ColumnError, SourceError, LogError: see `to_arrow`.
+        """
+        if dtype_backend not in _BACKENDS:
+            raise UsageError(
+                f"dtype_backend={dtype_backend!r} is unknown",
+                hint='choose "numpy_nullable", "pyarrow" or "numpy"',
+            )
+        pandas = needed("pandas", "pip install pandas")
+        with self:
+            table = self.to_arrow(**columns).read_all()
+        mapper = None
+        if dtype_backend == "pyarrow":
+            mapper = pandas.ArrowDtype
+        elif dtype_backend == "numpy_nullable":
+            pa = arrow()
+            mapper = {
+                pa.int64(): pandas.Int64Dtype(),
+                pa.float64(): pandas.Float64Dtype(),
+                pa.bool_(): pandas.BooleanDtype(),
+                pa.string(): pandas.StringDtype(),
+            }.get
+        try:
+            frame: pd.DataFrame = table.to_pandas(types_mapper=mapper)
+        except (
+            ValueError,
+            OverflowError,
+        ) as error:  # Python's dates are those of the years 1 to 9999
+            raise UsageError(
+                f"a date that Python does not have: {error}",
+                hint='ask for dtype_backend="pyarrow", or for the type string or raw (types)',
+            ) from error
+        return frame
+
+    def to_polars(self, **columns: Unpack[ColumnArguments]) -> pl.DataFrame:
+        """Returns the rows as a DataFrame of Polars.
+
+        Args:
+            columns: the fields of `ColumnOptions`; see `to_arrow`.
+
+        Raises:
+            UsageError: Polars or pyarrow is not installed, or invalid options.
+            ColumnError, SourceError, LogError: see `to_arrow`.
+        """
+        polars = needed("polars", "pip install polars")
+        with self:
+            frame: pl.DataFrame = polars.from_arrow(self.to_arrow(**columns).read_all())
+        return frame
+
+
+def _all(first: Any, rest: Generator[Any]) -> Generator[Any]:
+    try:
+        yield first
+        yield from rest
+    finally:
+        rest.close()

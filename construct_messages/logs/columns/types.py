@@ -1,0 +1,299 @@
+r"""The types of typed columns: their datatypes, and the conversion of lexical forms to their values.
+
+A type has a fast conversion by pyarrow for columns of usual forms, and a plain conversion of single forms; they agree
+(tests/logs/columns/test_types.py). XML Schema 1.1 Part 2, section 3 (lexical forms). Nothing about terms or variables
+here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from construct_messages.logs.columns.arrow import arrow
+from construct_messages.logs.columns.characters import Characters, held
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.terms import XSD
+from construct_messages.rdf.terms.date_times import microseconds_of_date_time
+from construct_messages.rdf.terms.natives import native
+
+STRING: Final = "string"
+RAW: Final = "raw"
+_SPACE: Final = " \t\n\r"
+_DIGITS: Final = (38, 18)
+"""The digits of decimals: 18 after the point, as in Oxigraph; XML Schema requires 18 in total of all processors."""
+_DAY: Final = 86_400_000_000
+_ZONE: Final = r"(?:Z|[+-][0-9]{2}:[0-9]{2})"
+_HAS_ZONE: Final = re.compile(rf"{_ZONE}[{_SPACE}]*\Z")
+_TOO_FINE: Final = re.compile(r"[.][0-9]{6}[0-9]*[1-9]")
+
+
+class Usual(NamedTuple):
+    """Lexical forms that pyarrow's cast from strings reads like XML Schema, or rejects.
+
+    Args:
+        alphabet: their characters.
+        least: the minimal length: the cast also reads times without minutes.
+        most: the maximal length: the cast does not detect all decimals that exceed 128 bits.
+        ending: the end of each of them.
+    """
+
+    alphabet: bytes
+    least: int = 0
+    ending: str = ""
+    most: int | None = None
+
+    def fits(self, forms: Any) -> bool:
+        """Whether all forms match."""
+        compute = arrow("compute")
+        if held(forms).translate(None, self.alphabet):
+            return False
+        if self.most is not None:
+            longest = compute.max(compute.binary_length(forms)).as_py() or 0
+            if longest > self.most:
+                return False
+        if self.least and (compute.min(compute.binary_length(forms)).as_py() or 0) < self.least:
+            return False
+        return not self.ending or bool(compute.all(compute.ends_with(forms, self.ending)).as_py())
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """A type of columns.
+
+    Args:
+        name: its name in options and errors.
+        make: returns the type of Arrow.
+        value: converts a lexical form to a value for `values`.
+        usual: forms that pyarrow's cast from strings reads as this type, or None.
+        stored: the type of Arrow of the results of `value`, if it differs.
+
+    >>> column_type("int64").value(" +5 "), column_type("decimal(5,2)").name
+    (5, 'decimal(5,2)')
+    """
+
+    name: str
+    make: Callable[[], Any]
+    value: Callable[[str], Any]
+    usual: Usual | None = None
+    stored: Callable[[], Any] | None = None
+
+    def array(self, column: Characters) -> Any:
+        """Returns the column of lexical forms.
+
+        Raises:
+            ValueError: a form that has no value of the type.
+        """
+        if self.usual is not None and self.usual.fits(column.array):
+            try:
+                return column.array.cast(self.make())
+            except arrow().ArrowInvalid:
+                pass  # such as a day that its month does not have: the plain conversion raises the error
+        return self.values([None if form is None else self.value(form) for form in column.forms])
+
+    def values(self, values: list[Any]) -> Any:
+        """Returns the column of results of `value`; None is null."""
+        pa = arrow()
+        if self.stored is None:
+            return pa.array(values, self.make())
+        return pa.array(values, self.stored()).cast(self.make())
+
+
+def has_zone(form: str) -> bool:
+    """Whether the lexical form of a date or a time has a time zone.
+
+    >>> has_zone("2024-05-01"), has_zone("2024-05-01Z"), has_zone("2024-05-01T12:00:00-05:00")
+    (False, True, True)
+    """
+    return _HAS_ZONE.search(form) is not None
+
+
+def _of(datatype: str) -> Callable[[str], Any]:
+    return partial(_native, f"{XSD}{datatype}")
+
+
+def _native(datatype: str, form: str) -> Any:
+    return native(form, datatype)
+
+
+def _int64(form: str) -> int:
+    value: int = native(form, f"{XSD}integer")
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("out of the range of int64")
+    return value
+
+
+def _decimal(precision: int, scale: int, form: str) -> Any:
+    value = native(form, f"{XSD}decimal")
+    _, digits, exponent = value.as_tuple()  # normalizing would round to the digits of the context
+    while len(digits) > 1 and digits[-1] == 0:
+        digits, exponent = digits[:-1], exponent + 1
+    if digits == (0,):
+        return value * 0
+    if -exponent > scale:
+        raise ValueError(f"more than {scale} digits after the point")
+    if len(digits) + exponent > precision - scale:
+        raise ValueError(f"more than {precision - scale} digits before the point")
+    return value
+
+
+def _microseconds(form: str, *, zone: str) -> int:
+    """The microseconds since 1970 of a lexical form; `zone` is added to forms without a time zone."""
+    form = form.strip(_SPACE)
+    if _TOO_FINE.search(form):
+        raise ValueError("more digits than microseconds have")
+    value = microseconds_of_date_time(form if has_zone(form) else f"{form}{zone}")
+    if value is None:
+        raise ValueError("no xsd:dateTime")
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("out of the range of timestamps")
+    return value
+
+
+def _timestamp(form: str) -> int:
+    if has_zone(form):
+        raise ValueError("it has a time zone, and the column is of times without one")
+    return _microseconds(form, zone="Z")
+
+
+def _zoned(form: str) -> int:
+    if not has_zone(form):
+        raise ValueError("it has no time zone, and the column is of times with one")
+    return _microseconds(form, zone="Z")
+
+
+def _date(form: str) -> int:
+    form = form.strip(_SPACE)
+    if has_zone(form):
+        raise ValueError("it has a time zone, and the column is of dates without one")
+    value = microseconds_of_date_time(f"{form}T00:00:00Z")
+    if value is None:
+        raise ValueError("no xsd:date")
+    days = value // _DAY
+    if not -(1 << 31) <= days < 1 << 31:
+        raise ValueError("out of the range of dates")
+    return days
+
+
+def _time(form: str) -> int:
+    if _TOO_FINE.search(form):
+        raise ValueError("more digits than microseconds have")
+    value = native(form, f"{XSD}time")
+    if value.tzinfo is not None:
+        raise ValueError("it has a time zone, and the column is of times without one")
+    seconds = (value.hour * 60 + value.minute) * 60 + value.second
+    return int(seconds * 1_000_000 + value.microsecond)
+
+
+def _duration(form: str) -> int:
+    if _TOO_FINE.search(form):
+        raise ValueError("more digits than microseconds have")
+    value = native(form, f"{XSD}dayTimeDuration")
+    microseconds = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+    if not -(1 << 63) <= microseconds < 1 << 63:
+        raise ValueError("out of the range of durations")
+    return int(microseconds)
+
+
+def _decimals(precision: int, scale: int, name: str = "decimal") -> ColumnType:
+    return ColumnType(
+        name,
+        lambda: arrow().decimal128(precision, scale),
+        partial(_decimal, precision, scale),
+        Usual(b"0123456789.+-", most=_DIGITS[0] - scale),
+    )
+
+
+TYPES: Final = {
+    each.name: each
+    for each in (
+        ColumnType(STRING, lambda: arrow().string(), str),
+        ColumnType(RAW, lambda: arrow().string(), str),
+        ColumnType("boolean", lambda: arrow().bool_(), _of("boolean"), Usual(b"aeflrstu01")),
+        ColumnType("int64", lambda: arrow().int64(), _int64, Usual(b"0123456789-")),
+        ColumnType(
+            "double",
+            lambda: arrow().float64(),
+            _of("double"),
+            Usual(b"0123456789.eE+-"),
+        ),
+        _decimals(*_DIGITS),
+        ColumnType(
+            "date", lambda: arrow().date32(), _date, Usual(b"0123456789-"), lambda: arrow().int32()
+        ),
+        ColumnType(
+            "timestamp",
+            lambda: arrow().timestamp("us"),
+            _timestamp,
+            Usual(b"0123456789-:.T", 19),
+            lambda: arrow().int64(),
+        ),
+        ColumnType(
+            "timestamptz",
+            lambda: arrow().timestamp("us", "UTC"),
+            partial(_microseconds, zone="Z"),
+            Usual(b"0123456789-:.TZ", 20, "Z"),
+            lambda: arrow().int64(),
+        ),
+        ColumnType("time", lambda: arrow().time64("us"), _time, None, lambda: arrow().int64()),
+        ColumnType(
+            "duration", lambda: arrow().duration("us"), _duration, None, lambda: arrow().int64()
+        ),
+    )
+}
+"""All types except decimals of other sizes."""
+
+ZONED_TIMES: Final = replace(TYPES["timestamptz"], value=_zoned)
+"""The type of times with a time zone; if it is declared, times without one are in UTC."""
+
+LARGE_INTEGERS: Final = _decimals(38, 0, "decimal(38,0)")
+"""The type of integers beyond int64."""
+
+_SIZED: Final = re.compile(r"decimal\(([0-9]{1,2}),([0-9]{1,2})\)")
+
+
+def column_type(name: str) -> ColumnType:
+    """Returns the type with a name.
+
+    Raises:
+        UsageError: there is no such type.
+
+    >>> column_type("Decimal(10, 2)").name
+    'decimal(10,2)'
+    """
+    written = "".join(name.lower().split())
+    if written in TYPES:
+        return TYPES[written]
+    if match := _SIZED.fullmatch(written):
+        precision, scale = int(match[1]), int(match[2])
+        if 0 < precision <= 38 and scale <= precision:
+            return _decimals(precision, scale, written)
+    raise UsageError(
+        f"{name!r} is no type of a column",
+        hint=f"choose {', '.join(TYPES)}, or decimal(P,S) with at most 38 digits",
+    )
+
+
+_INTEGERS: Final = (
+    "integer long int short byte unsignedLong unsignedInt unsignedShort unsignedByte "
+    "nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger"
+)
+CATEGORIES: Final = {
+    **{f"{XSD}{name}": "integer" for name in _INTEGERS.split()},
+    f"{XSD}decimal": "decimal",
+    f"{XSD}double": "double",
+    f"{XSD}float": "double",
+    f"{XSD}boolean": "boolean",
+    f"{XSD}date": "date",
+    f"{XSD}dateTime": "dateTime",
+    f"{XSD}dateTimeStamp": "dateTime",
+    f"{XSD}time": "time",
+    f"{XSD}dayTimeDuration": "duration",
+}
+"""The category of each datatype with its own type; values of one category fit into the same column."""
+
+NUMBERS: Final = ("integer", "decimal", "double")
+"""The categories of numbers; a column of one can hold values of the previous ones."""

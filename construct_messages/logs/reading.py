@@ -1,0 +1,402 @@
+"""Reading logs: `read_log`, from files, bytes and streams, blocking or not.
+
+This module only reads bytes; `logs/` decodes them. RDF Messages, section 3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Generator,
+    Iterable,
+    Mapping,
+)
+from contextlib import aclosing, closing
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
+
+from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
+from construct_messages.logs.auto import DetectingDecoder, KnownProperties
+from construct_messages.logs.columns.tables import Tabular
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import (
+    ConstructMessagesError,
+    IncompleteResult,
+    LimitExceeded,
+    LogError,
+    UsageError,
+)
+from construct_messages.rdf.formats import READ, Format, Syntax
+from construct_messages.rdf.formats.file_names import format_of_file, packing_of_name
+from construct_messages.rdf.formats.lookup import find_format, find_log, find_syntax, is_media_type
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Lenience, Lenient
+
+if TYPE_CHECKING:
+    from construct_messages.logs.columns.options import ColumnOptions
+
+Chunk: TypeAlias = bytes | bytearray | memoryview
+LogSource: TypeAlias = (
+    str | os.PathLike[str] | Chunk | IO[bytes] | Iterable[Chunk] | AsyncIterable[Chunk]
+)
+
+_CHUNK_BYTES: Final = 1 << 16
+
+
+@checked
+def read_log(
+    source: LogSource,
+    format: str | None = None,
+    *,
+    syntax: str | None = None,
+    base: str | None = None,
+    contexts: Mapping[str, Any] | None = None,
+    message_bytes: int = MESSAGE_BYTES,
+    label_prefix: str | None = None,
+    keep_labels: bool = False,
+    generalized: bool = False,
+    shared_labels: bool | None = None,
+    jelly_conformance: bool = False,
+    lenient: Lenient = False,
+) -> LogReader:
+    """Reads the messages of a log, in order.
+
+    The source is not opened before the first message is requested. If the log is malformed or ends early, an error
+    follows the complete messages before it.
+
+    Args:
+        source: a path, bytes, a binary file (which stays open), or an iterable or async iterable of bytes. Compressed
+            logs are recognised by the extension (`.gz`, `.bz2`, `.xz`, `.zst`) or the first bytes. A tar archive is a
+            log whose messages are its files, in their order.
+        format: a name, extension or media type; None: that of the file's extension, else detected from up to the first
+            4 KiB. The parameters of a media type determine the syntax. In a document whose media type has none,
+            comments do not delimit messages. Without a media type, a JSON-LD or RDF/XML document of several lines is a
+            log of one message.
+        syntax: the syntax, if it is announced outside of the log, as by a media type: `"rdfm"`, `"1.2-messages"`,
+            `"1.2-basic-messages"` or `"1.1-messages"`; None: that of the log.
+        base: resolve relative IRIs against this IRI, until the log declares a base.
+        contexts: JSON-LD contexts by IRI, as parsed JSON; contexts are never fetched.
+        message_bytes: the maximal size of a message, in bytes in the log and in characters as N-Quads.
+        label_prefix: the beginning of blank node labels: a lower-case letter, then lower-case letters or digits. None:
+            random, so that two logs share no node. Unique labels that this package made earlier are kept.
+        keep_labels: keep labels that mean the same node in the whole log, as in `rdfm` and in a flat Jelly stream.
+            Labels of two logs may then collide.
+        generalized: accept terms of a Jelly log in positions that RDF does not allow. Such messages cannot be converted
+            to pyoxigraph, and only Jelly can write them.
+        shared_labels: whether a blank node label means the same node in all messages; None: in `rdfm` logs and in flat
+            Jelly streams only. False is for `rdfm` logs of other programs that scope labels to their message. True has
+            an effect in Jelly logs only.
+        jelly_conformance: read a Jelly log as the tests of the Jelly project require: the same as `generalized`,
+            `shared_labels` and `keep_labels`, which it excludes.
+        lenient: accept terms that are not RDF, such as malformed IRIs, and leave out the statements of those that no
+            log can hold; `"skip"`: leave out the statements of all. The numbers of each kind are logged at the end.
+            Otherwise they are errors, except literals of rdf:langString without a tag, which are read as strings.
+
+    Returns:
+        An iterator, to use once (`for` or `async for`).
+
+    Raises:
+        UsageError: an unknown format or syntax (immediately), or a file that cannot be opened (when it is opened).
+        LogError: malformed bytes, with position and number of the message.
+        LimitExceeded: a message is too large.
+
+    >>> log = b"<urn:a> <urn:p> <urn:o> .\\n# @message\\n<urn:b> <urn:p> <urn:o> .\\n"
+    >>> for message in read_log(log):
+    ...     print(message)
+    <Message of 1 quad: <urn:a> <urn:p> <urn:o> .>
+    <Message of 1 quad: <urn:b> <urn:p> <urn:o> .>
+    """
+    if message_bytes <= 0:
+        raise UsageError(f"message_bytes={message_bytes} must be more than 0")
+    if hasattr(source, "encoding"):  # as text files have
+        raise UsageError(
+            "a log is bytes, and the file is open for text", hint='open it with mode "rb"'
+        )
+    if syntax is not None:
+        find_syntax(syntax)
+    if isinstance(source, (str, os.PathLike)):
+        name = os.fspath(source)
+        packing, archive = packing_of_name(name)
+    else:
+        name = getattr(source, "name", "")
+        name = name if isinstance(name, str) else ""  # it may be a descriptor
+        packing, archive = None, packing_of_name(name)[1]  # an open file may unpack by itself
+    if jelly_conformance:
+        if keep_labels or generalized or shared_labels is not None:
+            raise UsageError(
+                "jelly_conformance includes generalized, shared_labels and keep_labels",
+                hint="leave these out",
+            )
+        keep_labels = generalized = shared_labels = True
+    known = KnownProperties(
+        packing=packing,
+        archive=archive,
+        format=format_of_file(name) if format is None else find_format(format, READ)[0],
+        syntax=None if format is None else _announced(format, syntax),
+        label=syntax,
+    )
+    by_name = format is None or not is_media_type(format)  # a media type says what is sent
+    decoding = DecoderOptions(
+        base=base,
+        contexts=contexts,
+        message_bytes=message_bytes,
+        labels=Labels(label_prefix, keep=keep_labels),
+        generalized=generalized,
+        shared_labels=shared_labels,
+        comments=by_name,
+        documents=by_name,
+        lenience=Lenience.of(lenient, base=base),
+    )
+    return LogReader(source, name, DetectingDecoder(known, decoding))
+
+
+def _announced(format: str, label: str | None) -> Syntax | None:
+    """Returns the announcement for a log by its format's name or media type, and by a label."""
+    syntax = find_format(format, READ)[1]
+    if label is None:
+        return syntax
+    asked = find_log(format, label)[1]
+    if asked.label != find_syntax(label).label:
+        raise UsageError(f"syntax={label} contradicts {format!r}", hint="leave one of them out")
+    return asked
+
+
+class LogReader(Tabular):
+    """The messages of one log, to iterate once with `for` or `async for`.
+
+    The file is closed when the log is exhausted, closed, left as a context manager, or garbage collected.
+
+    >>> with read_log(b"# @message\\n<urn:s> <urn:p> <urn:o> .\\n", "ttl") as log:
+    ...     print(next(iter(log)), log.message_count, log.syntax.label)
+    <Message of 1 quad: <urn:s> <urn:p> <urn:o> .> 1 rdfm
+    """
+
+    _again = "read_log"
+
+    def __init__(self, source: LogSource, name: str, decoder: DetectingDecoder) -> None:
+        super().__init__()
+        self._source, self._name, self._decoder = source, name, decoder
+
+    @property
+    def format(self) -> Format | None:
+        """The format of the log, or of the last file of an archive; None: not known yet."""
+        return self._decoder.format
+
+    @property
+    def syntax(self) -> Syntax | None:
+        """The syntax of the log as far as it has been read; None: no delimiter so far."""
+        return self._decoder.syntax
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes that the log has declared so far; the last declaration of each counts."""
+        return self._decoder.prefixes
+
+    @property
+    def packing(self) -> str | None:
+        """The extension of the compression, such as `".gz"`; empty: not compressed; None: not known yet."""
+        return self._decoder.packing
+
+    @property
+    def archive(self) -> bool:
+        """Whether the log is a tar archive, as far as is known."""
+        return self._decoder.archive
+
+    @property
+    def options(self) -> FormatOptions | None:
+        """The options of the format, such as `JellyOptions`, once they have been read; None: not yet, or the format has
+        none.
+        """
+        return self._decoder.options
+
+    @property
+    def generalized(self) -> bool:
+        """Whether messages may have terms in positions that RDF does not allow."""
+        return self._decoder.decoding.generalized
+
+    @property
+    def malformed(self) -> int:
+        """The number of terms that are not RDF and were accepted so far, with `lenient`."""
+        lenience = self._decoder.decoding.lenience
+        return lenience.passed if lenience else 0
+
+    @property
+    def names_graphs(self) -> bool:
+        """Whether messages may have named graphs, according to the format and its options."""
+        if self.options is not None:
+            return self.options.names_graphs
+        return self.archive or self.format is None or self.format.graphs
+
+    @property
+    def bytes_read(self) -> int:
+        """The number of bytes that were read so far, before decompression."""
+        return self._decoder.bytes_read
+
+    @property
+    def message_count(self) -> int:
+        """The number of messages so far."""
+        return self._decoder.message_count
+
+    @property
+    def name(self) -> str:
+        """The name of the file; empty if there is none."""
+        return self._name
+
+    def _messages(self) -> Generator[Message]:
+        return _iterate(_chunks(self._source), self._decoder, self._name)
+
+    def _record_batches(self, options: ColumnOptions) -> Generator[Any]:
+        if options.layout == "solutions" or options.types or options.languages:
+            from construct_messages.logs.columns.solutions import no_solutions
+
+            raise no_solutions()
+        return _tabulate(self._messages(), options, self._name)
+
+    def _amessages(self) -> AsyncGenerator[Message]:
+        return _aiterate(_achunks(self._source), self._decoder, self._name)
+
+
+# The generators do not refer to their reader, so a reader that is dropped is freed at once, and the `finally` blocks of
+# its generators run.
+
+
+def _iterate(chunks: Generator[bytes], decoder: DetectingDecoder, name: str) -> Generator[Message]:
+    try:
+        with closing(chunks):
+            for chunk in chunks:
+                for message in decoder.feed(chunk):
+                    message.checked = not decoder.decoding.generalized
+                    yield message
+            for message in decoder.close():
+                message.checked = not decoder.decoding.generalized
+                yield message
+    except (LogError, LimitExceeded) as error:
+        _note(error, name)
+        raise
+    finally:
+        _report(decoder, name)
+
+
+async def _aiterate(
+    chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, name: str
+) -> AsyncGenerator[Message]:
+    try:
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for message in decoder.feed(chunk):
+                    message.checked = not decoder.decoding.generalized
+                    yield message
+            for message in decoder.close():
+                message.checked = not decoder.decoding.generalized
+                yield message
+    except (LogError, LimitExceeded) as error:
+        _note(error, name)
+        raise
+    finally:
+        _report(decoder, name)
+
+
+def _tabulate(messages: Generator[Message], options: ColumnOptions, name: str) -> Generator[Any]:
+    from construct_messages.logs.columns.quads import MessageRows
+
+    rows = MessageRows(options, {"source": name} if name else {})
+    with closing(messages):
+        for message in messages:
+            yield from rows.add(message)
+        yield from rows.finish()
+
+
+def _report(decoder: DetectingDecoder, name: str) -> None:
+    assert decoder.decoding.lenience is not None  # as `read_log` sets it
+    decoder.decoding.lenience.report(name)
+
+
+def _note(error: ConstructMessagesError, name: str) -> None:
+    if name:
+        error.add_note(f"in {name}")
+
+
+def _chunks(source: LogSource) -> Generator[bytes]:
+    if isinstance(source, (str, os.PathLike)):
+        yield from _of_path(source)
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        yield from _slices(source)
+    elif isinstance(source, AsyncIterable):
+        raise UsageError("the log comes asynchronously", hint="read it with `async for`")
+    elif (read := getattr(source, "read", None)) is not None:
+        # returns available bytes instead of waiting for the full size
+        yield from _pull(getattr(source, "read1", read))
+    elif isinstance(source, Iterable):
+        yield from map(_checked, source)
+    else:
+        raise UsageError(
+            f"{source!r} is not a log",
+            hint="pass a path, bytes, a binary file or an iterable of bytes",
+        )
+
+
+async def _achunks(source: LogSource) -> AsyncGenerator[bytes]:
+    """`_chunks`, with all blocking calls in a thread."""
+    if isinstance(source, AsyncIterable):
+        async for part in source:
+            yield _checked(part)
+        return
+    chunks = _chunks(source)
+    loop = asyncio.get_running_loop()
+    reading: asyncio.Future[bytes | None] | None = None
+    try:
+        while True:
+            reading = loop.run_in_executor(None, next, chunks, None)
+            # shielded, as a thread cannot be cancelled: it must be known when it is done
+            if (chunk := await asyncio.shield(reading)) is None:
+                return
+            yield chunk
+    finally:
+        if reading is None or reading.done():
+            chunks.close()
+        else:
+            reading.add_done_callback(partial(_let_go, chunks))
+
+
+def _let_go(chunks: Generator[bytes], read: asyncio.Future[bytes | None]) -> None:
+    read.exception()  # else asyncio logs that the exception was never retrieved
+    chunks.close()
+
+
+def _of_path(path: str | os.PathLike[str]) -> Generator[bytes]:
+    try:
+        file = open(path, "rb")  # noqa: SIM115 - closed below; only errors of opening are caught here
+    except OSError as error:
+        raise UsageError(f"cannot read {os.fspath(path)}: {error.strerror}") from error
+    with file:
+        try:
+            yield from _pull(file.read1)
+        except OSError as error:
+            raise IncompleteResult(
+                f"cannot read the rest of {os.fspath(path)}: {error.strerror}"
+            ) from error
+
+
+def _pull(read: Callable[[int], object]) -> Generator[bytes]:
+    while chunk := _checked(read(_CHUNK_BYTES)):
+        yield chunk
+
+
+def _slices(data: Chunk) -> Generator[bytes]:
+    for start in range(0, len(view := memoryview(data).cast("B")), _CHUNK_BYTES):
+        yield bytes(view[start : start + _CHUNK_BYTES])
+
+
+def _checked(chunk: object) -> bytes:
+    if isinstance(chunk, bytes):
+        return chunk
+    if isinstance(chunk, (bytearray, memoryview)):
+        return bytes(chunk)
+    raise UsageError(
+        f"a log is bytes, and {type(chunk).__name__} came", hint='open the file with mode "rb"'
+    )

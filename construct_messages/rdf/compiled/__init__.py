@@ -1,0 +1,137 @@
+"""The compiled module for what logs nearly always hold, where it was built; without it, Python alone does the same.
+
+`Wire` describes its functions. Each has a twin in Python, named in its description, which also decides what is an
+error: a compiled function returns None, or stops, where it meets anything that it does not know. This is the only place
+that imports the module. Its sources are the C files in this folder; `hatch_build.py` builds it with the package.
+
+docs/decisions/090-a-compiled-module.md
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
+
+Term = TypeVar("Term", bound=str)
+Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
+
+INTERFACE: Final = 3
+"""The number of the interface that `Wire` describes; module.c has the same. Raise both with each change of it."""
+PURE: Final = "CONSTRUCT_MESSAGES_PURE"
+"""The environment variable that leaves the compiled module out, if it is set to anything."""
+
+
+class Wire(Protocol):
+    """The functions of the compiled module.
+
+    Attributes:
+        INTERFACE: the number of this description, which changes with it.
+    """
+
+    INTERFACE: int
+
+    def statements(
+        self, lines: bytes, graphs: bool, /
+    ) -> tuple[list[str | None], list[int], list[str]] | None:
+        """Takes canonical lines apart: `Statements.read` of `logs/lines/statements.py`. None: they are not UTF-8."""
+        ...
+
+    def count_canonical(self, documents: list[bytes], graphs: bool, /) -> int | None:
+        """Returns the number of lines of all documents together, if each is canonical lines, one or more, all
+        different: `count_canonical` of `logs/lines/statements.py`.
+        """
+        ...
+
+    def lines_of(self, statements: Iterable[tuple[str, str, str, str | None]], /) -> bytes | None:
+        """Writes statements as lines that are read as the same terms: `lines_read_back` of `logs/lines/texts.py`. None:
+        a term is not canonical, in another position than RDF allows, or a triple term.
+        """
+        ...
+
+    def jelly_rows(
+        self,
+        frame: bytes,
+        start: int,
+        stop: int,
+        statement: int,
+        last: list[Term | None],
+        terms: list[Term | None],
+        names: tuple[dict[int, str], int],
+        prefixes: tuple[dict[int, str], int],
+        iris: dict[int, dict[str, Term]],
+        suffixes: dict[bytes, str],
+        blank: Callable[[bytes], Term],
+        most_made: int,
+        begin: str,
+        prefix: int,
+        name: int,
+        made: int,
+        last_name: int,
+        last_prefix: int,
+        /,
+    ) -> tuple[int, str, int, int, int, int, int]:
+        """Reads rows of a frame: `Rows._rows` of `logs/jelly/rows.py`, where `_compiled_rows` names what it returns.
+
+        A statement's row has the tag `statement`; where that is no tag, no statement is known.
+        """
+        ...
+
+    def jelly_statements(
+        self,
+        quads: Iterator[Statement[Term]],
+        kind: int,
+        last: Statement[Term],
+        prefix: int,
+        name: int,
+        iris: dict[Term, Any],
+        named: dict[str, list[Term]],
+        suffixes: dict[str, bytes],
+        iri_of: Callable[[int, int], tuple[Any, ...]],
+        names: tuple[dict[str, int], list[str], int, int],
+        prefixes: tuple[dict[str, int], list[str], int, int],
+        /,
+    ) -> tuple[bytes, Statement[Term] | None, Statement[Term], int, int, int, int]:
+        """Writes rows of statements: `FrameWriter._statements` of `logs/jelly/frames.py`.
+
+        Returns them, the statement that is not known (None: there is none), the last one before it, the ids of the last
+        IRI, and how many names and prefixes were entered.
+        """
+        ...
+
+    def turtle_messages(
+        self, text: bytes, prefixes: dict[str, str], graphs: bool, by_comment: bool, most: int, /
+    ) -> tuple[list[list[str | None]], int, bool]:
+        """Reads the messages that a text begins with: `PlainMessages.read` of `logs/turtle/plain.py`. `most` is how
+        many characters a message may have as N-Quads.
+        """
+        ...
+
+    def turtle_statements(
+        self,
+        statements: Iterable[tuple[str, str, str, str | None]],
+        namespaces: bytes,
+        graphs: bool,
+        /,
+    ) -> bytes | None:
+        """Writes the statements of a message: `_statements` of `logs/turtle/encoder.py`. None: they are left to that.
+
+        Namespaces are IRIs and prefixes in turn, the longest IRI first, each with a NUL after it.
+        """
+        ...
+
+
+def _imported() -> Wire | None:
+    if os.environ.get(PURE):
+        return None
+    try:
+        module = import_module("construct_messages.rdf.compiled._wire")
+    except ImportError:
+        return None  # it was not built
+    # one that was built from other sources may lack a function, or have one with other arguments
+    return cast("Wire", module) if getattr(module, "INTERFACE", None) == INTERFACE else None
+
+
+wire: Wire | None = _imported()
+"""The compiled module; None: it was not built, was built from other sources, or is left out."""

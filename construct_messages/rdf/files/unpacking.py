@@ -1,0 +1,221 @@
+"""Incremental decompression, for the compressions of `compression.py`. No file is opened here.
+
+Concatenated members, streams or frames are one content; zeros may follow (RFC 1952, section 2.2; the .xz format,
+section 2.2; RFC 8878, section 3.1). The output at once is bounded at any rate of compression, and truncated data are an
+error, never a shorter content.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pkgutil import resolve_name
+from typing import IO, Any, Final, Protocol
+
+from construct_messages.rdf.files.compression import ZSTD
+
+PIECE_BYTES: Final = 1 << 16
+"""The approximate number of bytes of output at once."""
+
+# like the openers of `compression.py`, the libraries are imported on use
+_MEMBERS: Final[Mapping[str, str]] = {
+    ".gz": f"{__name__}:_GzipMember",
+    ".bz2": "bz2:BZ2Decompressor",
+    ".xz": "lzma:LZMADecompressor",
+    ".zst": f"{ZSTD}:ZstdDecompressor",
+}
+
+MAGIC: Final[Mapping[bytes, str]] = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\x00": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+}
+"""The first bytes of compressed data, and the extension of such files; no log begins with them."""
+
+
+def unpack_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
+    """The exceptions that the libraries raise for damaged or truncated data, and others."""
+    import lzma
+
+    damaged: type[Exception] = resolve_name(f"{ZSTD}:ZstdError")
+    return zlib.error, OSError, lzma.LZMAError, damaged, EOFError, *others
+
+
+def packing_of(head: bytes) -> str | None:
+    """The extension of files that begin with `head`: `""` if they are not compressed, None if `head` is too short.
+
+    >>> packing_of(b"\\x1f\\x8b\\x08"), packing_of(b"BASE <urn:x>"), packing_of(b"B")
+    ('.gz', '', None)
+    """
+    for magic, extension in MAGIC.items():
+        if head.startswith(magic):
+            return extension
+    return None if any(magic.startswith(head) for magic in MAGIC) else ""
+
+
+class _Member(Protocol):
+    """The protocol of the decompressors of bz2, lzma and zstd, for one member."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _GzipMember:
+    """zlib's decompressor with the interface of the others."""
+
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(wbits=31)
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._zlib.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zlib.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        piece = self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
+        # after a full piece, the buffer may have output although all input was read
+        self.needs_input = len(piece) < max_length
+        return piece
+
+
+class Unpacker:
+    """Decompresses one content: `feed(data)` for each chunk, then `close()`.
+
+    Args:
+        extension: one of `COMPRESSIONS`.
+        window_log: the binary logarithm of the largest window of zstd, which is kept in memory; None: 27.
+
+    >>> import gzip
+    >>> unpacker = Unpacker(".gz")
+    >>> b"".join(unpacker.feed(gzip.compress(b"a") + gzip.compress(b"b"))), unpacker.close()
+    (b'ab', None)
+    """
+
+    def __init__(self, extension: str, window_log: int | None = None) -> None:
+        self._new: Callable[[], _Member] = resolve_name(_MEMBERS[extension])
+        if extension == ".zst" and window_log is not None:
+            most = resolve_name(f"{ZSTD}:DecompressionParameter").window_log_max
+            self._new = partial(self._new, options={most: window_log})
+        self._member = self._new()
+        self._between = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yields the data that can be decompressed now, in pieces; exhaust it before the next call.
+
+        Raises:
+            one of `unpack_errors()`: damaged data.
+        """
+        while True:
+            if self._between:
+                data = data.lstrip(b"\0")
+                if not data:
+                    return
+                self._member, self._between = self._new(), False
+            if piece := self._member.decompress(data, PIECE_BYTES):
+                yield piece
+            data = b""
+            if self._member.eof:
+                self._between, data = True, self._member.unused_data
+            elif self._member.needs_input:
+                return
+
+    def close(self) -> None:
+        """Checks that the data are complete.
+
+        Raises:
+            EOFError: the data end within a member, or there are none.
+        """
+        if not self._between:
+            raise EOFError("the data end early")
+
+
+class UnpackedFile(io.RawIOBase):
+    """A compressed file as a file of its content; a pull interface to `Unpacker`.
+
+    Args:
+        file: stays open.
+        extension: one of `COMPRESSIONS`.
+
+    >>> import gzip
+    >>> UnpackedFile(io.BytesIO(gzip.compress(b"content")), ".gz").read()
+    b'content'
+    """
+
+    def __init__(self, file: IO[bytes], extension: str) -> None:
+        self._pieces = _pieces(file, Unpacker(extension))
+        self._piece = b""
+
+    def readable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """See `io.RawIOBase.readinto`.
+
+        Raises:
+            one of `unpack_errors()`: damaged or truncated data.
+        """
+        self._piece = self._piece or next(self._pieces, b"")
+        part, self._piece = self._piece[: len(buffer)], self._piece[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def unmarked(file: Any) -> Any:
+    """Returns a binary file without the byte order mark of UTF-8, for parsers that treat it as text.
+
+    Args:
+        file: stays open; it is returned itself if its first bytes can be seen to have no mark.
+
+    >>> unmarked(io.BytesIO(BOM_UTF8 + b"content")).read()
+    b'content'
+    """
+    begins = file.peek(len(BOM_UTF8)) if isinstance(file, io.BufferedReader) else b""
+    return _UnmarkedFile(file) if BOM_UTF8.startswith(begins[: len(BOM_UTF8)]) else file
+
+
+class _UnmarkedFile:
+    """See `unmarked`."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._head: bytes | None = (
+            None  # bytes that were read to detect the mark, and are not returned yet
+        )
+
+    def read(self, size: int = -1) -> bytes:
+        """See `io.RawIOBase.read`; the first call may return fewer bytes than available."""
+        if self._head is None:
+            self._head = self._begin()
+        if self._head and size >= 0:
+            data, self._head = self._head[:size], self._head[size:]
+            return data
+        head, self._head = self._head, b""
+        return head + bytes(self._file.read(size))
+
+    def _begin(self) -> bytes:
+        head: bytes = b""
+        while head != BOM_UTF8 and BOM_UTF8.startswith(head):
+            if not (piece := self._file.read(len(BOM_UTF8) - len(head))):
+                break
+            head += piece
+        return head.removeprefix(BOM_UTF8)
+
+
+def _pieces(file: IO[bytes], unpacker: Unpacker) -> Iterator[bytes]:
+    while data := file.read(PIECE_BYTES):
+        yield from unpacker.feed(data)
+    unpacker.close()

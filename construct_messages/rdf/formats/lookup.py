@@ -1,0 +1,173 @@
+"""Finds formats, syntaxes and types of logs by a text: a name, an extension, a label or a media type.
+
+The media types and their parameters are those of the table, `rdf/formats/__init__.py`. Headers are read in `ranges.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats import (
+    FORMATS,
+    LABELLED,
+    RDFM,
+    SYNTAXES,
+    VARIANTS,
+    WRITTEN,
+    Format,
+    LogType,
+    Syntax,
+)
+from construct_messages.rdf.formats.media_types import read_parameters
+
+
+def find_format(text: str, formats: Sequence[Format] = FORMATS) -> tuple[Format, Syntax | None]:
+    """Returns the format of a name, extension or media type, and the syntax if the media type has a parameter for it.
+
+    Names, labels and parameters are read in any case; a value may be quoted.
+
+    Args:
+        text: the name, extension or media type.
+        formats: the formats to choose from; by default those that are both read and written.
+
+    Raises:
+        UsageError: an unknown format or label, a parameter that no log has, or contradictory parameters.
+
+    >>> format, syntax = find_format('application/trig; version="1.2-messages"')
+    >>> format.name, syntax.label
+    ('TriG', '1.2-messages')
+    >>> find_format(".ttl")[0].media_type, find_format("N-Quads")[1]
+    ('text/turtle', None)
+    >>> format, syntax = find_format("application/x-jelly-rdf; messages=rdfm")
+    >>> syntax is format.own
+    True
+    """
+    name, semicolon, parameters = text.partition(";")
+    name = name.strip().lower().removeprefix(".")
+    for format in formats:
+        if name in (format.name.lower(), *format.media_types, *format.extensions, *format.names):
+            return format, (_syntax_of(format, parameters, text) if semicolon else format.own)
+    raise UsageError(
+        f"unknown format {text!r}",
+        hint=f"choose one of {', '.join(f'{f.extension} ({f.media_type})' for f in formats)}",
+    )
+
+
+def is_media_type(text: str) -> bool:
+    """Whether a text for `find_format` is a media type, not a name or an extension.
+
+    >>> is_media_type("Text/Turtle; version=1.2"), is_media_type("ttl"), is_media_type("RDF/XML")
+    (True, False, False)
+    """
+    name = text.partition(";")[0].strip().lower()
+    return any(name in format.media_types for format in WRITTEN)
+
+
+def find_syntax(label: str) -> Syntax:
+    """The syntax with a label, read in any case.
+
+    Raises:
+        UsageError: an unknown label.
+
+    >>> find_syntax("RDFM").delimiter
+    '# @message\\n'
+    """
+    for syntax in SYNTAXES:
+        if syntax.label == label.strip().lower():
+            return syntax
+    raise UsageError(
+        f"unknown message syntax {label!r}",
+        hint=f"choose one of {', '.join(syntax.label for syntax in SYNTAXES)}",
+    )
+
+
+def find_log(
+    format: str | LogType, syntax: str | None = None, formats: Sequence[Format] = WRITTEN
+) -> LogType:
+    """Returns the type of an output log.
+
+    Args:
+        format: see `find_format`, or the type itself; a media type's parameters take precedence over `syntax`.
+        syntax: a label; None: the format's own syntax, or else `rdfm`.
+        formats: the formats to choose from.
+
+    Raises:
+        UsageError: see `find_format` and `find_syntax`; also a label with a format that delimits messages by itself.
+
+    >>> find_log("nt", "1.2-messages")[1].delimiter, find_log("nt")[1].delimiter, find_log("jelly")[1].delimiter
+    ('MESSAGE\\n', '# @message\\n', '')
+    """
+    if isinstance(format, LogType):
+        return format
+    found, announced = find_format(format, formats)
+    if syntax is None:
+        return LogType(found, announced or RDFM)
+    asked = find_syntax(syntax)
+    if found.own is not None:
+        raise UsageError(
+            f"{found.name} delimits messages by itself: syntax={asked.label} has no meaning there",
+            hint="leave it out, or choose another format",
+        )
+    return LogType(found, announced or asked)
+
+
+def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:
+    given = read_parameters(f";{parameters}")
+    if given is None:
+        raise UsageError(
+            f"malformed parameters in {text!r}",
+            hint="write them as in application/trig; messages=rdfm",
+        )
+    if (charset := given.pop("charset", "utf-8")) != "utf-8":
+        raise UsageError(f"charset={charset} in {text!r}", hint="logs are UTF-8: leave charset out")
+    if unknown := given.keys() - {"version", "messages"}:
+        raise UsageError(
+            f"{', '.join(sorted(unknown))} in {text!r} is not a parameter of a message log",
+            hint="write version=… or messages=rdfm",
+        )
+    # a format that delimits messages by itself always has messages, with or without the parameter
+    asked = syntax_of({"messages": RDFM.label, **given} if format.own else given)
+    if asked is None and given not in ({}, {"version": RDFM.version}):
+        raise UsageError(
+            f"{'; '.join(f'{name}={value}' for name, value in given.items())} in {text!r} is not a message syntax",
+            hint="choose messages=rdfm (with version=1.2, 1.2-basic or 1.1), or one of "
+            + ", ".join(f"version={syntax.label}" for syntax in LABELLED),
+        )
+    return asked and format.syntax(asked)
+
+
+def syntax_of(parameters: Mapping[str, str]) -> Syntax | None:
+    """Returns the syntax that media type parameters (in lower case) request, or None.
+
+    A version that is a label takes precedence over `messages`. With `messages=rdfm`, any other version restricts the
+    content of messages.
+
+    >>> syntax_of({"messages": "rdfm", "version": "1.2-messages"}).label
+    '1.2-messages'
+    >>> syntax_of({"messages": "rdfm", "version": "1.1"}).triple_terms, syntax_of({"version": "1.1"})
+    (False, None)
+    """
+    version = parameters.get("version")
+    if version is not None and version.endswith("-messages"):
+        label = version
+    else:
+        label, version = parameters.get("messages", ""), version or RDFM.version
+        if label != RDFM.label:
+            return None
+    return next((s for s in VARIANTS if (s.label, s.version) == (label, version)), None)
+
+
+def asks_for_messages(media_type: str, parameters: Mapping[str, str]) -> bool:
+    """Whether a media type is only for logs, even if the format is unknown here.
+
+    >>> [asks_for_messages("text/turtle", {"version": version}) for version in ("1.2", "1.2-messages", "9-messages")]
+    [False, True, True]
+    >>> asks_for_messages("application/rdfm+xml", {}), asks_for_messages("application/x-jelly-rdf", {})
+    (True, False)
+    """
+    return (
+        "messages" in parameters
+        or parameters.get("version", "").endswith("-messages")
+        or media_type.startswith("application/rdfm+")
+    )

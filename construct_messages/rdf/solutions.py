@@ -1,0 +1,189 @@
+"""A batch of solutions, by column: the output of results decoders, and the input of log writers.
+
+Columns contain terms as `Term` or as UTF-8 bytes, as the source delivers them. A column is converted when it is used.
+Nothing here knows a template or a result format.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
+
+from construct_messages.rdf.terms import UNREADABLE, Term
+
+
+class SharedRows(NamedTuple):
+    """Solutions that mostly differ in one variable only: there are few rows of all the others.
+
+    Args:
+        place: the index of the variable that each solution has to itself.
+        own: its terms.
+        keys: identify the row with the other terms of each solution.
+        rows: these, in the order of their variables; no two rows share a key.
+    """
+
+    place: int
+    own: list[bytes]
+    keys: list[bytes]
+    rows: Mapping[bytes, tuple[bytes, ...]]
+
+    def columns(self) -> list[list[bytes]]:
+        """One column per variable.
+
+        >>> SharedRows(0, [b"<urn:a>", b"<urn:b>"], [b"1", b"1"], {b"1": (b"<urn:c>",)}).columns()
+        [[b'<urn:a>', b'<urn:b>'], [b'<urn:c>', b'<urn:c>']]
+        """
+        columns = [
+            list(map(dict(zip(self.rows, terms, strict=True)).__getitem__, self.keys))
+            for terms in zip(*self.rows.values(), strict=True)
+        ]
+        columns.insert(self.place, self.own)
+        return columns
+
+
+class Solutions:
+    """Consecutive solutions of one SELECT, in order; an unbound variable is the empty string.
+
+    Args:
+        columns: one column per projected variable, all of the same length, at least one; terms or their UTF-8 bytes.
+        response: which response of the source they came in, counted from 0 (pages are responses).
+
+    Attributes:
+        shared: the same solutions with the terms that many of them share, if the source knows them, else None.
+
+    >>> batch = Solutions([[b"<urn:a>", b"<urn:b>"], [b'"1"', b""]])
+    >>> list(batch)
+    [('<urn:a>', '"1"'), ('<urn:b>', '')]
+    """
+
+    __slots__ = ("_text", "_utf8", "response", "shared")
+
+    def __init__(
+        self, columns: Sequence[list[Term]] | Sequence[list[bytes]], *, response: int = 0
+    ) -> None:
+        self._text: Sequence[list[Term]] | None = None
+        self._utf8: Sequence[list[bytes]] | None = None
+        if columns[0] and isinstance(columns[0][0], bytes):
+            self._utf8 = cast(Sequence[list[bytes]], columns)
+        else:
+            self._text = cast(Sequence[list[Term]], columns)
+        self.response = response
+        self.shared: SharedRows | None = None
+
+    @classmethod
+    def sharing(cls, shared: SharedRows, *, response: int = 0) -> "Solutions":
+        """From one column and the rows of the others; the columns are made when they are asked for.
+
+        >>> list(Solutions.sharing(SharedRows(0, [b"<urn:a>", b"<urn:b>"], [b"1", b"1"], {b"1": (b"<urn:c>",)})))
+        [('<urn:a>', '<urn:c>'), ('<urn:b>', '<urn:c>')]
+        """
+        solutions = cls([shared.own], response=response)
+        solutions._utf8, solutions.shared = None, shared
+        return solutions
+
+    @classmethod
+    def of(cls, solutions: Sequence[Sequence[Term]], *, response: int = 0) -> "Solutions":
+        """Creates a batch from solutions instead of columns.
+
+        >>> Solutions.of([("<urn:a>", ""), ("<urn:b>", '"1"')]).text
+        [['<urn:a>', '<urn:b>'], ['', '"1"']]
+        """
+        return cls([list(column) for column in zip(*solutions, strict=True)], response=response)
+
+    def __len__(self) -> int:
+        if self.shared is not None:
+            return len(self.shared.own)
+        return len((self._text or self._utf8 or ((),))[0])
+
+    def __iter__(self) -> Iterator[tuple[Term, ...]]:
+        return zip(*self.text, strict=True)
+
+    def __repr__(self) -> str:
+        return f"<Solutions: {len(self)} of response {self.response}>"
+
+    def at(self, index: int) -> tuple[Term, ...]:
+        """One solution; the columns stay as they are.
+
+        >>> Solutions([[b"<urn:a>", b"<urn:b>"], [b'"1"', b""]]).at(-1)
+        ('<urn:b>', '')
+        """
+        (solution,) = self._slice(index, index + 1 or None)
+        return solution
+
+    def head(self, count: int) -> "Solutions":
+        """The first `count` solutions.
+
+        >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",)]).head(1))
+        [('<urn:a>',)]
+        """
+        return self._slice(0, count)
+
+    def tail(self, count: int) -> "Solutions":
+        """Returns the last `count` solutions, or all if there are fewer.
+
+        >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",)]).tail(1))
+        [('<urn:b>',)]
+        """
+        return self._slice(max(0, len(self) - count), None)
+
+    def take(self, places: Sequence[int]) -> "Solutions":
+        """Returns the solutions at these indexes.
+
+        >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",), ("<urn:c>",)]).take([0, 2]))
+        [('<urn:a>',), ('<urn:c>',)]
+        """
+        columns = self._text if self._text is not None else self.utf8
+        part = cast(
+            Sequence[list[Term]], [[column[place] for place in places] for column in columns]
+        )
+        return Solutions(part, response=self.response)
+
+    def readable(self) -> "Solutions":
+        """Returns the solutions without those with a term that could not be read (see `terms.Lenience`).
+
+        >>> list(Solutions.of([("<urn:a>",), ("\\0",), ("<urn:c>",)]).readable())
+        [('<urn:a>',), ('<urn:c>',)]
+        """
+        places = [
+            place
+            for place, solution in enumerate(self)
+            if not any(UNREADABLE in term for term in solution)
+        ]
+        return self if len(places) == len(self) else self.take(places)
+
+    def parts(self, count: int) -> "Iterator[Solutions]":
+        """All of them, `count` at a time.
+
+        >>> [list(part) for part in Solutions.of([("<urn:a>",), ("<urn:b>",), ("<urn:c>",)]).parts(2)]
+        [[('<urn:a>',), ('<urn:b>',)], [('<urn:c>',)]]
+        """
+        if len(self) <= count:
+            yield self
+            return
+        for start in range(0, len(self), count):
+            yield self._slice(start, start + count)
+
+    def _slice(self, start: int, end: int | None) -> "Solutions":
+        columns = self._text if self._text is not None else self.utf8
+        part = cast(Sequence[list[Term]], [column[start:end] for column in columns])
+        return Solutions(part, response=self.response)
+
+    @property
+    def text(self) -> Sequence[list[Term]]:
+        """The columns as terms."""
+        if self._text is None:
+            # no canonical term holds a line break
+            self._text = [
+                cast(list[Term], b"\n".join(column).decode().split("\n")) for column in self.utf8
+            ]
+        return self._text
+
+    @property
+    def utf8(self) -> Sequence[list[bytes]]:
+        """The columns as UTF-8 bytes."""
+        if self._utf8 is None and self.shared is not None:
+            self._utf8 = self.shared.columns()
+        if self._utf8 is None:
+            assert self._text is not None
+            self._utf8 = [
+                "\n".join(column).encode().split(b"\n") if column else [] for column in self._text
+            ]
+        return self._utf8

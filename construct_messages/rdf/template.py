@@ -1,0 +1,383 @@
+"""The template: converts a solution to a message.
+
+SPARQL 1.2 Query, section 16.2 (CONSTRUCT): a triple that would hold an unbound variable or an illegal part is left
+out, the rest stays; blank nodes of the template are fresh for each solution. `FORBIDDEN` (of `terms`) and
+`Template.instantiate` are the only statement of these rules; `instantiate_all` and log writers, which work by column,
+read `FORBIDDEN` and must agree with `instantiate` (tests/rdf/test_template.py, tests/test_fast_path.py). No query text
+here, and no bytes.
+"""
+
+import copy
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import combinations_with_replacement, islice, repeat
+from typing import Final, NamedTuple, TypeAlias
+
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Quad, make_quads
+from construct_messages.rdf.terms import FORBIDDEN as FORBIDDEN
+from construct_messages.rdf.terms import Term, is_triple, triple
+from construct_messages.rdf.values import Value, field
+
+
+class Constant(Value):
+    """A slot that is the same term in every solution."""
+
+    term: Term
+
+
+class Variable(Value):
+    """A slot that takes the solution's value number `index` (of `Template.variables`)."""
+
+    index: int
+
+
+class Blank(Value):
+    """A slot that is the blank node number `index` of the template, fresh in each solution."""
+
+    index: int
+
+
+class Nested(Value):
+    """A slot that is a triple term with a variable or blank node in it, at any depth."""
+
+    subject: "Slot"
+    predicate: "Slot"
+    object: "Slot"
+
+    def __iter__(self) -> "Iterator[Slot]":
+        return iter((self.subject, self.predicate, self.object))
+
+
+Slot: TypeAlias = Constant | Variable | Blank | Nested
+
+_OPEN: Final = {Constant, Variable, Nested}
+"""Kinds of slots that can hold the same term; a blank node of the template differs from all other terms."""
+
+
+class Pattern(NamedTuple):
+    """One triple of the template; `graph` is None for the default graph (GRAPH in a template is Jena's extension)."""
+
+    subject: Slot
+    predicate: Slot
+    object: Slot
+    graph: Slot | None = None
+
+
+def legal(slot: Slot, position: str) -> bool:
+    """Whether a slot can be legal in a position; for variables, this depends on the solution.
+
+    >>> legal(Constant(Term('"x"')), "subject"), legal(Variable(0), "subject")
+    (False, True)
+    """
+    match slot:
+        case Constant(term):
+            return not term.startswith(FORBIDDEN[position])
+        case Variable():
+            return True
+        case Blank():
+            return "_:" not in FORBIDDEN[position]
+        case Nested():
+            return "<<(" not in FORBIDDEN[position] and all(
+                legal(part, name) for part, name in zip(slot, FORBIDDEN, strict=False)
+            )
+
+
+def may_coincide(a: Pattern, b: Pattern) -> bool:
+    """Whether two patterns can produce the same quad in one solution.
+
+    >>> s, p, q = Variable(0), Constant(Term("<urn:p>")), Constant(Term("<urn:q>"))
+    >>> may_coincide(Pattern(s, p, s), Pattern(s, q, s)), may_coincide(Pattern(s, p, s), Pattern(s, p, Variable(1)))
+    (False, True)
+    """
+    return all(
+        x is y if x is None or y is None else _may_equal(x, y) for x, y in zip(a, b, strict=True)
+    )
+
+
+def _may_equal(a: Slot, b: Slot) -> bool:
+    match a, b:
+        case (Variable(), Blank()) | (Blank(), Variable()):
+            return False  # data and template have different labels
+        case (Variable(), _) | (_, Variable()):
+            return True
+        case (Nested(), Nested()):
+            return all(_may_equal(x, y) for x, y in zip(a, b, strict=True))
+        case (Constant(), Nested()) | (Nested(), Constant()):
+            return True
+    return a == b
+
+
+def coinciding(patterns: Sequence[Pattern]) -> Iterator[tuple[int, int]]:
+    """The pairs of patterns that can produce the same quad in one solution, by their indexes.
+
+    Only patterns with equal constants and blank nodes in common positions are compared, so the time grows with the
+    number of patterns, and not with that of their pairs.
+
+    >>> s, p, q = Variable(0), Constant(Term("<urn:p>")), Constant(Term("<urn:q>"))
+    >>> list(coinciding([Pattern(s, p, s), Pattern(s, q, s), Pattern(s, p, Variable(1))]))
+    [(0, 2)]
+    """
+    shapes = defaultdict[tuple[type, ...], list[int]](list)
+    for index, pattern in enumerate(patterns):
+        shapes[tuple(map(type, pattern))].append(index)
+    for shape, other in combinations_with_replacement(shapes, 2):
+        if not all(a is b or {a, b} <= _OPEN for a, b in zip(shape, other, strict=True)):
+            continue
+        fixed = [
+            place
+            for place in range(4)
+            if shape[place] is other[place] and shape[place] in (Constant, Blank)
+        ]
+        known = defaultdict[tuple[Slot | None, ...], list[int]](list)
+        for index in shapes[shape]:
+            known[tuple(patterns[index][place] for place in fixed)].append(index)
+        for index in shapes[other]:
+            for before in known.get(tuple(patterns[index][place] for place in fixed), ()):
+                if (before < index or shape is not other) and may_coincide(
+                    patterns[before], patterns[index]
+                ):
+                    yield min(before, index), max(before, index)
+
+
+class Template(Value):
+    """A compiled CONSTRUCT template.
+
+    Args:
+        variables: the names (without `?`) of the projected variables, in the order of a solution's values. It may
+            hold more than the patterns use (grouping variables).
+        patterns: the triples, in the order of the text.
+        labels: make those of its blank nodes; the data of the same stream has others of them.
+
+    >>> t = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Blank(0)),), Labels("x"))
+    >>> [str(quad) for quad in t.instantiate((Term("<urn:a>"),), 0)]
+    ['<urn:a> <urn:p> _:x_t0b0 .']
+    >>> t.instantiate((Term('"a literal"'),), 1)
+    []
+    """
+
+    variables: tuple[str, ...]
+    patterns: tuple[Pattern, ...]
+    labels: Labels = field(default_factory=Labels, compare=False)
+
+    @cached_property
+    def compiled(self) -> "Compiled":
+        """The patterns as indexes."""
+        return Compiled(self)
+
+    def labelled(self, labels: Labels) -> "Template":
+        """The same template with other labels for its blank nodes; nothing is compiled again."""
+        self.compiled  # noqa: B018 - which the copy takes over
+        template = copy.copy(self)
+        object.__setattr__(template, "labels", labels)
+        return template
+
+    @property
+    def live(self) -> tuple[Pattern, ...]:
+        """The patterns that can be legal in some solution."""
+        return tuple(
+            pattern
+            for pattern in self.patterns
+            if all(
+                slot is None or legal(slot, name)
+                for slot, name in zip(pattern, FORBIDDEN, strict=True)
+            )
+        )
+
+    @property
+    def has_blanks(self) -> bool:
+        """Whether the template has blank nodes of its own."""
+        return self.compiled.blanks > 0
+
+    @property
+    def names_graphs(self) -> bool:
+        """Whether a quad may have a named graph."""
+        return any(pattern.graph is not None for pattern in self.live)
+
+    @cached_property
+    def is_regular(self) -> bool:
+        """Whether a solution has a quad for each pattern, all different, wherever all terms are bound and allowed."""
+        return bool(self.compiled.rows) and not self.compiled.nested and not self._may_coincide
+
+    @property
+    def has_triple_terms(self) -> bool:
+        """Whether the template itself has a triple term; variables may have others in the solutions."""
+        return any(
+            isinstance(slot, Nested) or (isinstance(slot, Constant) and is_triple(slot.term))
+            for _, _, slot, _ in self.live
+        )
+
+    def instantiate(self, solution: Sequence[Term], number: int) -> list[Quad]:
+        """The quads of one solution, each once, in the order of the template.
+
+        Args:
+            solution: a value per variable; the empty string is unbound.
+            number: a number no other solution of the stream has; it makes blank nodes of the template fresh.
+        """
+        compiled = self.compiled
+        terms = [*solution, *compiled.constants]
+        terms += [self.labels.of_template(number, index) for index in range(compiled.blanks)]
+        for s, p, o, _, checks in compiled.nested:
+            subject, predicate, object = terms[s], terms[p], terms[o]
+            if not (subject and predicate and object) or any(
+                terms[i].startswith(bad) for i, bad in checks
+            ):
+                terms.append(Term(""))
+            else:
+                terms.append(triple(subject, predicate, object))
+        quads: dict[Quad, None] = {}
+        for s, p, o, g, checks in compiled.rows:
+            subject, predicate, object = terms[s], terms[p], terms[o]
+            graph = None if g is None else terms[g]
+            if not (subject and predicate and object) or graph == "":
+                continue
+            for i, bad in checks:
+                if terms[i].startswith(bad):
+                    break
+            else:
+                quads[Quad(subject, predicate, object, graph)] = None
+        return list(quads)
+
+    def instantiate_all(
+        self, columns: Sequence[list[Term]], first: int
+    ) -> Iterator[tuple[Quad, ...]]:
+        """Instantiates consecutive solutions: the same as `instantiate` for each, in less time.
+
+        Args:
+            columns: a column per variable, at least one; the empty string is unbound.
+            first: the number of the first solution.
+
+        >>> t = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Blank(0)),), Labels("x"))
+        >>> for quads in t.instantiate_all([[Term("<urn:a>"), Term('"a literal"')]], 7):
+        ...     print([str(quad) for quad in quads])
+        ['<urn:a> <urn:p> _:x_t7b0 .']
+        []
+        """
+        numbers = range(first, first + len(columns[0]))
+        compiled = self.compiled
+        if compiled.nested or not compiled.rows:
+            return map(self._instantiate, zip(*columns, strict=True), numbers)
+        slots: list[Iterable[Term]] = [*columns, *map(repeat, compiled.constants)]
+        slots += [
+            [self.labels.of_template(number, index) for number in numbers]
+            for index in range(compiled.blanks)
+        ]
+        by_pattern = [
+            make_quads(
+                zip(
+                    slots[s],
+                    slots[p],
+                    slots[o],
+                    repeat(None) if g is None else slots[g],
+                    strict=False,
+                )
+            )
+            for s, p, o, g, _ in compiled.rows
+        ]
+        # constants have no end
+        quads: Iterator[tuple[Quad, ...]] = islice(zip(*by_pattern, strict=False), len(numbers))
+        if self._may_coincide:
+            quads = map(tuple, map(dict.fromkeys, quads))
+        gaps = self._gaps(columns)
+        if not gaps:
+            return quads
+        return (
+            self._instantiate(solution, number) if number - first in gaps else by_column
+            for by_column, solution, number in zip(
+                quads, zip(*columns, strict=True), numbers, strict=False
+            )
+        )
+
+    def _instantiate(self, solution: Sequence[Term], number: int) -> tuple[Quad, ...]:
+        return tuple(self.instantiate(solution, number))
+
+    @cached_property
+    def _may_coincide(self) -> bool:
+        """Whether two quads of one solution may be the same."""
+        return any(coinciding(self.live))
+
+    def _gaps(self, columns: Sequence[list[Term]]) -> set[int]:
+        """The solutions that something is left out of, by their places in the columns."""
+        gaps = set[int]()
+        rows = self.compiled.rows
+        slots = {slot for row in rows for slot in row[:4] if slot is not None}
+        for index in slots & set(range(len(self.variables))):
+            if not all(columns[index]):
+                gaps.update(place for place, term in enumerate(columns[index]) if not term)
+        for index, bad in {check for row in rows for check in row.checks}:
+            if any(map(str.startswith, columns[index], repeat(bad))):
+                gaps.update(
+                    place for place, term in enumerate(columns[index]) if term.startswith(bad)
+                )
+        return gaps
+
+
+class _Row(NamedTuple):
+    """A pattern as indexes; see `Compiled`."""
+
+    subject: int
+    predicate: int
+    object: int
+    graph: int | None
+    checks: tuple[tuple[int, tuple[str, ...]], ...]
+
+
+class Compiled:
+    """The patterns of a template as indexes into the list [solution, constants, blanks, triple terms].
+
+    Args:
+        template: whose patterns that can be legal are compiled.
+
+    Attributes:
+        rows: the patterns; what a variable holds is left to check.
+        constants: the terms of the template.
+        blanks: how many blank nodes it has.
+        nested: its triple terms, inner ones first.
+    """
+
+    def __init__(self, template: Template) -> None:
+        live = template.live
+        slots = [slot for pattern in live for slot in pattern if slot is not None]
+        flat = [part for slot in slots for part in _leaves(slot)]
+        terms = dict.fromkeys(slot.term for slot in flat if isinstance(slot, Constant))
+        self._constants = {term: index for index, term in enumerate(terms, len(template.variables))}
+        self.constants = tuple(terms)
+        self.blanks = 1 + max((slot.index for slot in flat if isinstance(slot, Blank)), default=-1)
+        self._first_blank = len(template.variables) + len(self.constants)
+        self._nested: dict[Nested, int] = {}
+        self._nested_rows: list[_Row] = []
+        self.rows = tuple(self._row(pattern) for pattern in live)
+        self.nested = tuple(self._nested_rows)
+
+    def _row(self, slots: Pattern | Nested) -> _Row:
+        indexes: list[int | None] = [None if slot is None else self._index(slot) for slot in slots]
+        checks = tuple(
+            (slot.index, FORBIDDEN[name])
+            for slot, name in zip(slots, FORBIDDEN, strict=False)
+            if isinstance(slot, Variable) and FORBIDDEN[name]
+        )
+        subject, predicate, object, graph = (*indexes, None)[:4]
+        assert subject is not None
+        assert predicate is not None
+        assert object is not None
+        return _Row(subject, predicate, object, graph, checks)
+
+    def _index(self, slot: Slot) -> int:
+        match slot:
+            case Variable(index):
+                return index
+            case Constant(term):
+                return self._constants[term]
+            case Blank(index):
+                return self._first_blank + index
+            case Nested():
+                if slot not in self._nested:
+                    row = self._row(slot)  # inner triple terms come first
+                    self._nested[slot] = self._first_blank + self.blanks + len(self._nested_rows)
+                    self._nested_rows.append(row)
+                return self._nested[slot]
+
+
+def _leaves(slot: Slot) -> list[Slot]:
+    return [leaf for part in slot for leaf in _leaves(part)] if isinstance(slot, Nested) else [slot]

@@ -1,0 +1,33 @@
+"""Resolution of relative IRIs, which is pyoxigraph's: RFC 3986, section 5.2."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from construct_messages.rdf.regex import regex
+from construct_messages.rdf.terms import grammar
+from construct_messages.rdf.terms.canonical import Term, iri
+from construct_messages.rdf.terms.wellformed import resolved
+
+_SCHEME: Final = regex(grammar.SCHEME)
+
+
+@lru_cache(maxsize=1024)
+def resolve(reference: str, base: str | None, *, lenient: bool = False) -> Term:
+    """Resolves a reference to an IRI.
+
+    Args:
+        reference: an absolute or relative IRI without brackets, escapes decoded.
+        base: an absolute IRI.
+        lenient: whether to resolve a relative reference even if it, or its base, is malformed.
+
+    Raises:
+        TermError: not an IRI, or a relative one without a base.
+
+    >>> resolve("#me", "http://example.org/card")
+    '<http://example.org/card#me>'
+    """
+    if base is None or _SCHEME.match(reference):
+        return iri(reference)
+    return Term(f"<{resolved(reference, base, lenient=lenient)}>")

@@ -1,0 +1,1 @@
+"""SPARQL: clients of endpoints, results, sources, the embedded engine, and child processes."""

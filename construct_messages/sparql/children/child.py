@@ -1,0 +1,272 @@
+"""The parent's side of a child process: sends orders, receives reports, and can kill it at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from construct_messages.rdf.errors import IncompleteResult, SourceError
+from construct_messages.sparql.children.frames import RECEIVED, Frames, frame
+from construct_messages.sparql.children.waiting import readable
+
+T = TypeVar("T")
+
+_PACKAGES: Final = str(Path(__file__).parents[3])
+# Oxigraph aborts if an allocation fails, and the system kills processes if memory is short
+_CAUSES: Final = {
+    signal.SIGABRT: "most likely because it needed more memory than its limit",
+    signal.SIGKILL: "by a user, or by the system because memory was short",
+}
+_LAST_LINE_SECONDS: Final = (
+    1.0  # for what was written before the end; a child of the child may still write
+)
+
+
+class Child(Generic[T]):
+    """A process that runs a module of this package. What it writes to standard error appears on that of this process.
+
+    Args:
+        module: the full name of the module; it gets the descriptor of its socket as its first argument.
+        arguments: its further arguments.
+        reports: the type of its reports.
+        task: its task, in errors after "the process that".
+        hint: the hint of errors for lack of memory.
+        last_line: whether errors about its end have the last line that it wrote to standard error.
+        pass_fds: descriptors that it inherits.
+        environment: variables in addition to those of this process.
+        executor: threads that wait for its end; None: those of the event loop.
+
+    Raises:
+        SourceError: the process cannot be started.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        *arguments: str,
+        reports: Any,
+        task: str,
+        hint: str | None = None,
+        last_line: bool = False,
+        pass_fds: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        self._task, self._hint, self._executor = task, hint, executor
+        self._reports = Frames[T](reports)
+        paths = filter(None, (_PACKAGES, os.environ.get("PYTHONPATH")))
+        try:
+            self._socket, theirs = socket.socketpair()
+            with theirs:
+                try:
+                    self._process = subprocess.Popen(
+                        # -P: no imports from the working directory
+                        [sys.executable, "-P", "-m", module, str(theirs.fileno()), *arguments],
+                        pass_fds=[theirs.fileno(), *pass_fds],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.PIPE if last_line else None,
+                        env=os.environ
+                        | {"PYTHONPATH": os.pathsep.join(paths)}
+                        # a backtrace would come after the engine's reason
+                        | ({"RUST_BACKTRACE": "0"} if last_line else {})
+                        | dict(environment or {}),
+                        start_new_session=True,  # this process handles Ctrl-C in the terminal
+                    )
+                except OSError:
+                    self._socket.close()
+                    raise
+        except OSError as error:
+            raise SourceError(
+                f"no process that {task} could be started: {error}", status=503, transient=True
+            ) from error
+        self._socket.setblocking(False)
+        self._last_line = ""
+        self._forwarding = (
+            threading.Thread(target=self._forward, daemon=True) if last_line else None
+        )
+        if self._forwarding is not None:
+            self._forwarding.start()
+
+    @property
+    def pid(self) -> int:
+        """The process ID."""
+        return self._process.pid
+
+    async def send(
+        self, order: object, deadline: float | None = None, descriptors: Sequence[int] = ()
+    ) -> None:
+        """Sends an order to a waiting process.
+
+        Args:
+            order: a value that msgspec can encode.
+            deadline: by `time.monotonic()`; None: none.
+            descriptors: sent with the order, at most two; they stay open here.
+
+        Raises:
+            TimeoutError: it was not sent before the deadline.
+            IncompleteResult: the process ended.
+        """
+        data = frame(order)
+        try:
+            sent = socket.send_fds(self._socket, [data], descriptors)
+            async with asyncio.timeout(_seconds_until(deadline)):
+                await asyncio.get_running_loop().sock_sendall(self._socket, data[sent:])
+        except ConnectionError as error:
+            raise await self.death() from error
+
+    async def receive(self, deadline: float | None = None) -> T:
+        """Returns the next report; nothing is lost if the wait is cancelled.
+
+        Raises:
+            TimeoutError: there was none before the deadline.
+            IncompleteResult: the process ended, or it sent an invalid report and was killed.
+        """
+        while (report := self._take()) is None:
+            await readable(self._socket.fileno(), _seconds_until(deadline))
+            if not self._receive():
+                raise await self.death()
+        return report
+
+    def reports(self) -> Iterator[T]:
+        """Yields the reports until the process ends; blocks.
+
+        Raises:
+            IncompleteResult: it sent an invalid report and was killed.
+        """
+        self._socket.setblocking(True)
+        while True:
+            while (report := self._take()) is not None:
+                yield report
+            if not self._receive():
+                return
+
+    def _take(self) -> T | None:
+        try:
+            return self._reports.take()
+        except ValueError as error:
+            self.kill()
+            raise IncompleteResult(
+                f"the process that {self._task} sent an invalid report: {error}"
+            ) from error
+
+    def _receive(self) -> bool:
+        try:
+            data = self._socket.recv(RECEIVED)
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            return False
+        self._reports.feed(data)
+        return bool(data)
+
+    def watch(self, lost: Callable[[], object] | None) -> None:
+        """Calls `lost` when the process ends while it waits for an order; None stops this."""
+        loop = asyncio.get_running_loop()
+        if lost is None:
+            loop.remove_reader(self._socket.fileno())
+        else:
+            loop.add_reader(self._socket.fileno(), lost)
+
+    def is_alive(self) -> bool:
+        """Whether the process is running, with its end of the socket open."""
+        try:
+            return self._process.poll() is None and self._socket.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            return False
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal, unless the process has ended."""
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """Kills the process."""
+        self._process.kill()
+
+    def kill_and_wait(self) -> int:
+        """Kills the process, waits for its end, and closes the socket; returns its exit code."""
+        self.kill()
+        code = self._wait()
+        self._socket.close()
+        return code
+
+    def _wait(self) -> int:
+        code = self._process.wait()
+        if self._forwarding is not None:
+            self._forwarding.join(_LAST_LINE_SECONDS)
+        return code
+
+    def _forward(self) -> None:
+        """Copies its standard error to that of this process, and keeps the last line."""
+        assert self._process.stderr is not None
+        with self._process.stderr as lines, suppress(OSError):  # ours may be closed
+            for line in lines:
+                text = line.decode(errors="replace").strip()
+                if text and not text.startswith("note: "):  # Rust's, about its backtrace
+                    self._last_line = text
+                os.write(2, line)
+
+    def ended(self, code: int) -> IncompleteResult:
+        """Returns the error for its end during an order, with this exit code."""
+        return ended(code, self._task, self._hint, self._last_line)
+
+    async def akill(self) -> None:
+        """`kill_and_wait` for asyncio."""
+        await asyncio.get_running_loop().run_in_executor(self._executor, self.kill_and_wait)
+
+    async def exited(self) -> int:
+        """Waits until the process has ended; returns its exit code. Further reports are lost."""
+        while self.is_alive():
+            await readable(self._socket.fileno(), None)
+            self._receive()
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._wait)
+
+    async def death(self) -> IncompleteResult:
+        """Returns the error for a process that ended during an order, after waiting for its end."""
+        return self.ended(await self.exited())
+
+
+def ended(code: int, task: str, hint: str | None, last_line: str = "") -> IncompleteResult:
+    """Returns the error for a process that ended during an order.
+
+    Args:
+        code: its exit code; negative: the signal that ended it.
+        task, hint: see `Child`.
+        last_line: the last line that it wrote to standard error.
+
+    >>> print(ended(-signal.SIGABRT, "loaded the files", "give it more memory"))
+    the process that loaded the files was ended by SIGABRT, most likely because it needed more memory than its limit
+      hint: give it more memory
+    >>> print(ended(-signal.SIGABRT, "loaded the files", "give it more memory", "no total order"))
+    the process that loaded the files was ended by SIGABRT; its last line was: no total order
+    >>> print(ended(3, "loaded the files", "give it more memory"))
+    the process that loaded the files ended with code 3
+    """
+    written = f"; its last line was: {last_line}" if last_line else ""
+    try:
+        how = signal.Signals(-code)
+    except ValueError:  # some numbers have no name
+        return IncompleteResult(f"the process that {task} ended with code {code}{written}")
+    of_memory = how == signal.SIGKILL or not last_line or "memory" in last_line
+    cause = f", {_CAUSES[how]}" if of_memory and how in _CAUSES else ""
+    return IncompleteResult(
+        f"the process that {task} was ended by {how.name}{cause}{written}",
+        hint=hint if of_memory else None,
+    )
+
+
+def _seconds_until(deadline: float | None) -> float | None:
+    return None if deadline is None else deadline - time.monotonic()

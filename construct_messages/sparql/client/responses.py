@@ -1,0 +1,114 @@
+"""Headers of responses, the same for both HTTP clients: redirects, lengths, content types, dates (RFC 9110).
+
+Reads no body, and opens no socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from typing import Final, TypeAlias
+from urllib.parse import urljoin, urlsplit
+
+from construct_messages.rdf.errors import SourceError, shown
+from construct_messages.rdf.formats.media_types import OCTET_STREAM
+from construct_messages.rdf.formats.results import find_results
+from construct_messages.sparql.client.urls import without_query
+
+Header: TypeAlias = Callable[[str], str | None]
+"""Returns the value of a response header, whose name may be in any case, or None."""
+
+OK: Final = (200, 203)
+"""The statuses of an answer; 203: a proxy changed it on its way (RFC 9110, section 15.3.4)."""
+_DIGITS: Final = 20  # a number with more digits is not a length
+_FOREVER: Final = 1e9  # seconds; the sent number may be too large for a float
+
+
+def redirected(url: str, status: int, header: Header) -> str | None:
+    """Returns the URL to which a response redirects the same request, or None.
+
+    Raises:
+        SourceError: a redirect to another origin, or to a resource that does not answer this request.
+
+    >>> redirected("http://example.org/sparql", 308, {"Location": "/sparql/"}.get)
+    'http://example.org/sparql/'
+    """
+    location = header("Location")
+    if not 300 <= status < 400 or location is None:
+        return None
+    try:
+        target = urljoin(url, location)
+        follow = (
+            status in (301, 302, 307, 308)
+            and _origin(target) == _origin(url)
+            and target.isprintable()
+        )
+    except ValueError as error:
+        raise SourceError(
+            f"{without_query(url)} redirects to {shown(location)!a}, which is not a URL"
+        ) from error
+    if not follow:
+        raise SourceError(
+            f"{without_query(url)} redirects to {shown(without_query(target))}, which was not followed",
+            hint="use the new URL as the source, if you trust it",
+        )
+    return target
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port
+
+
+def ends_by_length(header: Header) -> bool:
+    """Whether only `Content-Length` marks the end of a result, because its format does not.
+
+    Data after that length is not part of the response (RFC 9112, section 6.3), but a length that is too small would
+    truncate the result, so a client checks for further data.
+
+    >>> ends_by_length({"Content-Type": "text/tab-separated-values", "Content-Length": "10"}.get)
+    True
+    """
+    found = find_results(content_type(header).get_content_type())
+    return announced_length(header) is not None and found is not None and not found.tells_end
+
+
+def content_type(header: Header) -> Message:
+    """Returns the media type and its parameters, as a message that has only this header."""
+    message = Message()
+    message["Content-Type"] = header("Content-Type") or OCTET_STREAM
+    return message
+
+
+def announced_length(header: Header) -> int | None:
+    """Returns the effective `Content-Length` (RFC 9112, section 6.3), or None."""
+    if header("Transfer-Encoding") is not None:
+        return None
+    length = header("Content-Length")
+    # int() refuses thousands of digits; the first ones are more than any body has
+    return (
+        int(length.lstrip("0")[:_DIGITS] or "0")
+        if length is not None and length.isascii() and length.isdigit()
+        else None
+    )
+
+
+def date(value: str | None) -> datetime | None:
+    """Returns the time in a header (RFC 9110, section 5.6.7), or None if there is none."""
+    try:
+        found = parsedate_to_datetime(value or "")
+    except (ValueError, OverflowError):
+        return None
+    return found.replace(tzinfo=found.tzinfo or UTC)
+
+
+def seconds(retry_after: str | None) -> float | None:
+    """Returns the seconds to wait by `Retry-After` (RFC 9110, section 10.2.3): a number, or until a date."""
+    if retry_after is None:
+        return None
+    if retry_after.strip().isdecimal():
+        return min(float(retry_after), _FOREVER)
+    found = date(retry_after)
+    return None if found is None else max(0.0, (found - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,289 @@
+"""Opens RDF files and Oxigraph directories as a store.
+
+Files, in every format that pyoxigraph reads, also compressed, are loaded into one store in memory; `logs/rdfxml/`
+converts RDF/XML to N-Triples. A directory is opened read-only. Evaluates nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+import pyoxigraph as ox
+
+from construct_messages.logs.sniff import SNIFF_BYTES, sniff
+from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError, shown
+from construct_messages.rdf.files.compression import COMPRESSIONS
+from construct_messages.rdf.files.unpacking import (
+    MAGIC,
+    UnpackedFile,
+    packing_of,
+    unmarked,
+    unpack_errors,
+)
+from construct_messages.rdf.formats.documents import (
+    EXTENSIONS,
+    find_document_format,
+    format_of_document,
+)
+
+_MAGIC_BYTES: Final = max(map(len, MAGIC))
+
+
+def load_files(
+    paths: Sequence[Path], format: str | None = None, *, lenient: bool = False
+) -> ox.Store:
+    """Loads files into a new store in memory; blank nodes of different files are different.
+
+    Args:
+        paths: see `load_into`.
+        format: the format of all files; None: that of each extension.
+        lenient: whether malformed IRIs and language tags are loaded, too.
+
+    Raises:
+        UsageError: no such file, or a name without the extension of an RDF format.
+        SourceError: a syntax error, with the file and line.
+    """
+    store = ox.Store()
+    load_into(store, paths, format=format, lenient=lenient)
+    return store
+
+
+def load_open_file(file: IO[bytes], format: str | None, *, lenient: bool = False) -> ox.Store:
+    """Loads an open file, such as standard input, into a new store in memory.
+
+    Args:
+        file: the binary file, compressed or not; it stays open.
+        format: its format; None: detected from its first bytes.
+        lenient: see `load_files`.
+
+    Raises:
+        UsageError: an unknown format, or one that is not detected.
+        SourceError: a syntax error, with the line.
+    """
+    name = getattr(file, "name", None)
+    name = name if isinstance(name, str) else "the file"
+    found = None if format is None else _format_named(format)
+    store = ox.Store()
+    with _errors(name):
+        begun = _Begun(file)
+        if packing := packing_of(begun.head(_MAGIC_BYTES)):
+            begun = _Begun(UnpackedFile(cast(IO[bytes], begun), packing))
+        if found is None:
+            found = _detected(begun, name)
+        _load(store, unmarked(begun), found, None, lenient)
+    return store
+
+
+def _detected(file: _Begun, name: str) -> ox.RdfFormat:
+    size = SNIFF_BYTES
+    while (format := sniff(head := file.head(size), whole=len(head) < size)) is None:
+        size *= 2
+    for media_type in format.media_types + format.documents:
+        if (found := find_document_format(media_type)) is not None:
+            return found.parsed_as
+    raise UsageError(
+        f"{name} looks like {format.name}, which is no format of documents",
+        hint=f"name its format: {EXTENSIONS}",
+    )
+
+
+def _format_named(name: str) -> ox.RdfFormat:
+    if (format := find_document_format(name)) is None:
+        raise UsageError(f"{shown(name)} is no format of documents", hint=f"name one: {EXTENSIONS}")
+    return format.parsed_as
+
+
+def load_into(
+    store: ox.Store,
+    paths: Sequence[Path],
+    progress: Callable[[int], None] | None = None,
+    *,
+    format: str | None = None,
+    lenient: bool = False,
+) -> None:
+    """Loads files into a store; blank nodes of different files are different.
+
+    Args:
+        store: the store.
+        paths: all are checked before the first is read.
+        progress: called for each piece with the number of bytes read, before decompression.
+        format: see `load_files`.
+        lenient: see `load_files`.
+
+    Raises:
+        UsageError: no such file, or a name without the extension of an RDF format.
+        SourceError: a syntax error, with the file and line.
+    """
+    named = None if format is None else _format_named(format)
+    for path, packing, found in [(path, *_kind(path, named)) for path in paths]:
+        with _errors(path), path.open("rb") as raw:
+            read: Any = raw if progress is None else _Counted(raw, progress)
+            file: Any = unmarked(UnpackedFile(read, packing) if packing else read)
+            _load(store, file, found, path.absolute().as_uri(), lenient)
+
+
+@contextmanager
+def _errors(name: object) -> Iterator[None]:
+    """Names the file in errors of reading it."""
+    try:
+        yield
+    except LimitExceeded as error:
+        raise SourceError(f"{name}: {error.message}", hint=error.hint) from error
+    except MemoryError as error:  # of the parser's buffer, not of the machine
+        hint = "shorten the literal, or load the file into a store directory by other means"
+        raise SourceError(
+            f"{name}: a term is too long for the parser: {error}", hint=hint
+        ) from error
+    except unpack_errors(SyntaxError, ValueError) as error:
+        raise SourceError(
+            f"{name}: {error}",
+            hint="fix the file, check its format, load it leniently, or write it anew by convert --skip-invalid",
+        ) from error
+
+
+def _load(
+    store: ox.Store, file: Any, format: ox.RdfFormat, base: str | None, lenient: bool
+) -> None:
+    if format != ox.RdfFormat.RDF_XML:
+        _in_thread(partial(store.bulk_load, file, format, base_iri=base, lenient=lenient))
+        return
+    from construct_messages.logs.rdfxml import (
+        NTriplesFile,
+    )  # imports expat, which no other format needs
+
+    statements: Any = NTriplesFile(file, base, lenient=lenient)
+    try:
+        _in_thread(partial(store.bulk_load, statements, ox.RdfFormat.N_TRIPLES, lenient=lenient))
+    except SyntaxError as error:
+        raise statements.located(error) from error
+
+
+def _kind(path: Path, named: ox.RdfFormat | None) -> tuple[str | None, ox.RdfFormat]:
+    """The extension of a file's compression, if any, and its format, unless that is named."""
+    if not path.exists():
+        raise UsageError(f"{path}: no such file")
+    packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else None
+    if named is not None:
+        return packing, named
+    name = path.with_suffix("") if packing else path
+    format = format_of_document(name.suffix[1:].lower())
+    if format is None:
+        raise UsageError(
+            f"{path}: the extension {name.suffix or '(none)'!r} is not an RDF format",
+            hint=f"name its format, or end its name in one of {EXTENSIONS}; {', '.join(COMPRESSIONS)} may follow",
+        )
+    return packing, format.parsed_as
+
+
+class _Begun:
+    """A binary file whose first bytes can be looked at before they are read."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._head = file, b""
+
+    def head(self, size: int) -> bytes:
+        """Returns the first bytes, fewer only at the end of the file."""
+        while len(self._head) < size and (data := self._file.read(size - len(self._head))):
+            self._head += data
+        return self._head[:size]
+
+    def read(self, size: int = -1) -> bytes:
+        """See `io.RawIOBase.read`."""
+        if not self._head:
+            return bytes(self._file.read(size))
+        data = self._head if size < 0 else self._head[:size]
+        self._head = self._head[len(data) :]
+        return data + bytes(self._file.read()) if size < 0 else data
+
+
+class _Counted:
+    """A binary file that reports the number of bytes read from it."""
+
+    def __init__(self, file: IO[bytes], progress: Callable[[int], None]) -> None:
+        self._file = file
+        self._progress = progress
+
+    def read(self, size: int = -1) -> bytes:
+        """See `io.RawIOBase.read`."""
+        data = self._file.read(size)
+        self._progress(len(data))
+        return data
+
+
+def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:
+    """An Oxigraph store directory, read-only.
+
+    Args:
+        path: the directory.
+        allow_stale: open it even while this or another process writes to it; the data may be old, and Oxigraph
+            documents the behaviour as undefined.
+
+    Raises:
+        UsageError: no such directory, or not a store.
+        SourceError: a writer has it open, or it cannot be read.
+    """
+    if not (path / "CURRENT").is_file():
+        raise UsageError(
+            f"{path} is not an Oxigraph store directory",
+            hint="create one with `oxigraph load --location DIR --file FILE`, or pass the RDF files themselves",
+        )
+    if not allow_stale and _has_writer(path):
+        raise SourceError(
+            f"{path} is open for writing elsewhere; reading it now is undefined",
+            status=503,
+            hint="stop the writer, query its endpoint instead, read a copy (Store.backup), or set allow_stale",
+        )
+    try:
+        return ox.Store.read_only(str(path))
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # a damaged store is RocksDB's own error, not the system's
+        raise SourceError(f"{path}: {error}") from error
+
+
+def _has_writer(path: Path) -> bool:
+    import subprocess
+
+    # RocksDB's writer holds a POSIX lock on LOCK. A process does not see its own POSIX locks, and loses them when it
+    # closes any descriptor of the file, so another process must check.
+    lock = path / "LOCK"
+    if not lock.exists():
+        return False
+    look = (
+        "import fcntl, sys\n"
+        "with open(sys.argv[1]) as file:\n"
+        "    try: fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)\n"
+        "    except (BlockingIOError, PermissionError): sys.exit(3)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", look, str(lock)], capture_output=True, check=False
+    )
+    if done.returncode not in (0, 3):
+        raise SourceError(
+            f"{path}: cannot find out whether a writer has it open: {done.stderr.decode().strip()}"
+        )
+    return done.returncode == 3
+
+
+def _in_thread(work: Callable[[], None]) -> None:
+    """Runs `work` in a thread, so that Ctrl-C works while the engine loads."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised again below, in the caller's thread
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="construct-messages load", daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]

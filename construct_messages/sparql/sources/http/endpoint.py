@@ -1,0 +1,186 @@
+"""SPARQL endpoints as sources (SPARQL 1.1 Protocol, section 2.1).
+
+`protocol.py` makes the HTTP requests for both clients, `reading.py` sends them, and `paging.py` decides which to send.
+"""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
+
+from construct_messages.query.select import Select
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats.results import READ
+from construct_messages.rdf.options import RETRIES, UNION
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.sparql.client.headers import check_header
+from construct_messages.sparql.client.retries import Attempts
+from construct_messages.sparql.client.timeouts import CONNECT_SECONDS, Timeouts
+from construct_messages.sparql.client.urllib_client import Digest
+from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources.http.paging import ResultPage, pages
+from construct_messages.sparql.sources.http.profiles import Profile
+from construct_messages.sparql.sources.http.protocol import FORMAT_PARAMETERS, Endpoint
+from construct_messages.sparql.sources.http.reading import aread, read
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    import aiohttp
+
+# headers for content negotiation; a range or a condition would change the answer
+_NOT_OF_THE_SELECT: Final = ("Accept", "Accept-Encoding", "Range", "Content-Type", "Content-Length")
+
+
+class EndpointSource:
+    """An endpoint as a source.
+
+    Args:
+        endpoint: its URL, or an `Endpoint`, whose `Accept` header is ignored.
+        results: `json`, `xml` or `tsv` to request only this format; `auto`: the formats of the profile.
+        profile: the kind of engine; see `profiles.PROFILES`.
+        retries: the number of retries after a temporary failure; see `sparql/client/retries.py`.
+        connect_seconds: the maximal time to connect.
+        read_seconds: the maximal time between two bytes; None: the `read_seconds` of the endpoint.
+
+    Raises:
+        UsageError: an invalid URL, unknown results or profile, or a negative number.
+
+    >>> EndpointSource("https://example.org/sparql", profile="virtuoso").predefined["dbo"]
+    'http://dbpedia.org/ontology/'
+    """
+
+    def __init__(
+        self,
+        endpoint: str | Endpoint,
+        *,
+        results: str = "auto",
+        profile: str = "generic",
+        retries: int = RETRIES,
+        connect_seconds: float = CONNECT_SECONDS,
+        read_seconds: float | None = None,
+    ) -> None:
+        self._endpoint = Endpoint.at(endpoint) if isinstance(endpoint, str) else endpoint
+        if retries < 0:
+            raise UsageError(f"retries={retries} is negative", hint="pass 0 to try once")
+        self._profile = Profile.named(profile)
+        if results != "auto" and results not in READ:
+            raise UsageError(
+                f"unknown results format {results!r}", hint=f"choose auto, {', '.join(READ)}"
+            )
+        self._asked = self._profile.results if results == "auto" else (results,)
+        self._retries, self._connect_seconds = retries, connect_seconds
+        self._read_seconds = self._endpoint.read_seconds if read_seconds is None else read_seconds
+
+    @property
+    def predefined(self) -> Mapping[str, str]:
+        """See `Source.predefined`."""
+        return self._profile.prefixes
+
+    @property
+    def stable_blank_nodes(self) -> bool:
+        """See `Source.stable_blank_nodes`."""
+        return self._profile.stable_blank_nodes
+
+    def solutions(self, request: Request) -> Generator[Solutions]:
+        """See `Source.solutions`."""
+        timeouts = self._timeouts(request)
+        digest, tokens = self._endpoint.digest, self._endpoint.tokens
+        handlers: list[urllib.request.BaseHandler] = []
+        if digest is not None:
+            handlers.append(Digest(self._endpoint.url, *digest))
+        for page in self._pages(request):
+            with page:
+                for attempt in Attempts(self._retries, timeouts, page.may_retry):
+                    with attempt:
+                        if select := page.select:
+                            own = handlers if tokens is None else [tokens.handler()]
+                            yield from read(
+                                self._http_request(request, select), page, timeouts, *own
+                            )
+
+    async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
+        """See `Source.asolutions`."""
+        import aiohttp  # it takes longer to import than the other client takes for a short answer
+
+        from construct_messages.sparql.client.aiohttp_client import new_session
+
+        digest, tokens = self._endpoint.digest, self._endpoint.tokens
+        middlewares: list[aiohttp.ClientMiddlewareType] = [] if tokens is None else [tokens]
+        if digest is not None:
+            middlewares.append(aiohttp.DigestAuthMiddleware(*digest))
+        async with (
+            new_session(*middlewares, connect_seconds=self._connect_seconds) as session,
+            aclosing(self.asolutions_over(session, request)) as batches,
+        ):
+            async for batch in batches:
+                yield batch
+
+    async def asolutions_over(
+        self, session: aiohttp.ClientSession, request: Request, executor: Executor | None = None
+    ) -> AsyncGenerator[Solutions]:
+        """`asolutions` with a session of the caller, which stays open.
+
+        Args:
+            session: sends the requests.
+            request: the SELECT to answer.
+            executor: threads for decoding long solutions; None: those of the event loop.
+        """
+        timeouts = self._timeouts(request)
+        for page in self._pages(request):
+            with page:
+                async for attempt in Attempts(self._retries, timeouts, page.may_retry):
+                    with attempt:
+                        if select := page.select:
+                            sent = self._http_request(request, select)
+                            async with aclosing(
+                                aread(session, sent, page, timeouts, executor)
+                            ) as batches:
+                                async for batch in batches:
+                                    yield batch
+
+    def close(self) -> None:
+        """Does nothing: connections end with the generators that use them."""
+
+    def _pages(self, request: Request) -> Iterator[ResultPage]:
+        if request.lenience is not None and request.lenience.base is None:
+            request.lenience.base = self._endpoint.url
+        return pages(request, self._profile, asked=self._asked, url=self._endpoint.name)
+
+    def _timeouts(self, request: Request) -> Timeouts:
+        return Timeouts(request.timeout, self._read_seconds, self._connect_seconds)
+
+    def _http_request(self, request: Request, select: Select) -> urllib.request.Request:
+        if UNION in request.default_graphs:
+            raise UsageError(
+                "the SPARQL Protocol cannot ask for the union of all graphs as the default graph",
+                hint="name the graphs, or write GRAPH ?g { … } in the query",
+            )
+        parameters = [("default-graph-uri", graph) for graph in request.default_graphs]
+        parameters += [("named-graph-uri", graph) for graph in request.named_graphs]
+        parameters += [pair for pair in request.parameters if pair[0] not in FORMAT_PARAMETERS]
+        headers = {"Accept": _accept(self._asked)}
+        for name, value in request.headers:
+            if (title := name.title()) not in _NOT_OF_THE_SELECT and not title.startswith("If-"):
+                check_header(name, value)
+                headers[title] = value
+        # a condition is for GET (RFC 9110, section 13.1.2) and for the whole result, not for a page or probe
+        condition = request.condition
+        if condition and select is request.select and self._endpoint.method == "get":
+            headers |= condition.headers
+        return self._endpoint.request(str(select), parameters, headers)
+
+
+def _accept(asked: tuple[str, ...]) -> str:
+    """
+    >>> _accept(("json", "xml"))  # doctest: +NORMALIZE_WHITESPACE
+    'application/sparql-results+json, application/x-sparqlstar-results+json,
+    application/sparql-results+xml;q=0.5'
+    """
+    return ", ".join(
+        media_type + (";q=0.5" if place else "")
+        for place, name in enumerate(asked)
+        for media_type in (READ[name].media_type, *READ[name].variants)
+    )

@@ -1,0 +1,397 @@
+"""Pagination: the SELECT queries for a whole result, and the detection of results that row limits truncate.
+
+A page is a window of LIMIT and OFFSET over the query (`query/pages.py` writes it) and has a separate response. Each
+window begins with the last solutions of the previous one (`overlap.py` compares them). Sources send the queries of
+`pages`, and feed each response to the page's reader. Opens no socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+from types import TracebackType
+from typing import Final, TypeAlias
+
+from construct_messages.query.pages import beyond, by_key
+from construct_messages.query.pages import page as window
+from construct_messages.query.prologue import undeclared
+from construct_messages.query.select import Select
+from construct_messages.query.volatile import volatile
+from construct_messages.rdf.errors import IncompleteResult, QueryError, SourceError, SourceTimeout
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.sparql.client.responses import Header
+from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources.http.keyset import Groups, KeyEnd, KeyReader
+from construct_messages.sparql.sources.http.overlap import Overlap, OverlappingReader
+from construct_messages.sparql.sources.http.profiles import PROFILES, Profile
+from construct_messages.sparql.sources.http.response import ResponseReader
+
+_FIRST_PAGE: Final = 500
+_FAR: Final = (
+    1_000_000_000  # solutions; the maximum of 32 bits, for engines that count with 32 bits
+)
+
+_Kind: TypeAlias = Callable[..., ResponseReader]
+_NewReader: TypeAlias = Callable[[_Kind, int, Header, Select], ResponseReader]
+
+
+class ResultPage:
+    """A part of a result: the SELECT for the missing solutions, and the reader of the response.
+
+    A context manager around all attempts, which translates their failures.
+
+    Args:
+        url: the endpoint, for errors.
+        query: the SELECT of the whole result, or the SELECT to send.
+        new_reader: creates the reader of a response from its class, status, headers and the query that was sent.
+    """
+
+    def __init__(self, url: str, query: Select, new_reader: _NewReader) -> None:
+        self.url, self.query, self.new_reader = url, query, new_reader
+        self._reader: ResponseReader | None = None
+
+    def __enter__(self) -> None:
+        """Prepares nothing."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        """Adds to a failure what its engine needs."""
+        if isinstance(error, SourceError) and self._reader is not None:
+            self._reader.add_hint(error)
+        return None
+
+    @property
+    def select(self) -> Select | None:
+        """The query to send; None: all solutions have arrived."""
+        return self.query
+
+    @property
+    def _kind(self) -> _Kind:
+        return ResponseReader
+
+    def open(self, status: int, header: Header) -> ResponseReader:
+        """Creates the reader for a response; see `ResponseReader` for its errors."""
+        select = self.select
+        assert select is not None
+        self._reader = None
+        self._reader = self.new_reader(self._kind, status, header, select)
+        return self._reader
+
+    def may_retry(self, _: SourceError) -> bool:
+        """Returns whether the page can be requested again without duplicating a solution."""
+        return not self.received
+
+    @property
+    def received(self) -> int:
+        """The number of solutions in the last response."""
+        return 0 if self._reader is None else self._reader.count
+
+    @property
+    def cap(self) -> int | None:
+        """The row limit of the endpoint, if it has announced one."""
+        return None if self._reader is None else self._reader.cap
+
+
+class _Window(ResultPage):
+    """A window over the result: the last solutions that have arrived, and the missing ones after them.
+
+    Args:
+        end: the number of solutions of the result up to the end of the window.
+        limit: the number of solutions to request at most.
+        overlap: the solutions that have arrived.
+        profile: the properties of the engine.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        query: Select,
+        new_reader: _NewReader,
+        end: int,
+        limit: int,
+        overlap: Overlap,
+        profile: Profile,
+    ) -> None:
+        super().__init__(url, query, new_reader)
+        self.end, self.limit, self.overlap, self.profile = end, limit, overlap, profile
+
+    @property
+    def select(self) -> Select | None:
+        start, again = self.overlap.count, self.again
+        if start >= self.end:
+            return None
+        return window(
+            self.query,
+            self.end - start + again,
+            start - again,
+            wrap=self.profile.orders_in_sub_select,
+            keys=self.profile.page_keys,
+        )
+
+    @property
+    def _kind(self) -> _Kind:
+        return partial(OverlappingReader, self.overlap, self.again)
+
+    @property
+    def again(self) -> int:
+        """The number of solutions that are requested again."""
+        return self.overlap.size(self.limit)
+
+    def may_retry(self, _: SourceError) -> bool:
+        """Returns whether the rest can be requested, and a response with the beginning instead can be detected."""
+        begins = self.overlap.count == self.again  # at OFFSET 0
+        return begins or self.overlap.offset_is_obeyed or self.overlap.shows_offset(self.again)
+
+
+class _KeyPage(ResultPage):
+    """A page by key: the solutions from the last incomplete group on.
+
+    Args:
+        key: the name of the variable.
+        limit: the number of solutions to request.
+        groups: the groups that have arrived.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        query: Select,
+        new_reader: _NewReader,
+        key: str,
+        limit: int,
+        groups: Groups,
+    ) -> None:
+        super().__init__(url, query, new_reader)
+        self.key, self.limit, self.groups = key, limit, groups
+
+    @property
+    def select(self) -> Select:
+        return by_key(self.query, self.key, self.limit, least=self.groups.last)
+
+    @property
+    def _kind(self) -> _Kind:
+        return partial(KeyReader, self.groups)
+
+    def may_retry(self, _: SourceError) -> bool:
+        """Returns True: the next request begins with the incomplete group."""
+        return True
+
+
+class _KeyEnd(ResultPage):
+    """The last page by key: it checks that no solution follows.
+
+    Args:
+        groups: the groups that have arrived.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        query: Select,
+        new_reader: _NewReader,
+        groups: Groups,
+    ) -> None:
+        super().__init__(url, query, new_reader)
+        self.groups = groups
+
+    @property
+    def _kind(self) -> _Kind:
+        return partial(KeyEnd, self.groups)
+
+
+class _Probe(ResultPage):
+    """A page that only checks whether there are more solutions.
+
+    Args:
+        failure: the error if the probe fails; None: a failure means that there are no more solutions.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        query: Select,
+        new_reader: _NewReader,
+        failure: IncompleteResult | None,
+    ) -> None:
+        super().__init__(url, query, new_reader)
+        self.failure = failure
+
+    @property
+    def _kind(self) -> _Kind:
+        return _Counting
+
+    def may_retry(self, _: SourceError) -> bool:
+        """Returns True: its solutions are not used."""
+        return True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if not isinstance(error, SourceError) or isinstance(error, SourceTimeout):
+            return False
+        if self.failure is not None:
+            raise self.failure from error
+        return True
+
+
+class _Counting(ResponseReader):
+    """Counts solutions and yields none."""
+
+    def feed(self, piece: bytes) -> Iterator[Solutions]:
+        for _ in super().feed(piece):
+            pass
+        return iter(())
+
+
+def pages(
+    request: Request, profile: Profile, *, asked: tuple[str, ...], url: str
+) -> Iterator[ResultPage]:
+    """Yields the pages of a request, or a single one without paging; read each to its end before the next.
+
+    Between pages there are probes, which yield no solutions: after a page that was shorter than requested, or if the
+    endpoint's row limit may have truncated an answer without pages, a probe requests the next solution. The probe of
+    pages by key yields the last group.
+
+    Raises:
+        IncompleteResult: the row limit of the endpoint truncated the result, or its pages are inconsistent.
+    """
+    numbers = count()
+    paged, labels = request.page_size is not None, request.labels
+
+    def new_reader(kind: _Kind, status: int, header: Header, select: Select) -> ResponseReader:
+        number = next(numbers)
+        return kind(
+            status,
+            header,
+            select.variables,
+            limit=select.limit,
+            asked=asked,
+            url=url,
+            response=number,
+            scope=labels.of_response(number)
+            if paged and not profile.stable_blank_nodes
+            else labels.of_data,
+            lenience=request.lenience,
+            profile=profile,
+            client_authenticates=any(
+                name.title() == "Authorization" for name, _ in request.headers
+            ),
+            undeclared=undeclared(str(select), profile.prefixes) if status == 400 else None,
+            select=select,
+            condition=request.condition if select is request.select else None,
+        )
+
+    if request.page_size is not None and request.page_key is not None:
+        yield from _by_key(request.select, request.page_size, request.page_key, url, new_reader)
+    elif request.page_size is None:
+        yield from _whole(request.select, profile, url, new_reader)
+    else:
+        yield from _windows(request.select, request.page_size, profile, url, new_reader)
+
+
+def _whole(
+    select: Select, profile: Profile, url: str, new_reader: _NewReader
+) -> Iterator[ResultPage]:
+    yield (whole := ResultPage(url, select, new_reader))
+    cap = whole.cap or profile.row_cap
+    if cap is None or whole.received < cap or (select.limit is not None and select.limit <= cap):
+        return
+    capped = IncompleteResult(
+        f"{url} returns at most {cap} solutions, and {whole.received} came",
+        # only Virtuoso announces a row limit, in a header
+        hint=f"read the result in pages: page_size={cap}"
+        + (', of a Virtuoso with profile="virtuoso"' if profile is PROFILES["generic"] else ""),
+    )
+    try:
+        more = _Probe(url, _beyond(select, whole.received, profile), new_reader, capped)
+    except QueryError as error:  # a dialect's LIMIT, which cannot be read
+        raise capped from error
+    yield more
+    if more.received:
+        raise capped
+
+
+def _windows(
+    select: Select, full: int, profile: Profile, url: str, new_reader: _NewReader
+) -> Iterator[ResultPage]:
+    changing = volatile(select)
+    overlap = Overlap(
+        url,
+        [column for column, name in enumerate(select.variables) if name not in changing],
+        stable_blank_nodes=profile.stable_blank_nodes,
+        hint=f'{_HINT}; of a Virtuoso with profile="virtuoso"'
+        if profile is PROFILES["generic"]
+        else _HINT,
+    )
+    # the first page is small: engines return the beginning of an order sooner
+    size = min(full, _FIRST_PAGE)
+    while select.limit is None or overlap.count < select.limit:
+        again = overlap.size(size)
+        if overlap.count and not overlap.offset_is_obeyed and not overlap.shows_offset(again):
+            # an endpoint that ignores OFFSET repeats its answer, and no result has this many solutions
+            yield (far := _Probe(url, _beyond(select, _FAR, profile), new_reader, None))
+            if far.received:
+                raise IncompleteResult(
+                    f"{url} sent a solution for OFFSET {_FAR}: it does not obey OFFSET"
+                )
+            overlap.offset_is_obeyed = True
+        end = overlap.count - again + size
+        end = end if select.limit is None else min(end, select.limit)
+        yield (page := _Window(url, select, new_reader, end, size, overlap, profile))
+        if overlap.count < end:
+            if not page.received:
+                return
+            if page.cap is None or page.received < page.cap:
+                untold = IncompleteResult(
+                    f"{url} sent fewer solutions than requested: there may be more than {overlap.count}"
+                )
+                yield (
+                    more := _Probe(url, _beyond(select, overlap.count, profile), new_reader, untold)
+                )
+                if not more.received:
+                    return
+            full = page.received  # its row limit, announced or not
+        size = full
+
+
+def _by_key(
+    select: Select, size: int, key: str, url: str, new_reader: _NewReader
+) -> Iterator[ResultPage]:
+    by_key(select, key, size)  # raises an error for an unknown variable
+    groups = Groups(url, key, select.variables.index(key))
+    while True:
+        before = groups.count, groups.last
+        yield (page := _KeyPage(url, select, new_reader, key, size, groups))
+        if not page.received:
+            if groups.last is not None:
+                raise groups.vanished()
+            return
+        if page.received < size:
+            rest = by_key(select, key, 2, least=groups.last, offset=groups.pending - 1)
+            yield (end := _KeyEnd(url, rest, new_reader, groups))
+            if end.received == 1:
+                return
+            size = page.received  # its row limit, announced or not
+        if (groups.count, groups.last) == before:
+            raise IncompleteResult(
+                f"{url} has {page.received} solutions or more with {groups.last} for ?{key}",
+                hint="raise page_size above their number, or choose another key",
+            )
+
+
+_HINT: Final = (
+    "ask again if the data changed meanwhile; otherwise the endpoint does not keep its order: name a variable that is "
+    "an IRI as page_key, or let the query order its solutions by IRIs or texts, such as STR(?o)"
+)
+
+
+def _beyond(select: Select, position: int, profile: Profile) -> Select:
+    return beyond(select, position, wrap=profile.orders_in_sub_select)

@@ -1,0 +1,178 @@
+"""Requests of the SPARQL Protocol: an endpoint, and the HTTP request for each query or update to it.
+
+SPARQL 1.1 Protocol, sections 2.1 and 2.2. Sends nothing; imports no HTTP client, and no SPARQLWrapper.
+"""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from construct_messages._version import __version__
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats.media_types import FORM, SPARQL_QUERY
+from construct_messages.rdf.values import Value
+from construct_messages.sparql.client.headers import authorization, check_header
+from construct_messages.sparql.client.urls import check_url, without_query
+
+if TYPE_CHECKING:
+    from SPARQLWrapper import SPARQLWrapper
+
+    from construct_messages.sparql.client.oauth import AccessTokens
+
+_AGENT: Final = f"construct-messages/{__version__} (one RDF Message per CONSTRUCT solution)"
+_METHODS: Final = ("get", "post")
+FORMAT_PARAMETERS: Final = ("format", "output", "results", "callback", "messages")
+"""Parameters by which engines choose the format of the answer, instead of the Accept header."""
+
+# a server that compresses delays solutions
+_DEFAULTS: Final = {"Accept": "*/*", "Accept-Encoding": "identity"}
+
+
+class Endpoint(Value):
+    """An endpoint, with the headers and parameters of each request to it.
+
+    Args:
+        url: an http or https URL, which may hold parameters.
+        method: `"post"` (a form), `"get"`, or `"direct"` (a POST whose body is the query, section 2.1.3).
+        headers: of each request; names as in `Accept`.
+        parameters: of each request, in order.
+        digest: user and password for digest authentication (RFC 7616).
+        tokens: the source of access tokens; None: the headers have the credentials, or there are none.
+        read_seconds: the maximal time between two bytes; None: any.
+    """
+
+    url: str
+    method: str
+    headers: Mapping[str, str]
+    parameters: tuple[tuple[str, str], ...] = ()
+    digest: tuple[str, str] | None = None
+    tokens: AccessTokens | None = None
+    read_seconds: float | None = None
+
+    @classmethod
+    def at(
+        cls,
+        url: str,
+        *,
+        method: str = "post",
+        headers: Mapping[str, str] | None = None,
+        contact: str | None = None,
+        tokens: AccessTokens | None = None,
+    ) -> Endpoint:
+        """The endpoint at a URL.
+
+        Args:
+            url: an http or https URL, which may hold parameters.
+            method: `post` (a form with its length, which every engine accepts) or `get`.
+            headers: further request headers, such as a `User-Agent` with your contact.
+            tokens: the source of access tokens.
+            contact: for the User-Agent: an address by which the endpoint's operator can reach you.
+
+        Raises:
+            UsageError: an invalid URL, method or header.
+
+        >>> Endpoint.at("https://example.org/sparql", contact="me@example.org").headers["User-Agent"].partition("; ")[2]
+        'me@example.org)'
+        >>> Endpoint.at("https://example.org/sparql", method="put")
+        Traceback (most recent call last):
+        construct_messages.rdf.errors.UsageError: unknown method 'put' for a query
+          hint: choose get or post
+        """
+        check_url(url)
+        if method not in _METHODS:
+            raise UsageError(
+                f"unknown method {method!r} for a query", hint=f"choose {' or '.join(_METHODS)}"
+            )
+        if method == "get" and "query" in dict(
+            parse_qsl(urlsplit(url).query, keep_blank_values=True)
+        ):
+            raise UsageError("the endpoint URL holds the parameter 'query'", hint="leave it out")
+        agent = _AGENT if contact is None else f"{_AGENT.removesuffix(')')}; {contact})"
+        given = _DEFAULTS | {"User-Agent": agent} | _titled(headers or {})
+        for name, value in given.items():
+            check_header(name, value)
+        return cls(url, method, given, tokens=tokens)
+
+    @classmethod
+    def of_wrapper(cls, wrapper: SPARQLWrapper) -> Endpoint:
+        """The endpoint of a `SPARQLWrapper`, with its method, credentials, headers, parameters and timeout.
+
+        The wrapper is read once, so later changes to it have no effect. Its query and return format are ignored.
+
+        Raises:
+            UsageError: its URL is malformed.
+
+        >>> from SPARQLWrapper import SPARQLWrapper
+        >>> wrapper = SPARQLWrapper("https://example.org/sparql", defaultGraph="urn:g")
+        >>> Endpoint.of_wrapper(wrapper).parameters
+        (('default-graph-uri', 'urn:g'),)
+        """
+        check_url(wrapper.endpoint)
+        method = wrapper.method.lower()
+        if method == "post" and wrapper.requestMethod == "postdirectly":
+            method = "direct"
+        user = (wrapper.user, wrapper.passwd) if wrapper.user and wrapper.passwd else None
+        by_digest = wrapper.http_auth == "DIGEST"
+        basic = {} if user is None or by_digest else authorization(*user, None)
+        return cls(
+            wrapper.endpoint,
+            method,
+            _DEFAULTS | {"User-Agent": wrapper.agent} | basic | _titled(wrapper.customHttpHeaders),
+            tuple(
+                (name, value)
+                for name, values in wrapper.parameters.items()
+                for value in values
+                if name not in FORMAT_PARAMETERS
+            ),
+            user if by_digest else None,
+            read_seconds=wrapper.timeout,
+        )
+
+    @property
+    def name(self) -> str:
+        """The URL without its query component, for errors."""
+        return without_query(self.url)
+
+    def request(
+        self,
+        text: str | None,
+        parameters: Iterable[tuple[str, str]],
+        headers: Mapping[str, str],
+        *,
+        update: bool = False,
+    ) -> urllib.request.Request:
+        """The request for an operation.
+
+        Args:
+            text: the query or update; None asks for the service description.
+            parameters: further parameters, after those of the endpoint.
+            headers: further headers, which override those of the endpoint; names as in `Accept`.
+            update: whether the text is an update, which is always sent as a form.
+
+        >>> Endpoint.at("https://example.org/sparql", method="get").request("ASK {}", (), {}).full_url
+        'https://example.org/sparql?query=ASK+%7B%7D'
+        """
+        given = {**self.headers, **headers}
+        pairs = [*self.parameters, *parameters]
+        if update or (self.method == "post" and text is not None):
+            form = urlencode([("update" if update else "query", text or ""), *pairs])
+            return urllib.request.Request(
+                self.url, form.encode(), given | {"Content-Type": FORM}, method="POST"
+            )
+        if self.method == "direct" and text is not None:
+            given["Content-Type"] = SPARQL_QUERY
+            return urllib.request.Request(self._url(pairs), text.encode(), given, method="POST")
+        return urllib.request.Request(
+            self._url(pairs if text is None else [("query", text), *pairs]), headers=given
+        )
+
+    def _url(self, parameters: list[tuple[str, str]]) -> str:
+        mark = "" if not parameters else "&" if "?" in self.url else "?"
+        return f"{self.url}{mark}{urlencode(parameters)}"
+
+
+def _titled(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.title(): value for name, value in headers.items()}

@@ -1,0 +1,593 @@
+"""Reads the response to a SELECT. Both HTTP clients feed it the bytes.
+
+Decides by status and headers whether the response can be a whole result (SPARQL 1.1 Protocol, sections 2.1.5 to 2.1.7;
+RFC 9110), decodes the body, and compares it with the announced length. All responses except whole results are errors.
+Opens no socket.
+"""
+
+from __future__ import annotations
+
+import codecs
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from construct_messages.query.select import Select
+from construct_messages.rdf.errors import IncompleteResult, SourceError, SourceTimeout, shown
+from construct_messages.rdf.formats.results import JSON, READ, ResultsFormat, find_results
+from construct_messages.rdf.regex import regex
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.terms import Lenience
+from construct_messages.sparql.client.responses import (
+    OK,
+    Header,
+    announced_length,
+    content_type,
+    date,
+    seconds,
+)
+from construct_messages.sparql.results import NewDecoder, ResultsDecoder, decoder_of
+from construct_messages.sparql.sources import Condition, Validators
+from construct_messages.sparql.sources.http.partial import explained_at, partial_reason, reason_of
+from construct_messages.sparql.sources.http.profiles import (
+    PROFILES,
+    Profile,
+    cannot_sort,
+    fitting_profile,
+)
+
+_DETAIL_BYTES: Final = 4096  # of an error, in addition to the query that it may repeat
+_WORK: Final = 1 << 20  # see `ResponseReader.pieces`
+_SMALLEST: Final = 16  # bytes of a piece
+_USUAL: Final = 4  # variables; more of them take noticeable time
+_CODED: Final = 1 << 12  # bytes that are decompressed at once: the rest is copied for each piece
+_SOLUTION_BYTES: Final = (
+    8 << 20
+)  # of one solution, or of the text around all; a few of them compress very well
+_GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
+_DIGITS: Final = 20  # a number with more is not a number of solutions
+
+
+class ResponseReader:
+    """Reads one response.
+
+    Args:
+        status: the HTTP status.
+        header: the headers of the response.
+        variables: the columns to return.
+        limit: the number of solutions that were requested; None: any number.
+        asked: the results formats that were requested.
+        url: the endpoint, for errors.
+        response: the number of the response (of pages).
+        scope: the scope of blank node labels.
+        profile: the properties of the engine.
+        client_authenticates: whether the credentials are those of a client of this server, to which their rejection
+            must be reported.
+        undeclared: the first undeclared prefix of the query, a possible reason for an error.
+        select: the query, for positions in errors.
+        lenience: see `Request`.
+        condition: the condition of the request, which takes the validators of the response.
+
+    Attributes:
+        count: the number of solutions so far.
+        held: the number of bytes since the last whole solution, which the decoder may buffer.
+        cap: the row limit that the endpoint announces, or None.
+
+    Raises:
+        SourceError: the response is not a result.
+        IncompleteResult: the result is incomplete, or it cannot be checked that it is complete.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        header: Header,
+        variables: tuple[str, ...],
+        *,
+        limit: int | None = None,
+        asked: tuple[str, ...],
+        url: str,
+        response: int = 0,
+        scope: str = "d",
+        profile: Profile | None = None,
+        client_authenticates: bool = False,
+        undeclared: str | None = None,
+        select: Select | None = None,
+        lenience: Lenience | None = None,
+        condition: Condition | None = None,
+    ) -> None:
+        self._status = status
+        self._undeclared = undeclared
+        self._select = select
+        self._header = header
+        self._variables = variables
+        self._limit = limit
+        self._url = url
+        self._profile = profile or Profile()
+        self._client_authenticates = client_authenticates
+        self._received = 0
+        coding = (header("Transfer-Encoding") or "identity").strip().lower()
+        if coding not in ("identity", "chunked"):
+            raise SourceError(
+                f"{url} sent transfer coding {shown(coding)!r}, which was not requested"
+            )
+        self._promised = announced_length(header)
+        self._is_delimited = self._promised is not None or coding == "chunked"
+        self._body = _Body(header("Content-Encoding"))
+        self._text: _Text | None = None
+        self._detail = b""  # of an error
+        self._detail_size = _DETAIL_BYTES + (0 if select is None else len(str(select).encode()))
+        self._explained_size = 0
+        self._failure: IncompleteResult | None = None  # the engine explains it after the solutions
+        self._decoder: ResultsDecoder | None = None
+        self._rest: list[Solutions] | None = (
+            None  # after the end of the body: solutions that only the end completes
+        )
+        self._unchanged = status == 304 and condition is not None and bool(condition.headers)
+        self.count = 0
+        self.held = 0
+        self.cap = _cap(header)
+        if (reason := partial_reason(status, header)) is not None:
+            raise IncompleteResult(
+                f"{url} sent a part of the result only" + (f": {shown(reason)}" if reason else ""),
+                hint=_LESS,
+            )
+        if condition is not None:
+            condition.received, condition.unchanged = _validators(header), self._unchanged
+        if status in OK:
+            self._decoder = self._decoder_class(asked)(
+                variables, response=response, scope=scope, lenience=lenience
+            )
+
+    def pieces(self, data: bytes, work: int = _WORK) -> Iterator[bytes]:
+        """Decodes the content coding of the next bytes of the body, and yields them in pieces for `feed`.
+
+        Args:
+            data: the bytes.
+            work: the maximal size of a piece in bytes; less for many variables, each of which takes time in every
+                solution, however short it is.
+
+        Raises:
+            IncompleteResult: the content coding is damaged, or the body is longer than its announced length.
+        """
+        self._received += len(data)
+        if self._promised is not None and (excess := self._received - self._promised) > 0:
+            if data[-excess:].strip(b"\r\n"):
+                raise self.exceeded()
+            data, self._received = data[:-excess], self._promised
+        pieces = self._body.decode(
+            data, max(_SMALLEST, min(work, work * _USUAL // len(self._variables)))
+        )
+        return pieces if self._text is None else map(self._text.decode, pieces)
+
+    def feed(self, piece: bytes) -> Iterator[Solutions]:
+        """Decodes the next of the `pieces` and yields the solutions that it completes.
+
+        Raises:
+            SourceError: the body is an error document.
+            IncompleteResult: the result is damaged, or has more solutions than requested.
+        """
+        if self._decoder is None:
+            self._detail += piece
+            if len(self._detail) >= self._detail_size:
+                raise self._refusal()
+            return
+        self._detail = (self._detail + piece[-self._detail_size :])[-self._detail_size :]
+        if self._failure is not None:
+            self._explained_size += len(piece)
+            if self._explained_size >= self._detail_size:
+                raise self._explained(self._failure)
+            return
+        self.held += len(piece)
+        try:
+            batches = self._decoder.feed(piece) if self._rest is None else self._rest
+        except IncompleteResult as error:
+            if explained_at(self._detail.decode(errors="replace")) is None:
+                raise self._named(error) from None
+            self._failure, self._explained_size = error, len(piece)
+            return
+        for batch in batches:
+            self.count += len(batch)
+            self.held = 0
+            if self._limit is not None and self.count > self._limit:
+                raise IncompleteResult(
+                    f"{self._url} sent more solutions than LIMIT {self._limit} allows: it does not obey LIMIT"
+                )
+            yield batch
+        if self.held > _SOLUTION_BYTES:
+            raise IncompleteResult(
+                f"{self._url} sent {self.held} bytes without one whole solution in them"
+            )
+
+    def rest(self) -> list[Solutions]:
+        """Returns the solutions that only the end of the body completes; to be called after it, before `close`.
+
+        Raises:
+            IncompleteResult: the result is incomplete.
+        """
+        if self._unchanged or self._decoder is None:
+            return []
+        if self._failure is not None:
+            raise self._explained(self._failure)
+        if self._promised is not None and self._received != self._promised:
+            raise IncompleteResult(
+                f"{self._url} announced {self._promised} bytes and sent {self._received}, after {self.count} solutions",
+                transient=True,
+            )
+        if not self._received:
+            raise IncompleteResult(
+                f"{self._url} answered with status {self._status} and nothing: it ends before its first solution",
+                hint=_ORDER if self._profile == PROFILES["rdf4j"] else f"{_ORDER}{_OF_RDF4J}",
+                transient=not self._is_delimited,
+            )
+        self._body.close()
+        last = [] if self._text is None else list(self.feed(self._text.close()))
+        try:
+            self._rest = self._decoder.close()
+        except IncompleteResult as error:
+            failure = self._explained(error)
+            # the connection may have been interrupted
+            failure.transient = failure.transient or not (
+                self._is_delimited or isinstance(failure, SourceTimeout)
+            )
+            raise failure from None
+        return [*last, *self.feed(b"")]  # subclasses extend it
+
+    def close(self) -> None:
+        """Processes the end of the body, after the `rest`.
+
+        Raises:
+            SourceError: the body was an error document.
+            IncompleteResult: the result is incomplete.
+        """
+        if self._unchanged:
+            return
+        if self._decoder is None:
+            raise self._refusal()
+        if self._rest is None and self.rest():
+            raise RuntimeError("the rest of the solutions was not read")
+
+    def exceeded(self) -> IncompleteResult:
+        """Returns the error for a body that is longer than announced."""
+        return IncompleteResult(
+            f"{self._url} announced {self._promised} bytes and sent more, after {self.count} solutions"
+        )
+
+    def cut(self, reason: object) -> SourceError:
+        """Returns the error for a body that the HTTP client could not read to its end."""
+        if self._decoder is None:
+            return self._refusal()
+        if self._failure is not None:
+            return self._explained(self._failure)
+        return IncompleteResult(
+            f"the result of {self._url} was cut after {self.count} solutions: {reason}",
+            transient=True,
+        )
+
+    def add_hint(self, error: SourceError) -> None:
+        """Adds to the hint of an error how the engine that it shows can be asked."""
+        text = f"{error.message} {self._header('Server') or ''} {self._detail.decode(errors='replace')}"
+        hints = [] if error.hint is None else [error.hint]
+        if cannot_sort(text):
+            hints = [_ORDER]
+        name = fitting_profile(text)
+        if name is not None and self._profile != PROFILES[name]:
+            hints.append(f'of this engine, give profile="{name}"')
+        error.hint = "; ".join(hints) or None
+
+    def _without_query(self, text: str) -> str:
+        # Blazegraph repeats the query first
+        return text if self._select is None else text.replace(str(self._select), "")
+
+    def _named(self, error: IncompleteResult) -> IncompleteResult:
+        return IncompleteResult(
+            f"{error.message} (from {self._url})", hint=error.hint, transient=error.transient
+        )
+
+    def _explained(self, failure: IncompleteResult) -> SourceError:
+        """The error for a damaged result, by what the engine wrote into it."""
+        text = self._without_query(self._detail.decode(errors="replace"))
+        start = explained_at(text)
+        if start is None:
+            return self._named(failure)
+        message = (
+            f"{self._url} failed after {self.count} solutions: {shown(reason_of(text[start:]))}"
+        )
+        if any(word in text[start:] for word in self._profile.timeouts):
+            return SourceTimeout(message, hint=_LESS, response_status=self._status)
+        return IncompleteResult(message, hint=failure.hint)
+
+    def _decoder_class(self, asked: tuple[str, ...]) -> NewDecoder:
+        declared = content_type(self._header)
+        media_type = declared.get_content_type()
+        charset = declared.get_content_charset("")
+        found = find_results(media_type)
+        if found and found.decoder and (found.tells_end or found in (READ[name] for name in asked)):
+            codec = _codec(charset or "utf-8")
+            if codec is None and not found.declares_encoding:
+                raise SourceError(
+                    f"{self._url} sent {media_type} in {shown(charset)}, which cannot be read",
+                    hint='the endpoint should send UTF-8; or ask for another format, such as results="xml"',
+                )
+            if codec and ((found.declares_encoding and charset) or codec not in _UTF8):
+                self._text = _Text(self._url, found, codec)
+            if not found.tells_end and not self._is_delimited:
+                raise IncompleteResult(
+                    f"{self._url} sent {found.name} without its length, so the end could be missing",
+                    hint="ask for JSON results",
+                )
+            return decoder_of(found)
+        raise SourceError(
+            f"{self._url} answered with {shown(media_type)}, not with SPARQL results in {' or '.join(asked)}",
+            hint='ask for JSON results: results="json"'
+            if "tsv" in asked
+            else "give the URL of the SPARQL endpoint itself, not that of its query form",
+        )
+
+    def _refusal(self) -> SourceError:
+        text = self._without_query(self._detail.decode(errors="replace"))
+        hint = _HINTS.get(self._status)
+        if self._status == 400 and self._select is not None and self._select.written is not None:
+            text, known = self._select.written.translated(text, str(self._select))
+            hint = None if known else _OTHER_PLACES
+        detail = shown(reason_of(text))
+        # never an HTML page, which is for browsers
+        reason = f": {detail}" if detail and not detail.startswith("<") else ""
+        retry_after = seconds(self._header("Retry-After"))
+        if self._status == 400 and self._undeclared is not None:
+            hint = f"add PREFIX {self._undeclared}: <...> or give it as an option, if the endpoint does not know it"
+        if retry_after is not None:
+            hint = f"try again in {retry_after:.0f} seconds"
+        outcome = (
+            "refused the query"
+            if self._status == 400
+            else f"answered with HTTP status {self._status}"
+        )
+        message = f"{self._url} {outcome}{reason}"
+        # the error for the query itself may quote it, and so have any words
+        if self._status != 400 and any(word in text for word in self._profile.timeouts):
+            return SourceTimeout(
+                message,
+                hint=_LESS,
+                response_status=self._status,
+            )
+        return SourceError(
+            message,
+            status=answer_status(self._status, client_authenticates=self._client_authenticates),
+            hint=hint,
+            response_status=self._status,
+            retry_after=retry_after,
+            transient=self._status in TRANSIENT,
+        )
+
+
+TRANSIENT: Final = frozenset((408, 425, 429, 502, 503, 504))
+"""Statuses of temporary failures, after which the same request may succeed."""
+
+# The statuses of a server in front of an endpoint, by the endpoint's status. Errors of the query are the client's. If
+# the endpoint is missing, requires credentials or fails, that is the server's error, so the others are 502 (RFC 9110,
+# 15.6.3).
+_ANSWERS: Final[Mapping[int, int]] = {
+    400: 400,
+    408: 504,
+    413: 413,
+    414: 413,
+    422: 400,
+    425: 503,
+    429: 429,
+    431: 413,
+    503: 503,
+    504: 504,
+}
+
+
+def answer_status(status: int, *, client_authenticates: bool) -> int:
+    """Returns the status of a server in front of the endpoint for a status of the endpoint.
+
+    >>> [answer_status(status, client_authenticates=False) for status in (400, 401, 404, 500, 503)]
+    [400, 502, 502, 502, 503]
+    """
+    # 401 would need the endpoint's challenge
+    return 403 if client_authenticates and status in (401, 403) else _ANSWERS.get(status, 502)
+
+
+_LESS: Final = "ask for less, or give the endpoint more time"
+_ORDER: Final = "if the query has ORDER BY, order by texts, such as STR(?o): not all engines can compare all values"
+_OF_RDF4J: Final = '; of RDF4J, which answers so if it cannot sort, give profile="rdf4j"'
+_CREDENTIALS: Final = (
+    "set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or "
+    "CONSTRUCT_MESSAGES_TOKEN, in the environment"
+)
+_OTHER_PLACES: Final = (
+    "positions in this message are those in the SELECT that the query was rewritten to"
+)
+_HINTS: Final[Mapping[int, str]] = {
+    401: _CREDENTIALS,
+    403: _CREDENTIALS,
+    404: "check the URL of the endpoint",
+    405: "try the other method, get or post",
+    414: "use the method post: the query is too long for a URL",
+}
+
+
+class _Body:
+    """Decodes the content coding (RFC 9110, section 8.4.1), in pieces of limited size."""
+
+    def __init__(self, coding: str | None) -> None:
+        self._inflater = None
+        self._begun = b""  # the beginning of the body, until gzip and zlib can be distinguished
+        match (coding or "identity").strip().lower():
+            case "identity":
+                pass
+            case "gzip" | "x-gzip" | "deflate":
+                self._inflater = zlib.decompressobj(
+                    wbits=zlib.MAX_WBITS | 32
+                )  # detects gzip and zlib by itself
+            case other:
+                raise SourceError(
+                    f"the endpoint sent content coding {shown(other)!r}, which was not requested"
+                )
+
+    def decode(self, data: bytes, size: int) -> Iterator[bytes]:
+        """Yields the decoded bytes, in pieces of this size."""
+        step = size if self._inflater is None else _CODED
+        for start in range(0, len(data), step):
+            part = data[start : start + step]
+            if self._inflater is None:
+                yield part
+            else:
+                self._begun = (self._begun + part[:2])[:2]
+                yield from self._inflate(part, size)
+
+    def _inflate(self, data: bytes, size: int) -> Iterator[bytes]:
+        assert self._inflater is not None
+        while data:
+            if (
+                self._inflater.eof
+            ):  # of one member, of which gzip may have several (RFC 1952, section 2.2)
+                if self._begun != _GZIP or not _GZIP.startswith(data[:2]):
+                    raise IncompleteResult("there is data after the compressed result")
+                self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+            try:
+                yield self._inflater.decompress(data, size)
+            except zlib.error as error:
+                raise IncompleteResult(f"the compressed result is damaged: {error}") from error
+            data = self._inflater.unconsumed_tail or self._inflater.unused_data
+
+    def close(self) -> None:
+        if self._inflater is not None and not self._inflater.eof:
+            raise IncompleteResult("the compressed result is truncated")
+
+
+_UTF8: Final = ("utf-8", "ascii")
+_WIDE: Final = ("utf-16", "utf-32")
+# with what ISO 2022, HZ and UTF-7 begin other characters by
+_ASCII: Final = bytes(range(0x20, 0x7F)) + b"\x1b$B\x1b$)C\x0e~{+AGE-"
+_DECLARATION: Final = regex(
+    rb"""(?:\xef\xbb\xbf)?<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._\-]*)["']"""
+)
+_DECLARATION_BYTES: Final = 200
+
+
+def _codec(charset: str) -> str | None:
+    """Returns the name of Python's codec of a charset; None: there is none, or ASCII means something else in it."""
+    try:
+        name = codecs.lookup(charset).name
+        is_ascii = name.startswith(_WIDE) or _ASCII.decode(charset) == _ASCII.decode()
+        return name if is_ascii else None
+    except (LookupError, ValueError):  # unknown, or not of text
+        return None
+
+
+class _Text:
+    """Turns the text of a result in a declared charset into UTF-8, in which the decoders read.
+
+    Servers add charsets that are not true. The first character that is not ASCII shows whether the text is UTF-8: JSON
+    is read as such, whatever its charset (RFC 8259, section 8.1), and in other formats the contradiction is an error.
+
+    Args:
+        url: the endpoint, for errors.
+        format: the format of the result. An XML document may declare its encoding, by which the parser reads it.
+        codec: the charset that the response declares.
+    """
+
+    def __init__(self, url: str, format: ResultsFormat, codec: str) -> None:
+        self._url, self._format, self._codec = url, format, codec
+        self._is_xml = format.declares_encoding
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._declared: str | None = None  # by an XML declaration
+        self._begins = True
+        self._is_known = False  # whether it is UTF-8
+        self._held = b""
+
+    def decode(self, data: bytes) -> bytes:
+        """Returns the next bytes in UTF-8, or unchanged if the parser of XML reads the encoding.
+
+        Raises:
+            IncompleteResult: they are not in this charset.
+            SourceError: two declarations contradict each other, and the text cannot be in both.
+        """
+        data, self._held = self._held + data, b""
+        if self._begins and not self._has_begun(data):
+            self._held = data
+            return b""
+        if not self._is_known:
+            self._recognize(data)
+        if not self._is_known:  # so far all is ASCII, but perhaps for the beginning of a character
+            end = len(data.rstrip(bytes(range(0x80, 0x100))))
+            data, self._held = data[:end], data[end:]
+        return data if self._decoder is None else self._decoded(data)
+
+    def _has_begun(self, data: bytes) -> bool:
+        """Whether the beginning shows the encoding that the document declares, if any."""
+        if (
+            self._is_xml
+            and b">" not in data[:_DECLARATION_BYTES]
+            and len(data) < _DECLARATION_BYTES
+        ):
+            return False
+        if len(data) < len(codecs.BOM_UTF32):
+            return False
+        self._begins = False
+        is_wide = b"\0" in data[:4] or data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        if self._is_xml:
+            if match := _DECLARATION.match(data):
+                self._declared = _codec(match[1].decode())
+            # the parser reads these without our help
+            self._is_known = is_wide or self._declared in (*_UTF8, self._codec)
+        elif is_wide and self._codec.startswith(_WIDE):
+            self._is_known, self._decoder = True, codecs.getincrementaldecoder(self._codec)()
+        return True
+
+    def _recognize(self, data: bytes) -> None:
+        """Finds out by the first character that is not ASCII whether this is UTF-8."""
+        try:
+            text, _ = codecs.utf_8_decode(data, "strict", False)
+            self._is_known = is_utf8 = not text.isascii()
+        except UnicodeDecodeError as error:
+            self._is_known, is_utf8 = True, not data[: error.start].isascii()
+        if not self._is_known or (is_utf8 and self._format is JSON):
+            return
+        declared = {self._declared or self._codec, self._codec}.difference(_UTF8)
+        if len(declared) > (0 if is_utf8 else 1):
+            raise SourceError(
+                f"{self._url} sent {self._format.name} that is {'UTF-8, and ' if is_utf8 else ''}"
+                f"declared to be in {' and in '.join(sorted(declared))}",
+                hint='ask for JSON results: results="json"',
+            )
+        if declared and self._declared is None:
+            self._decoder = codecs.getincrementaldecoder(self._codec)()
+
+    def _decoded(self, data: bytes, *, is_last: bool = False) -> bytes:
+        assert self._decoder is not None
+        try:
+            return self._decoder.decode(data, is_last).encode()
+        except ValueError as error:
+            raise IncompleteResult(
+                f"{self._url} sent text that is not in {self._codec}, as it declares: {error}"
+            ) from error
+
+    def close(self) -> bytes:
+        """Ends the text, and returns its last bytes: of a short one, or of an incomplete character.
+
+        Raises:
+            IncompleteResult: it ends within a character.
+        """
+        return self._held if self._decoder is None else self._decoded(b"", is_last=True)
+
+
+def _cap(header: Header) -> int | None:
+    value = (header("X-SPARQL-MaxRows") or "").strip()
+    return (
+        (int(value) or None)
+        if value.isascii() and value.isdigit() and len(value) < _DIGITS
+        else None
+    )
+
+
+def _validators(header: Header) -> Validators:
+    """Returns the validators of a response."""
+    modified, sent = date(header("Last-Modified")), date(header("Date"))
+    # a second change could have the same recent Last-Modified (RFC 9110, section 8.8.2.2)
+    is_strong = modified is not None and sent is not None and (sent - modified).total_seconds() >= 1
+    return Validators(header("ETag"), header("Last-Modified") if is_strong else None)

@@ -1,0 +1,222 @@
+"""Opens a source: a URL, files, a store directory, or an object of a library."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, TypeGuard, cast
+from urllib.parse import unquote, urlsplit
+
+import pyoxigraph as ox
+
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.options import RETRIES
+from construct_messages.sparql.client.urls import is_url, without_query
+from construct_messages.sparql.sources import Source
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import rdflib
+    from SPARQLWrapper import SPARQLWrapper
+
+    Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+    SourceLike: TypeAlias = (
+        Paths | IO[bytes] | ox.Store | rdflib.Graph | SPARQLWrapper | Source | None
+    )
+
+VARIABLE: Final = "CONSTRUCT_MESSAGES_SOURCE"
+"""The environment variable with the source, used if the caller passes none."""
+
+
+@checked
+def open_source(
+    source: SourceLike = None,
+    *,
+    method: str = "post",
+    headers: Mapping[str, str] | None = None,
+    results: str = "auto",
+    profile: str = "generic",
+    retries: int = RETRIES,
+    allow_stale: bool = False,
+    source_format: str | None = None,
+    lenient: bool = False,
+    read_seconds: float | None = None,
+) -> Source:
+    """Opens the source for a URL, files, a store directory, or an object of a library.
+
+    Args:
+        source: an endpoint's URL; one or several files, also as `file:` URLs; an open binary file; the directory of an
+            Oxigraph store; a `pyoxigraph.Store`, an `rdflib.Graph` or `Dataset`, a `SPARQLWrapper`; a `Source`. None:
+            the URL or path in the environment variable CONSTRUCT_MESSAGES_SOURCE. Credentials for a URL come from the
+            environment, too: see `net.headers.authorization_of_environment`.
+        method: `"post"` (a form) or `"get"`, for URLs.
+        headers: additional request headers, for URLs.
+        results: the results format to request from an endpoint: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
+        profile: the kind of endpoint: `"generic"`, `"oxigraph"`, `"virtuoso"`, `"rdflib"`, `"rdf4j"`, `"graphdb"`,
+            `"blazegraph"`, `"fuseki"`, `"stardog"`, `"ontop"` or `"qlever"`.
+        retries: the number of retries of a request to an endpoint after a temporary failure.
+        allow_stale: open a store directory while another process writes to it.
+        source_format: the format of files, by extension, name or media type; None: that of their extension, and for an
+            open file one detected from its first bytes.
+        lenient: load files with malformed IRIs and language tags.
+        read_seconds: seconds in which an endpoint may send nothing; None or `math.inf`: no limit. The timeout of a
+            `SPARQLWrapper` overrides it.
+
+    Raises:
+        UsageError: no source is passed, or the value cannot be a source.
+        SourceError: the source cannot be opened.
+
+    >>> from construct_messages import construct_messages
+    >>> store = ox.Store()
+    >>> store.load(b"<urn:a> <urn:p> 1 .", format=ox.RdfFormat.TURTLE)
+    >>> source = open_source(store)
+    >>> sum(1 for message in construct_messages("CONSTRUCT { ?s a <urn:A> } WHERE { ?s <urn:p> ?o }", source))
+    1
+    """
+    if source is None:
+        source = os.environ.get(VARIABLE)
+        if not source:
+            raise UsageError(
+                "no source is named",
+                hint=f"pass a file, a store directory or an endpoint's URL, or set {VARIABLE}",
+            )
+    # each kind of source is imported when it is used: that takes as long as a small query
+    if isinstance(source, ox.Store):
+        from construct_messages.sparql.sources.oxigraph import OxigraphSource
+
+        return OxigraphSource(source)
+    if (module := sys.modules.get("rdflib")) and isinstance(source, module.Graph):
+        from construct_messages.sparql.sources.rdflib import RdflibSource
+
+        return RdflibSource(source)
+    if (module := sys.modules.get("SPARQLWrapper")) and isinstance(source, module.SPARQLWrapper):
+        from construct_messages.sparql.sources.http.endpoint import EndpointSource
+        from construct_messages.sparql.sources.http.protocol import Endpoint
+
+        wrapped = Endpoint.of_wrapper(source)
+        return EndpointSource(
+            wrapped,
+            results=results,
+            profile=profile,
+            retries=retries,
+            read_seconds=wrapped.read_seconds or read_seconds,
+        )
+    if _is_source(source):
+        return source
+    if hasattr(source, "read"):
+        if hasattr(source, "encoding"):  # as text files have
+            raise UsageError("the file is open for text", hint='open it with mode "rb"')
+        from construct_messages.sparql.sources.files import load_open_file
+        from construct_messages.sparql.sources.oxigraph import OxigraphSource
+
+        return OxigraphSource(
+            load_open_file(cast("IO[bytes]", source), source_format, lenient=lenient)
+        )
+    paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
+    if len(paths) == 1 and is_url(paths[0]):
+        from construct_messages.sparql.client.headers import TOKEN_URL, authorization_of_environment
+        from construct_messages.sparql.sources.http.endpoint import EndpointSource
+        from construct_messages.sparql.sources.http.protocol import Endpoint
+
+        given = authorization_of_environment() | dict(headers or {})
+        tokens = None
+        if TOKEN_URL in os.environ:
+            from construct_messages.sparql.client.oauth import ClientCredentials, tokens_for
+
+            if (credentials := ClientCredentials.of_environment()) is not None:
+                tokens = tokens_for(credentials)
+        return EndpointSource(
+            Endpoint.at(paths[0], method=method, headers=given, tokens=tokens),
+            results=results,
+            profile=profile,
+            retries=retries,
+            read_seconds=read_seconds,
+        )
+    paths = [_local(path) for path in paths]
+    for path in paths:
+        if "://" in str(path):
+            raise UsageError(
+                f"{path} cannot be a source here",
+                hint="name one http(s) endpoint, or files, or one store directory",
+            )
+    from construct_messages.sparql.sources.files import load_files, open_directory
+    from construct_messages.sparql.sources.oxigraph import OxigraphSource
+
+    directories = [path for path in paths if Path(path).is_dir()]
+    if directories:
+        if len(paths) > 1:
+            raise UsageError(
+                f"{directories[0]} is a directory and cannot be combined",
+                hint="name one store directory, or files",
+            )
+        return OxigraphSource(open_directory(Path(paths[0]), allow_stale=allow_stale))
+    files = [Path(path) for path in paths]
+    return OxigraphSource(load_files(files, source_format, lenient=lenient))
+
+
+def name_of_source(source: SourceLike) -> dict[str, str]:
+    """Returns the names of files, or the URL of an endpoint without secrets, as `source`.
+
+    >>> name_of_source("https://user:secret@example.org/sparql?key=secret"), name_of_source(["a.ttl", "b.ttl"])
+    ({'source': 'https://example.org/sparql'}, {'source': 'a.ttl b.ttl'})
+    """
+    if source is None:
+        source = os.environ.get(VARIABLE)
+    if isinstance(source, str) and is_url(source):
+        parts = urlsplit(without_query(source))
+        return {"source": parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()}
+    paths = paths_of_source(source)
+    return {"source": " ".join(map(str, paths))} if paths else {}
+
+
+def paths_of_source(source: SourceLike) -> Sequence[str | os.PathLike[str]]:
+    """Returns the files or the directory that a source is read from; empty for all other sources.
+
+    >>> paths_of_source("a.ttl"), paths_of_source(["a.ttl", "b.ttl"]), paths_of_source("https://example.org/sparql")
+    (['a.ttl'], ['a.ttl', 'b.ttl'], [])
+    """
+    if source is None:
+        source = os.environ.get(VARIABLE)
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(paths, Sequence) or not all(
+        isinstance(path, str | os.PathLike) and not is_url(path) for path in paths
+    ):
+        return []
+    return paths
+
+
+def _local(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Returns the path of a `file:` URL (RFC 8089); other paths stay as they are."""
+    if not isinstance(path, str) or not path.lower().startswith("file:/"):
+        return path
+    parts = urlsplit(path)
+    if parts.netloc.lower() not in ("", "localhost"):
+        raise UsageError(
+            f"{path} names a file of the host {parts.netloc}", hint="copy it, and name the copy"
+        )
+    return unquote(parts.path)
+
+
+def _is_source(source: Any) -> TypeGuard[Source]:
+    return hasattr(source, "solutions") and hasattr(source, "asolutions")
+
+
+def _paths(source: Any) -> Iterable[str | os.PathLike[str]]:
+    if not isinstance(source, Iterable):
+        raise UsageError(
+            f"{type(source).__name__} {source!r} is no source",
+            hint="pass a path, a URL, a pyoxigraph.Store, an rdflib.Graph or a SPARQLWrapper",
+        )
+    paths = list(source)
+    if not paths:
+        raise UsageError("the list of files is empty", hint="name at least one")
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)):
+            raise UsageError(
+                f"{path!r} is no path", hint="a list names files; pass other sources by themselves"
+            )
+    return paths
