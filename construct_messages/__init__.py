@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from construct_messages.logs.json import to_json
     from construct_messages.logs.json.options import JsonOptions
     from construct_messages.logs.reading import LogReader, read_log
-    from construct_messages.logs.writing import awrite_log, write_log
-    from construct_messages.logs.writing.growing import GrowingLog
+    from construct_messages.logs.writing import GrowingLog, awrite_log, write_log
     from construct_messages.query.rewrite import ConstructQuery, query_form
     from construct_messages.rdf.errors import (
         CannotFold,

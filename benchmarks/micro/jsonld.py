@@ -19,7 +19,7 @@ from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro import data
 from construct_messages import ConstructQuery
 from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
-from construct_messages.logs.plain_encoder import PlainTemplateEncoder
+from construct_messages.logs.text_encoder import PlainTemplateEncoder
 from construct_messages.rdf.formats import N_QUADS, NDJSON_LD, RDFM, LogType
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.solutions import Solutions

@@ -19,7 +19,7 @@ from construct_messages import read_log
 from construct_messages.continuous import Watch
 from construct_messages.feeds.delivery.targets import FileTarget
 from construct_messages.feeds.forwarding import forward
-from construct_messages.logs.writing.growing import GrowingLog
+from construct_messages.logs.writing import GrowingLog
 from construct_messages.streams import open_store
 
 _MOST = 10.0

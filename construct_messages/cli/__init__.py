@@ -18,8 +18,7 @@ from typing import Final, TextIO
 
 from construct_messages.cli.arguments import Parser, PrintCompletion, PrintVersion
 from construct_messages.cli.report import report
-from construct_messages.cli.standard import occupy_closed, refuse_inputs
-from construct_messages.cli.stopping import END_SIGNALS
+from construct_messages.cli.standard import END_SIGNALS, occupy_closed, refuse_inputs
 from construct_messages.rdf.errors import (
     CannotFold,
     CannotWrite,

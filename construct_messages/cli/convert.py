@@ -22,8 +22,7 @@ from construct_messages.cli.logs import (
     watched,
 )
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
-from construct_messages.cli.standard import STANDARD, target
-from construct_messages.cli.stopping import END_SIGNALS
+from construct_messages.cli.standard import END_SIGNALS, STANDARD, target
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for, options_for_writing
 from construct_messages.logs.reading import LogReader
 from construct_messages.logs.spaces import fold, unfold

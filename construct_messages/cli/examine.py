@@ -14,8 +14,7 @@ from construct_messages.cli.logs import add_input, open_log, watched
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import STANDARD
 from construct_messages.logs import FormatOptions
-from construct_messages.logs.inspection import Inspection
-from construct_messages.logs.inspection.comparison import Surplus, compare
+from construct_messages.logs.inspection import Inspection, Surplus, compare
 from construct_messages.logs.reading import LogReader
 from construct_messages.rdf.errors import (
     ConstructMessagesError,

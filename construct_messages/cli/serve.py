@@ -105,7 +105,7 @@ def add(commands: Commands) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from construct_messages.streams.check import check_store
+    from construct_messages.streams.store import check_store
 
     streams, findings = check_store(Path(options.store))
     for finding in findings:

@@ -14,8 +14,7 @@ from construct_messages.cli.standard import STANDARD
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.targets import format_of_target, log_file
 from construct_messages.rdf.errors import CannotWrite, UsageError
-from construct_messages.rdf.formats.file_names import packing_of_name
-from construct_messages.rdf.formats.lookup import find_log
+from construct_messages.rdf.formats.lookup import find_log, packing_of_name
 from construct_messages.rdf.message import Message
 
 if TYPE_CHECKING:
@@ -210,7 +209,7 @@ def _appending(place: str) -> Iterator[Callable[[bytes], object]]:
 def _whole(place: str) -> Iterator[Callable[[Message], object]]:
     """A log that appears when the command is complete."""
     from construct_messages.construct.shapes.graph import SH
-    from construct_messages.logs.writing.growing import OpenLog
+    from construct_messages.logs.writing import OpenLog
 
     type = find_log(format_of_target(place))
     with log_file(place) as write:
@@ -227,7 +226,7 @@ def _whole(place: str) -> Iterator[Callable[[Message], object]]:
 @contextmanager
 def _appended(place: str) -> Iterator[Callable[[Message], object]]:
     """A log to which messages are appended, each on disk before the next message is written elsewhere."""
-    from construct_messages.logs.writing.growing import GrowingLog
+    from construct_messages.logs.writing import GrowingLog
 
     log = GrowingLog(place)
     log.check_continued()

@@ -24,9 +24,8 @@ from construct_messages.cli.queries import (
     requests,
 )
 from construct_messages.cli.report import warn
-from construct_messages.cli.standard import STANDARD
-from construct_messages.cli.stopping import until_stopped
-from construct_messages.query.continuous.durations import duration
+from construct_messages.cli.standard import STANDARD, until_stopped
+from construct_messages.query.continuous.values import duration
 from construct_messages.rdf.errors import QueryError, SourceError, UsageError
 
 if TYPE_CHECKING:

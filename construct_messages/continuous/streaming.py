@@ -18,10 +18,15 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from construct_messages.continuous.event_time import ARRIVAL
 from construct_messages.continuous.static import read_static
 from construct_messages.continuous.windowed import Firing, OnDrop, WindowedQuery
-from construct_messages.continuous.windows import EVERYTHING, Bounds, Compared, WindowOptions
+from construct_messages.continuous.windows import (
+    ARRIVAL,
+    EVERYTHING,
+    Bounds,
+    Compared,
+    WindowOptions,
+)
 from construct_messages.logs.checking import Checker
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.query.continuous.parse import parse_continuous

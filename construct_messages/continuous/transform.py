@@ -18,6 +18,7 @@ from construct_messages.logs.checking import Checker
 from construct_messages.query.algebra.expressions import exists_in
 from construct_messages.query.algebra.nodes import (
     Bgp,
+    Dataset,
     Extend,
     Filter,
     Join,
@@ -30,10 +31,9 @@ from construct_messages.query.algebra.nodes import (
     Unit,
     Values,
 )
-from construct_messages.query.algebra.plan import Dataset
 from construct_messages.query.algebra.translation import translate_query
+from construct_messages.query.checks import REWRITTEN
 from construct_messages.query.prologue import check_base, check_prefixes, insert
-from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.select import Select, unused
 from construct_messages.query.tokens import decoded, tokenize

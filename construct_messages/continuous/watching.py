@@ -1,6 +1,6 @@
 """Watches a source: evaluates a CONSTRUCT query repeatedly, and makes elements of its new or removed solutions.
 
-`changes.py` appends the elements, and saves the state in the same transactions. An evaluation that fails, or whose
+`watching.py` appends the elements, and saves the state in the same transactions. An evaluation that fails, or whose
 result is incomplete, returns nothing and changes nothing, so that solutions are not reported as removed by mistake.
 RSP-QL (ISTREAM, DSTREAM, RSTREAM); docs/decisions/049-state-of-continuous-queries.md.
 """
@@ -10,21 +10,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Iterator, Mapping
+import time
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from itertools import islice, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+import msgspec
 
 from construct_messages.construct.messages import construct_messages
-from construct_messages.continuous.changes import WatchChanges
-from construct_messages.continuous.comparison import Comparison, Known
-from construct_messages.continuous.freshness import ChangeQuery, Files, Freshness, name_of
-from construct_messages.continuous.spool import Spool
+from construct_messages.continuous.comparison import Comparison, Known, digest_of
+from construct_messages.continuous.spool import Spool, page_messages
+from construct_messages.logs.lines.texts import to_messages
 from construct_messages.query.continuous.values import Operator
+from construct_messages.query.results import read_results
 from construct_messages.query.tokens import QueryText
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import (
@@ -35,16 +39,275 @@ from construct_messages.rdf.errors import (
     StoreError,
     UsageError,
 )
+from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.options import Dataset, Requests
 from construct_messages.sparql.client.retries import Attempts
 from construct_messages.sparql.client.timeouts import Timeouts
-from construct_messages.sparql.sources import Condition, Validators
-from construct_messages.streams import Element, StreamStore, open_store
+from construct_messages.sparql.sources import Condition, Request, Validators
+from construct_messages.sparql.sources.open import open_source
+from construct_messages.streams import Element, Publication, Seen, StreamStore, open_store
 
 if TYPE_CHECKING:
     from construct_messages.sparql.sources.open import SourceLike
 
+
+# --- changes --------------------------------------------------------------------------------------
+# Appends the elements of a watch: messages of new or removed solutions, together with the seen solutions.
+#
+# The digests of seen solutions are saved in the store, in the transactions that append the elements. `watching.py`
+# queries the source, and `comparison.py` finds the changes. RSP-QL (ISTREAM, DSTREAM, RSTREAM).
+
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class WatchChanges:
+    """The output of a watch: the stream, and the selection of elements.
+
+    Args:
+        store: opened to write.
+        stream: the name of an existing stream in it.
+        owner: the owner of the state in the store.
+        operator: selects the solutions that become elements: new ones, removed ones, or all.
+        skip_first: append no solutions of the first evaluation.
+        skip_empty: append no messages without quads.
+    """
+
+    store: StreamStore
+    stream: str
+    owner: str
+    operator: Operator
+    skip_first: bool
+    skip_empty: bool
+
+    async def commit(
+        self,
+        comparison: Comparison,
+        seen: dict[bytes, int],
+        spool: Spool,
+        state: Mapping[str, bytes | None],
+        *,
+        first: bool,
+    ) -> int:
+        """Appends the selected messages with their digests, page by page, and the state with the last page."""
+        if self.operator is Operator.RSTREAM:  # an evaluation is appended completely or not at all
+            messages = [message for page in spool.pages() for message in page]
+            return await self._append(messages, state=state)
+        quiet = first and self.skip_first
+        digests, vanished = (
+            iter(comparison.new),
+            _paged(iter(comparison.vanished.items()), page_messages(len(seen))),
+        )
+        pages = zip_longest(spool.pages(len(seen)), vanished, fillvalue=())
+        count, page, following = 0, next(pages, None), next(pages, None)
+        while True:
+            new, missing = page or ((), ())
+            rows = self._appeared(seen, zip(new, digests, strict=False))  # the page ends first
+            gone = await self._vanished(seen, rows, missing)
+            given = gone if self.operator is Operator.DSTREAM else () if quiet else new
+            kept = state if following is None else None
+            if rows or kept:
+                count += await self._append(given, rows.values(), kept)
+            for digest, each in rows.items():
+                if each.count:
+                    seen[digest] = each.count
+                else:
+                    del seen[digest]
+            if following is None:
+                return count
+            page, following = following, next(pages, None)
+
+    def _appeared(
+        self, seen: Mapping[bytes, int], new: Iterable[tuple[Publication, bytes]]
+    ) -> dict[bytes, Seen]:
+        """Returns the records of the digests of new solutions."""
+        rows: dict[bytes, Seen] = {}
+        for message, digest in new:
+            before = rows[digest].count if digest in rows else seen.get(digest, 0)
+            rows[digest] = Seen(
+                digest, before + 1, message.nquads if self.operator is Operator.DSTREAM else None
+            )
+        return rows
+
+    async def _vanished(
+        self,
+        seen: Mapping[bytes, int],
+        rows: dict[bytes, Seen],
+        missing: Sequence[tuple[bytes, int]],
+    ) -> Sequence[Publication]:
+        """Returns the messages of removed solutions, if selected; adds the records of their digests to the rows."""
+        contents: Sequence[bytes | None] = [None] * len(missing)
+        if self.operator is Operator.DSTREAM:
+            contents = await self.store.aseen_contents(
+                self.owner, [digest for digest, _ in missing]
+            )
+        gone = []
+        for (digest, number), content in zip(missing, contents, strict=True):
+            left = seen[digest] - number
+            rows[digest] = Seen(digest, left, content if left else None)
+            gone += [(content or b"").decode()] * number
+        return _anew(gone) if self.operator is Operator.DSTREAM else ()
+
+    async def _append(
+        self,
+        messages: Sequence[Publication],
+        seen: Iterable[Seen] = (),
+        state: Mapping[str, bytes | None] | None = None,
+    ) -> int:
+        if self.skip_empty:
+            messages = [message for message in messages if message.nquads]
+        appended = await self.store.acommit(
+            self.owner, state, seen=seen, stream=self.stream, messages=messages
+        )
+        return len(appended)
+
+
+def _paged(items: Iterator[T], size: int) -> Iterator[list[T]]:
+    while page := list(islice(items, size)):
+        yield page
+
+
+def _anew(texts: Sequence[str]) -> list[Publication]:
+    """Renames the blank nodes of messages, because an earlier element may have the same nodes."""
+    labels = Labels()
+    return [
+        Publication.of(message.map_blanks(labels.in_message(number).__getitem__))
+        for number, message in enumerate(to_messages(texts), 1)
+    ]
+
+
+# --- freshness ------------------------------------------------------------------------------------
+# Detects whether a source may have changed since it was read: by the state of files, HTTP validators, or a query.
+#
+# An unknown state counts as a change. The watched query is evaluated elsewhere.
+
+_SETTLED_SECONDS: Final = 2.0
+"""Seconds within which a file may change again with the same state, because clocks of file systems are coarse."""
+
+
+class Freshness(msgspec.Struct, frozen=True):
+    """The state of a source when it was read.
+
+    Args:
+        source: its name; None: an object of a library.
+        files: inode, size and times of change of each file; None: no files, or they may have changed since.
+        etag, modified: see `Condition`.
+        change: the digest of the change query's result, in hexadecimal.
+    """
+
+    source: str | None = None
+    files: list[list[int]] | None = None
+    etag: str | None = None
+    modified: str | None = None
+    change: str | None = None
+
+    def encode(self) -> bytes:
+        """Encodes it for the store."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def decode(cls, kept: bytes | None) -> Self | None:
+        """Decodes the result of `encode`; None if nothing is stored."""
+        return None if kept is None else msgspec.json.decode(kept, type=cls)
+
+
+def name_of(source: Any) -> str | None:
+    """Returns the name of a source: its URL or paths; None for an object of a library."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    if isinstance(source, Sequence):
+        return "\n".join(os.fspath(path) for path in source)
+    return None
+
+
+class Files:
+    """The state of the files of a source before they are read.
+
+    Args:
+        source: see `construct_messages`.
+
+    Attributes:
+        settled: their state, if any later change would change it; None if it might not, or there are no files.
+    """
+
+    def __init__(self, source: Any) -> None:
+        named = name_of(source)
+        self._paths = [] if named is None else [Path(path) for path in named.split("\n")]
+        self._look = self._looks()
+        newest = max((max(look[2:]) for look in self._look or ()), default=0)
+        self.settled = self._look if newest < time.time_ns() - _SETTLED_SECONDS * 1e9 else None
+
+    async def check(self) -> None:
+        """Checks, after reading, that they are unchanged.
+
+        Raises:
+            SourceError: they changed meanwhile.
+        """
+        if self._look is not None and await asyncio.to_thread(self._looks) != self._look:
+            raise SourceError(f"{self._paths[0]} changed while it was read", transient=True)
+
+    def _looks(self) -> list[list[int]] | None:
+        try:
+            stats = [path.stat() for path in self._paths if path.is_file()]
+        except OSError:
+            return None
+        if not stats or len(stats) < len(self._paths):
+            return None
+        return [[stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for stat in stats]
+
+
+class ChangeQuery:
+    """A query whose result changes whenever the result of the watched query may have changed.
+
+    Args:
+        query: the text of a SELECT or ASK query.
+        source: see `construct_messages`.
+        base, prefixes, dataset, requests: see `construct_messages`.
+
+    Raises:
+        QueryError: another form of query, or a SELECT that does not name its variables.
+    """
+
+    def __init__(
+        self,
+        query: str,
+        source: Any,
+        *,
+        base: str | None,
+        prefixes: Mapping[str, str] | None,
+        dataset: Dataset,
+        requests: Requests,
+    ) -> None:
+        self._query, self._source, self._dataset, self._requests = query, source, dataset, requests
+        self._select = read_results(query, base=base, prefixes=prefixes)
+
+    async def digest(self) -> str:
+        """Returns a digest of the query and its result, independent of the order of the result.
+
+        Raises:
+            SourceError: there is no complete result.
+        """
+        opened = await asyncio.to_thread(
+            partial(open_source, self._source, **self._requests.opening)
+        )
+        dataset = self._dataset
+        request = Request(
+            self._select,
+            dataset.default_graph,
+            dataset.named_graphs,
+            timeout=self._requests.timeout,
+        )
+        try:
+            async with aclosing(opened.asolutions(request)) as batches:
+                result = digest_of([batch async for batch in batches])
+        finally:
+            if opened is not self._source:
+                opened.close()
+        return blake2b(self._query.encode() + b"\n" + result, digest_size=16).hexdigest()
+
+
+# --- watching -------------------------------------------------------------------------------------
+
 
 NAME: Final = "watch"
 """The name of the stream, and of the owner of the state, in a store of a single watch."""

@@ -1,7 +1,7 @@
 """Writes the elements of a subscription to a log, and stores the position in a state file.
 
 The state is written after the log is stored durably, with the size of the log. When the log is continued, content after
-this size is cut off, because the subscription yields it again (`logs/writing/growing.py`).
+this size is cut off, because the subscription yields it again (`logs/writing/__init__.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 from construct_messages.feeds.state import Checkpoint, Received, read_state, write_state
 from construct_messages.feeds.subscription import Subscription
-from construct_messages.logs.writing.growing import OpenLog
+from construct_messages.logs.writing import OpenLog
 from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.streams.element import Element
 

@@ -27,7 +27,7 @@ from construct_messages.feeds.transport import (
     Transport,
 )
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.logs.documents.contexts import KnownContexts
+from construct_messages.logs.documents import KnownContexts
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import UsageError
 from construct_messages.sparql.client.oauth import BearerToken

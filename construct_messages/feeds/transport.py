@@ -15,7 +15,7 @@ from typing import Final
 from construct_messages.feeds.record import DeadLetters
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.logs.documents.contexts import CONTEXTS, KnownContexts
+from construct_messages.logs.documents import CONTEXTS, KnownContexts
 from construct_messages.rdf.errors import UsageError, shown
 from construct_messages.rdf.message import Message
 from construct_messages.sparql.client.oauth import BearerToken
@@ -73,7 +73,7 @@ def option_values(settings: Settings, names: Container[str] | None = None) -> di
     Raises:
         UsageError: an unknown option, or a variable that is not set. The error does not show the value.
 
-    >>> from construct_messages.logs.documents.contexts import CONTEXTS
+    >>> from construct_messages.logs.documents import CONTEXTS
     >>> settings = Settings(contexts=CONTEXTS, message_bytes=1, retries=0, idle_seconds=1, options={"user": "$NOBODY"})
     >>> option_values(settings)
     Traceback (most recent call last):

@@ -18,7 +18,7 @@ from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.logs.from_pyoxigraph import Rename
 from construct_messages.rdf.errors import LimitExceeded, LogError
 from construct_messages.rdf.formats import FORMATS, Format, Syntax
-from construct_messages.rdf.formats.file_names import format_of_file
+from construct_messages.rdf.formats.lookup import format_of_file
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 

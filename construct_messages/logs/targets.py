@@ -13,7 +13,7 @@ from typing import IO, TypeAlias
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.files.output import atomic_file
 from construct_messages.rdf.formats import N_QUADS, Format
-from construct_messages.rdf.formats.file_names import (
+from construct_messages.rdf.formats.lookup import (
     default_format,
     format_of_file,
     is_archive_name,

@@ -58,8 +58,7 @@ from construct_messages.query.syntax.nodes import (
     ValuesPattern,
     VariableNode,
 )
-from construct_messages.query.syntax.parser import parse
-from construct_messages.query.syntax.query import Query
+from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import QueryText, error, tokenize
 from construct_messages.rdf.errors import QueryError

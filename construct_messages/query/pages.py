@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from construct_messages.query.checks import volatile
 from construct_messages.query.select import Select
 from construct_messages.query.syntax.nodes import OrderCondition, Unknown, VariableNode
 from construct_messages.query.syntax.parser import parse
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import error
-from construct_messages.query.volatile import volatile
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import literal
 

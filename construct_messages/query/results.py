@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from construct_messages.query.prologue import check_base, check_prefixes, insert
 from construct_messages.query.select import Select
 from construct_messages.query.syntax.nodes import AliasNode, AskForm, SelectForm, Unknown
-from construct_messages.query.syntax.parser import parse
-from construct_messages.query.syntax.query import Query
+from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.query.tokens import QueryText, decoded
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from construct_messages.query.optimizer.optimize import Hints
     from construct_messages.spark.construct import Messages, construct_messages
     from construct_messages.spark.logs import register
-    from construct_messages.spark.logs.sequence import with_sequence
+    from construct_messages.spark.logs.records import with_sequence
     from construct_messages.spark.quads.loading import load_quads, read_quads, write_quads
     from construct_messages.spark.quads.table import QuadTable
     from construct_messages.spark.session import local_session, translated

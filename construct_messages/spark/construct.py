@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from construct_messages.construct.assembly import Options
 from construct_messages.logs import FormatOptions, options_for_writing
 from construct_messages.logs.targets import format_of_target
-from construct_messages.query.algebra.plan import Plan
+from construct_messages.query.algebra.nodes import Plan
 from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.rewrite import ConstructQuery
@@ -27,8 +27,7 @@ from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.options import Dataset, Grouping
 from construct_messages.rdf.terms import iri
-from construct_messages.spark.frames.checks import check
-from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
+from construct_messages.spark.frames.evaluation import EvaluationOptions, check, evaluate
 from construct_messages.spark.frames.messages import messages, relabelled
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
 from construct_messages.spark.planning import plan_query

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from construct_messages.query.algebra.plan import Plan
+from construct_messages.query.algebra.nodes import Plan
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.errors import Position, QueryError, UsageError

@@ -14,7 +14,7 @@ from construct_messages.rdf.arguments import checked_fields
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import XSD, Term, is_literal, literal_parts
-from construct_messages.rdf.terms.date_times import TYPES, date_time_of, microseconds_of_date_time
+from construct_messages.rdf.terms.values import TYPES, date_time_of, microseconds_of_date_time
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

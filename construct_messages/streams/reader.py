@@ -19,10 +19,9 @@ from typing import Final, ParamSpec, TypeVar
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import StoreError
 from construct_messages.streams import reading, saved_state
-from construct_messages.streams.broadcast import Broadcast
-from construct_messages.streams.damage import Damage
-from construct_messages.streams.database import Readers
+from construct_messages.streams.database import Damage, Readers
 from construct_messages.streams.element import Element, State, microseconds_of
+from construct_messages.streams.publication import Broadcast
 from construct_messages.streams.writer import Writer
 
 T = TypeVar("T")

@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from construct_messages.rdf.errors import Gone, NotFound, StoreDamaged, UsageError
-from construct_messages.streams.damage import damaged
-from construct_messages.streams.database import row_id
+from construct_messages.streams.database import damaged, row_id
 from construct_messages.streams.element import Description, Element, State
 
 PAGE_ELEMENTS: Final = 1000

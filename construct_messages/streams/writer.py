@@ -25,10 +25,16 @@ from construct_messages.rdf.errors import (
     StoreFull,
 )
 from construct_messages.rdf.files.reserve import Reserve
-from construct_messages.streams.broadcast import Broadcast
-from construct_messages.streams.damage import Damage, OpeningCheck
-from construct_messages.streams.database import WriterLock, full_disk, open_to_write, translated
+from construct_messages.streams.database import (
+    Damage,
+    OpeningCheck,
+    WriterLock,
+    full_disk,
+    open_to_write,
+    translated,
+)
 from construct_messages.streams.element import State
+from construct_messages.streams.publication import Broadcast
 from construct_messages.streams.reading import load
 from construct_messages.streams.transaction import Transaction, find_garbage
 

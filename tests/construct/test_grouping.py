@@ -1,4 +1,4 @@
-"""`construct/grouping.py`: which solutions make one message, and what cannot be told."""
+"""`construct/assembly.py`: which solutions make one message, and what cannot be told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.construct.grouping import ByAppearance, EachSolution, Grouper, Sorted
+from construct_messages.construct.assembly import ByAppearance, EachSolution, Grouper, Sorted
 from construct_messages.rdf.errors import GroupError, LimitExceeded
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Term

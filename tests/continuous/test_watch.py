@@ -196,7 +196,7 @@ async def test_empty_messages_may_be_left_out(out: StreamStore) -> None:
 async def test_the_state_of_another_query_is_refused(
     out: StreamStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("construct_messages.continuous.freshness._SETTLED_SECONDS", 0)
+    monkeypatch.setattr("construct_messages.continuous.watching._SETTLED_SECONDS", 0)
     data = tmp_path / "data.nt"  # unchanged, so that it need not be read
     data.write_text("<urn:s> <urn:p> <urn:x> .")
 

@@ -108,7 +108,7 @@ async def test_a_file_is_read_again(
     await watched.evaluate()
     assert given() == ["c"]
     # what did not change for a while is not read
-    monkeypatch.setattr("construct_messages.continuous.freshness._SETTLED_SECONDS", -3600.0)
+    monkeypatch.setattr("construct_messages.continuous.watching._SETTLED_SECONDS", -3600.0)
     await watched.evaluate()
     unread = watching(out, file)
     monkeypatch.setattr(unread, "_ask", None)

@@ -13,7 +13,7 @@ from construct_messages.query.continuous.values import MEMBER, STATIC, WINDOWS_G
 from construct_messages.rdf.errors import QueryError, UsageError
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import iri, literal
-from construct_messages.rdf.terms.date_times import date_time_of
+from construct_messages.rdf.terms.values import date_time_of
 from construct_messages.streams.element import Element
 
 SECOND = 1_000_000

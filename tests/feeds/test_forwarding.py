@@ -21,7 +21,7 @@ from construct_messages.feeds.delivery.targets import (
 )
 from construct_messages.feeds.forwarding import forward
 from construct_messages.feeds.transport import Settings
-from construct_messages.logs.writing.growing import GrowingLog
+from construct_messages.logs.writing import GrowingLog
 from construct_messages.rdf.errors import CannotWrite, SourceError, UsageError
 from construct_messages.rdf.files import growing
 from construct_messages.rdf.formats import LOGS, LogType

@@ -96,7 +96,7 @@ async def test_a_proxy_that_reads_all_of_a_request_first(
     served: StreamsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer does not begin, so that the request ends, as do those after it, without a pause."""
-    monkeypatch.setattr("construct_messages.feeds.http.posting._ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("construct_messages.feeds.http.log._ANSWER_SECONDS", 0.2)
     asked: list[str | None] = []
 
     async def pass_on(request: web.Request) -> web.Response:

@@ -25,11 +25,11 @@ from construct_messages import (
 )
 from construct_messages.feeds import publish, relay, subscribe
 from construct_messages.feeds.delivery.batches import batches
-from construct_messages.feeds.delivery.guarantees import ENDS, Guarantee, guarantee
+from construct_messages.feeds.delivery.targets import ENDS, Guarantee, guarantee
 from construct_messages.feeds.http.log import LogTransport
 from construct_messages.feeds.state import Checkpoint, Sent
 from construct_messages.feeds.table import TRANSPORTS, TransportKind
-from construct_messages.logs.writing.growing import GrowingLog
+from construct_messages.logs.writing import GrowingLog
 from construct_messages.rdf.errors import LogError, SourceError, UsageError
 from tests.support.http.streams import StreamsServer
 from tests.support.logs.kinds import isomorphic

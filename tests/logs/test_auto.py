@@ -1,4 +1,4 @@
-"""`logs/auto.py`: what is not known of a log is told by its bytes, whole and byte by byte."""
+"""`logs/reading.py`: what is not known of a log is told by its bytes, whole and byte by byte."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.logs import DecoderOptions, EncoderOptions, encoder_for
-from construct_messages.logs.auto import DetectingDecoder, KnownProperties
+from construct_messages.logs.reading import DetectingDecoder, KnownProperties
 from construct_messages.rdf.errors import (
     ConstructMessagesError,
     LimitExceeded,

@@ -14,9 +14,9 @@ from construct_messages import Message, Quad, read_log, write_log
 from construct_messages.rdf.errors import LogError
 from construct_messages.rdf.formats import FORMATS, N_QUADS, N_TRIPLES, TRIG, TURTLE, Format
 from construct_messages.rdf.terms import from_pyoxigraph
-from construct_messages.spark.logs.blocks import partitions, texts_of
 from construct_messages.spark.logs.files import find
 from construct_messages.spark.logs.options import ReadOptions
+from construct_messages.spark.logs.source import partitions, texts_of
 from tests.support.commands import run
 from tests.support.http.streams import serving_streams
 from tests.support.logs.kinds import single_bytes

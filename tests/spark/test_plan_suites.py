@@ -15,8 +15,7 @@ from typing import NamedTuple
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.query.algebra.nodes import Var
-from construct_messages.query.algebra.plan import Plan
+from construct_messages.query.algebra.nodes import Plan, Var
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.rdf.errors import QueryError, UnsupportedQuery

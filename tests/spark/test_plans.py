@@ -30,10 +30,10 @@ from construct_messages.query.algebra.nodes import (
     LeftJoin,
     Node,
     Path,
+    Plan,
     Unit,
     Vars,
 )
-from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.equalities import Links, links
 from construct_messages.query.optimizer.optimize import optimize

@@ -288,7 +288,7 @@ def test_character_classes(spark: SparkSession) -> None:
 
 
 def test_blocks_are_known_to_java(spark: SparkSession) -> None:
-    from construct_messages.spark.regex.characters import BLOCKS
+    from construct_messages.spark.regex.translation import BLOCKS
 
     cases = [
         (translate_pattern(rf"^\p{{Is{name}}}?\z".replace(r"\z", "$")).java, "")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.query.refusals import REWRITTEN
+from construct_messages.query.checks import REWRITTEN
 from construct_messages.rdf.errors import (
     ConstructMessagesError,
     QueryError,

@@ -32,8 +32,7 @@ from construct_messages.cli.logs import add_input, open_log
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
-from construct_messages.cli.standard import STANDARD, astandard_input, target
-from construct_messages.cli.stopping import until_stopped
+from construct_messages.cli.standard import STANDARD, astandard_input, target, until_stopped
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.logs.reading import LogReader
 from construct_messages.logs.targets import format_of_target, log_file
@@ -44,7 +43,7 @@ from construct_messages.rdf.message import Message
 
 if TYPE_CHECKING:
     from construct_messages.construct.shapes import Validation
-    from construct_messages.logs.writing.growing import OpenLog
+    from construct_messages.logs.writing import OpenLog
 
 # clients are imported where they are used: other commands need no HTTP client, and would take longer to start
 
@@ -255,7 +254,7 @@ def _opened(
     options: argparse.Namespace, type: LogType, own: FormatOptions | None, at: int
 ) -> Iterator[OpenLog]:
     """Opens the output. A growing file has its name from the start; any other file gets it when it is complete."""
-    from construct_messages.logs.writing.growing import GrowingLog, OpenLog
+    from construct_messages.logs.writing import GrowingLog, OpenLog
 
     place = target(options.output)
     if isinstance(place, str) and (options.follow or options.state is not None):

@@ -20,8 +20,7 @@ from construct_messages.cli.feeds.options import add_reading, add_set, add_start
 from construct_messages.cli.logs import Change, add_transform, transformation_of
 from construct_messages.cli.progress import progress
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
-from construct_messages.cli.standard import STANDARD, astandard_input
-from construct_messages.cli.stopping import until_stopped
+from construct_messages.cli.standard import STANDARD, astandard_input, until_stopped
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.reading import read_log
 

@@ -31,8 +31,7 @@ from construct_messages.cli.spark.jobs import Job, add_session, open_job, use_ke
 from construct_messages.logs import check_options
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import FORMATS
-from construct_messages.rdf.formats.file_names import default_format
-from construct_messages.rdf.formats.lookup import find_log
+from construct_messages.rdf.formats.lookup import default_format, find_log
 from construct_messages.spark.session import require
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import add_reports, option, pairs
 from construct_messages.cli.report import warn
-from construct_messages.cli.stopping import STOP_SIGNALS
+from construct_messages.cli.standard import STOP_SIGNALS
 from construct_messages.rdf.errors import UsageError
 from construct_messages.spark import class_archive, kept
 from construct_messages.spark.failures import error_of

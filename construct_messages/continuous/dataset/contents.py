@@ -7,14 +7,12 @@ windows may hold the same one; `update` applies the differences to the store. No
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.continuous.dataset.compacted_store import CompactedStore
-from construct_messages.continuous.dataset.stored_terms import StoredTerms
 from construct_messages.query.continuous.values import (
     CM,
     MEMBER,
@@ -27,9 +25,173 @@ from construct_messages.query.continuous.values import (
 )
 from construct_messages.rdf.labels import Labels, may_have_labels
 from construct_messages.rdf.message import Message, Quad
-from construct_messages.rdf.terms import XSD, Term
-from construct_messages.rdf.terms.date_times import date_time_of
+from construct_messages.rdf.terms import XSD, OxTerm, Term
+from construct_messages.rdf.terms.values import date_time_of
 from construct_messages.streams.element import GENERATED_AT, Element
+
+# --- stored terms ---------------------------------------------------------------------------------
+# Converts quads to the form in which a store of pyoxigraph returns them, so that equal ones can be recognised.
+#
+# Oxigraph stores values of the types of XML Schema: `01` and `1` are one integer, and removing one removes the other.
+
+_REMEMBERED: Final = 10_000
+
+_SUBJECT: Final = ox.NamedNode("urn:s")
+_PREDICATE: Final = ox.NamedNode("urn:p")
+
+_FRACTION: Final = r"(?:0|-?[1-9][0-9]{0,9}|-?(?:0|[1-9][0-9]{0,5})\.[0-9]{0,4}[1-9])"
+_MONTH: Final = (
+    r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31"
+)
+_TIME: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{0,5}[1-9])?"
+PLAIN_FORMS: Final = {
+    "integer": r"0|-?[1-9][0-9]{0,17}",
+    "decimal": _FRACTION,
+    "double": _FRACTION,
+    "dateTime": f"[1-9][0-9]{{3}}-(?:{_MONTH})T{_TIME}Z",
+    "boolean": "true|false",
+}
+"""Common lexical forms that are stored unchanged, by the name of their XML Schema datatype."""
+
+_SAME: Final = {
+    f"{XSD}string": re.compile(""),
+    **{f"{XSD}{name}": re.compile(form) for name, form in PLAIN_FORMS.items()},
+}
+
+
+def is_plain(text: str, name: str) -> bool:
+    """Whether a text is one of those forms.
+
+    >>> is_plain("12", "integer"), is_plain("012", "integer")
+    (True, False)
+    """
+    return _SAME[f"{XSD}{name}"].fullmatch(text) is not None
+
+
+class StoredTerms:
+    """Converts terms to those that a store returns.
+
+    >>> terms = StoredTerms()
+    >>> terms.term(ox.Literal("01", datatype=ox.NamedNode(f"{XSD}integer"))) == ox.Literal(1)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[OxTerm, OxTerm] = {}
+
+    def quad(self, quad: ox.Quad) -> ox.Quad:
+        """Returns a quad as a store returns it."""
+        object = quad.object
+        if isinstance(object, (ox.NamedNode, ox.BlankNode)):
+            return quad
+        stored = self.term(object)
+        return (
+            quad
+            if stored is object
+            else ox.Quad(quad.subject, quad.predicate, stored, quad.graph_name)
+        )
+
+    def term(self, term: OxTerm) -> OxTerm:
+        """Returns the object of a quad as a store returns it; the same Python object if it is equal."""
+        if isinstance(term, ox.Literal):
+            datatype = term.datatype.value
+            if not datatype.startswith(XSD):
+                return term
+            same = _SAME.get(datatype)
+            if same is not None and (not same.pattern or same.fullmatch(term.value)):
+                return term
+        known = self._known.get(term)
+        if known is None:
+            store = ox.Store()  # a new store each time, as it would keep removed quads
+            store.add(ox.Quad(_SUBJECT, _PREDICATE, term))
+            ((_, _, known, _),) = store
+            if len(self._known) == _REMEMBERED:
+                self._known.clear()
+            self._known[term] = known
+        return known
+
+
+# --- contents -------------------------------------------------------------------------------------
+
+# --- compacted store ------------------------------------------------------------------------------
+# A store whose quads change endlessly, in bounded memory.
+#
+# Oxigraph's store in memory keeps removed quads: each takes some 400 bytes and its text for ever, and queries scan
+# them. So the store is rebuilt when removed quads outweigh the others. docs/decisions/070-compaction-of-windows.md.
+# No windows and no elements here.
+
+_QUAD_BYTES: Final = 400  # the approximate size of a quad with short texts in Oxigraph 0.5
+_SPARE_BYTES: Final = 1 << 16
+_OF_CHANGING: Final = 4  # the factor of their weight that may be removed before a rebuild
+_OF_FIXED: Final = 0.5
+
+
+class CompactedStore:
+    """A store in memory, which is rebuilt when it has too many removed quads.
+
+    Args:
+        fixed: the quads that always stay.
+
+    Attributes:
+        store: holds the quads; another object after each compaction.
+        compactions: the number of rebuilds.
+
+    >>> quads = CompactedStore([])
+    >>> for number in range(1000):
+    ...     quad = ox.Quad(ox.NamedNode(f"urn:{number}"), ox.NamedNode("urn:p"), ox.Literal(number))
+    ...     quads.change(list(quads.store), [quad], [quad])
+    >>> len(quads.store), quads.compactions
+    (1, 6)
+    """
+
+    def __init__(self, fixed: Iterable[ox.Quad]) -> None:
+        self.store = ox.Store()
+        self.store.extend(fixed)
+        fixed_text = self.store.dump(format=ox.RdfFormat.N_QUADS)
+        assert fixed_text is not None  # without a file, it returns the bytes
+        self._fixed = fixed_text  # this takes a third of the time of adding quads
+        self._fixed_bytes = len(self._fixed) + _QUAD_BYTES * len(self.store)
+        self._changing_bytes = self._removed_bytes = 0
+        self.compactions = 0
+
+    def change(
+        self, removed: Collection[ox.Quad], added: Collection[ox.Quad], changing: Iterable[ox.Quad]
+    ) -> None:
+        """Removes quads and adds others.
+
+        Args:
+            removed: quads in the store, none of them fixed.
+            added: quads that are not in the store.
+            changing: all quads afterwards; fixed ones may be among them.
+        """
+        removed_bytes = sum(map(_bytes_of, removed))
+        self._removed_bytes += removed_bytes
+        self._changing_bytes += sum(map(_bytes_of, added)) - removed_bytes
+        most = _OF_CHANGING * self._changing_bytes + _OF_FIXED * self._fixed_bytes
+        if self._removed_bytes > max(_SPARE_BYTES, most):
+            self._build(changing)
+            return
+        for quad in removed:
+            self.store.remove(quad)
+        self.store.extend(added)
+
+    def _build(self, changing: Iterable[ox.Quad]) -> None:
+        self.store = ox.Store()  # the old one is freed before the new one is filled
+        self.store.extend(ox.parse(self._fixed, format=ox.RdfFormat.N_QUADS, lenient=True))
+        self.store.extend(changing)
+        self._removed_bytes = 0
+        self.compactions += 1
+
+
+def _bytes_of(quad: ox.Quad) -> int:
+    """The approximate size of a quad in a store."""
+    object = quad.object
+    if isinstance(object, ox.Literal):
+        return _QUAD_BYTES + len(object.value)
+    return _QUAD_BYTES + (len(str(object)) if isinstance(object, ox.Triple) else 0)
+
+
+# --- contents -------------------------------------------------------------------------------------
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
 

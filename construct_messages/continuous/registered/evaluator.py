@@ -18,7 +18,6 @@ from typing import Final, Protocol
 
 import msgspec
 
-from construct_messages.continuous.event_time import ARRIVAL
 from construct_messages.continuous.registered.orders import (
     DROPPED,
     POSITIONS,
@@ -35,11 +34,11 @@ from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.static import read_static
 from construct_messages.continuous.transform import Transformation
 from construct_messages.continuous.windowed import Firing, WindowedQuery
+from construct_messages.continuous.windows import ARRIVAL
 from construct_messages.logs.checking import Checker
 from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, UsageError
 from construct_messages.rdf.message import Message
-from construct_messages.sparql.children.failure import Failure
-from construct_messages.sparql.children.parent import Parent
+from construct_messages.sparql.children.child import Failure, Parent
 from construct_messages.streams import Publication
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore, open_store

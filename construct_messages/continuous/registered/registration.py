@@ -7,8 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from construct_messages.continuous.event_time import ARRIVAL
-from construct_messages.continuous.windows import Bounds, Compared, WindowOptions
+from construct_messages.continuous.windows import ARRIVAL, Bounds, Compared, WindowOptions
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import (
     ContinuousQuery,

@@ -9,17 +9,61 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from enum import StrEnum
 from typing import IO, Final, Protocol
 
 from construct_messages.feeds.opening import check_url, opened
+from construct_messages.feeds.table import TRANSPORTS, Capabilities
 from construct_messages.feeds.transport import Settings, Transport
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.logs.targets import format_of_target
-from construct_messages.logs.writing.growing import GrowingLog
+from construct_messages.logs.writing import GrowingLog
 from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.rdf.formats import LogType
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.message import Message
+
+# --- guarantees -----------------------------------------------------------------------------------
+# The guarantees of a relay for each pair of a source and a target, by their capabilities. No I/O.
+#
+# docs/reference/streams/relay.md has the table, which a test compares with these.
+
+LOG: Final = Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True)
+"""The capabilities of a log file: its size before a batch has the role of the key."""
+
+OUTPUT: Final = Capabilities(ends=True, replays=True, numbered=True, writes=True)
+"""The capabilities of standard input, if the same log is passed again, and of standard output."""
+
+ENDS: Final = {
+    **{kind.title: kind.capabilities for kind in TRANSPORTS},
+    "log file": LOG,
+    "standard input or output": OUTPUT,
+}
+"""The sources and targets of relays, by their names in the documentation."""
+
+
+class Guarantee(StrEnum):
+    """How often each message of a source is in a target, after the process was killed and restarted."""
+
+    EXACTLY_ONCE = "exactly once"
+    AT_LEAST_ONCE = "at least once"
+    NONE = "no relay"
+
+
+def guarantee(source: Capabilities, target: Capabilities) -> Guarantee:
+    """Returns the guarantee of a relay with a state; without one, a process cannot continue where another one stopped.
+
+    Exactly once requires a source that can be read again from a position, and a target that recognises a batch.
+
+    >>> guarantee(LOG, OUTPUT).value, guarantee(LOG, LOG).value
+    ('at least once', 'exactly once')
+    """
+    if not target.writes:
+        return Guarantee.NONE
+    return Guarantee.EXACTLY_ONCE if source.replays and target.keyed else Guarantee.AT_LEAST_ONCE
+
+
+# --- targets --------------------------------------------------------------------------------------
 
 STANDARD: Final = "-"
 """The name of outputs."""

@@ -27,15 +27,18 @@ from construct_messages.rdf.errors import SourceError, SourceTimeout, shown
 from construct_messages.rdf.formats.media_types import GRPC
 from construct_messages.rdf.wire import CallMetadata
 from construct_messages.sparql.client.failures import unreachable
-from construct_messages.sparql.client.grpc.connection import GrpcProtocol, configuration
-from construct_messages.sparql.client.grpc.framing import (
+from construct_messages.sparql.client.grpc.connection import (
     CODINGS,
     IDENTITY,
+    PASSING,
     PIECE_BYTES,
+    GrpcProtocol,
+    GrpcStatus,
     MessageReader,
     ReceiveBuffer,
+    configuration,
+    http_status_of,
 )
-from construct_messages.sparql.client.grpc.status import PASSING, GrpcStatus, http_status_of
 from construct_messages.sparql.client.timeouts import CONNECT_SECONDS
 from construct_messages.sparql.client.tls import check_plain, check_tls
 

@@ -15,7 +15,6 @@ from typing import Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from construct_messages.feeds.connections import attempts_of, over_connections
-from construct_messages.feeds.grpc.authorization import UNAUTHENTICATED, CallAuthorization
 from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
 from construct_messages.feeds.sequences import (
     begin_after,
@@ -44,16 +43,67 @@ from construct_messages.rdf.errors import (
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.wire import CallMetadata, FrameMetadata
-from construct_messages.sparql.client.grpc.framing import (
+from construct_messages.sparql.client.grpc.connection import (
     FRAME_BYTES,
     GZIP,
     IDENTITY,
     PIECE_BYTES,
     framed,
 )
+from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, tokens_for
 from construct_messages.sparql.client.tls import TLS_OPTIONS, tls_context
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
+
+# --- authorization --------------------------------------------------------------------------------
+# The token of calls, from the caller or fetched: OAuth 2 client credentials are exchanged when the token is rejected.
+
+UNAUTHENTICATED: Final = 401
+"""The status of HTTP for calls without a valid token."""
+
+
+class CallAuthorization:
+    """The token of calls to one server.
+
+    Args:
+        token: the token, or the credentials for fetching tokens; None: calls have no token.
+    """
+
+    def __init__(self, token: BearerToken | None) -> None:
+        self._token = token
+        self._sent: str | None = None
+        self._refused: str | None = None
+
+    async def metadata(self) -> dict[str, str]:
+        """Returns the metadata of a call.
+
+        Raises:
+            SourceError: the token endpoint returns no token.
+        """
+        token = self._token
+        if token is None:
+            return {}
+        if isinstance(token, ClientCredentials):
+            token = self._sent = await asyncio.to_thread(tokens_for(token).get, self._refused)
+        return {CallMetadata.AUTHORIZATION: f"Bearer {token}"}
+
+    def renews(self, error: SourceError) -> bool:
+        """Returns whether a failed call should be repeated with a new token: once, until a call succeeds."""
+        if (
+            error.response_status != UNAUTHENTICATED
+            or self._sent is None
+            or self._refused is not None
+        ):
+            return False
+        self._refused = self._sent
+        return True
+
+    def accepted(self) -> None:
+        """Records that a call was not rejected."""
+        self._refused = None
+
+
+# --- transport ------------------------------------------------------------------------------------
 
 T = TypeVar("T")
 

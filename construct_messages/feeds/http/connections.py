@@ -11,16 +11,16 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import aiohttp
 
 from construct_messages.feeds.connections import over_connections
-from construct_messages.feeds.http.stream import HttpStream
+from construct_messages.feeds.http.client import Client
 from construct_messages.feeds.sequences import begin_after, is_sequence, same_stream
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.feeds.transport import Start, Transport
+from construct_messages.feeds.transport import Settings, Start, Transport
 from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
 from construct_messages.rdf.message import Message
@@ -28,6 +28,39 @@ from construct_messages.rdf.wire import Header, Parameter, Property
 from construct_messages.sparql.client.urls import without_query
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
+
+# --- stream ---------------------------------------------------------------------------------------
+# A stream of an HTTP server, as found by discovery: the argument of transports over HTTP.
+
+
+class Endpoints(NamedTuple):
+    """The endpoints of a stream.
+
+    Args:
+        stream: the IRI of the stream, or of another resource that was found.
+        urls: the URLs of its known endpoints, by their properties in descriptions.
+    """
+
+    stream: str
+    urls: Mapping[Property, str]
+
+
+@dataclass(frozen=True)
+class HttpStream:
+    """A stream of a server.
+
+    Args:
+        client: sends the requests; its owner closes it.
+        endpoints: the endpoints of the stream.
+        settings: see `Settings`.
+    """
+
+    client: Client
+    endpoints: Endpoints
+    settings: Settings
+
+
+# --- connections ----------------------------------------------------------------------------------
 
 _SELECTING: Final = frozenset(Parameter)
 

@@ -22,8 +22,8 @@ from construct_messages.feeds.http.client import (
     link,
     target_of,
 )
+from construct_messages.feeds.http.connections import Endpoints
 from construct_messages.feeds.http.pages import ACCEPT_PAGES, FETCHED, description_in, quads_in
-from construct_messages.feeds.http.stream import Endpoints
 from construct_messages.feeds.transport import Settings
 from construct_messages.logs.documents import DocumentReader
 from construct_messages.rdf.errors import LogError, SourceError

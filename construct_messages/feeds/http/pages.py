@@ -14,8 +14,7 @@ import pyoxigraph as ox
 from construct_messages.feeds.documents import reader_of
 from construct_messages.feeds.http.client import link
 from construct_messages.feeds.transport import Settings
-from construct_messages.logs.documents import DocumentReader
-from construct_messages.logs.documents.contexts import implied_context
+from construct_messages.logs.documents import DocumentReader, implied_context
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE
 from construct_messages.rdf.formats.media_types import JSON, read_media_type

@@ -16,8 +16,8 @@ from urllib.parse import urljoin
 from construct_messages.feeds.collections.hypermedia import Hypermedia
 from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.http.client import link, target_of
+from construct_messages.feeds.http.connections import HttpStream
 from construct_messages.feeds.http.pages import ACCEPT_PAGES, description_in, document_in, quads_in
-from construct_messages.feeds.http.stream import HttpStream
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport

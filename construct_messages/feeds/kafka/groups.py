@@ -13,8 +13,7 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Partition
 
-from construct_messages.feeds.kafka.client import GROUP, TopicClient
-from construct_messages.feeds.kafka.failures import passes
+from construct_messages.feeds.kafka.client import GROUP, TopicClient, passes
 
 _SHORTEST_SECONDS: Final = 0.001
 _LONGER: Final = 1.2  # each wait for an answer than the one before

@@ -15,8 +15,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as Partition
 
-from construct_messages.feeds.kafka.client import GROUP, OffsetBounds, Topic, TopicClient
-from construct_messages.feeds.kafka.failures import passes
+from construct_messages.feeds.kafka.client import GROUP, OffsetBounds, Topic, TopicClient, passes
 from construct_messages.feeds.kafka.groups import ConsumerGroup
 from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in, make_records
 from construct_messages.feeds.state import Checkpoint

@@ -27,8 +27,8 @@ from construct_messages.feeds.collections.hypermedia import (
 from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.collections.values import Value, value_of
 from construct_messages.feeds.http.client import target_of
+from construct_messages.feeds.http.connections import HttpStream
 from construct_messages.feeds.http.pages import ACCEPT_PAGES, document_in, quads_in
-from construct_messages.feeds.http.stream import HttpStream
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport

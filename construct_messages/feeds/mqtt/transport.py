@@ -22,8 +22,7 @@ from paho.mqtt.properties import Properties
 from construct_messages.feeds.connections import attempts_of, over_connections
 from construct_messages.feeds.mqtt.connection import MqttConnection, Session, connected
 from construct_messages.feeds.record import Record, content_type_in
-from construct_messages.feeds.records.gaps import Gaps
-from construct_messages.feeds.records.transport import RecordTransport
+from construct_messages.feeds.records.transport import Gaps, RecordTransport
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, option_values
 from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError, shown

@@ -18,7 +18,7 @@ from construct_messages.logs.columns.arrow import arrow
 from construct_messages.logs.columns.options import BATCH_ROWS, ColumnOptions
 from construct_messages.logs.columns.quads import NUMBER, QUADS, SPLIT, WHOLE
 from construct_messages.rdf.errors import LimitExceeded, LogError, TermError
-from construct_messages.rdf.files.spooled import spooled_file
+from construct_messages.rdf.files.output import spooled_file
 from construct_messages.rdf.formats import PARQUET, Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad

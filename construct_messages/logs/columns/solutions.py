@@ -1,20 +1,392 @@
 """Converts batches of solutions to record batches with a typed column for each variable.
 
-The first batch decides the schema: see `typed.py`. Batches are limited by rows, fields and bytes, to limit memory.
+The first batch decides the schema: see `solutions.py`. Batches are limited by rows, fields and bytes, to limit memory.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 from construct_messages.logs.columns.arrow import arrow, joined
-from construct_messages.logs.columns.characters import term_array
+from construct_messages.logs.columns.characters import Characters, TermKind, characters, term_array
 from construct_messages.logs.columns.options import ColumnOptions
-from construct_messages.logs.columns.typed import TypedColumn
-from construct_messages.logs.columns.types import RAW, STRING, TYPES, column_type
-from construct_messages.rdf.errors import UsageError
+from construct_messages.logs.columns.types import (
+    CATEGORIES,
+    LARGE_INTEGERS,
+    NUMBERS,
+    RAW,
+    STRING,
+    TYPES,
+    ZONED_TIMES,
+    ColumnType,
+    column_type,
+    has_zone,
+)
+from construct_messages.rdf.errors import ColumnError, UsageError, shown
 from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.terms import RDF, XSD
+from construct_messages.rdf.terms.natives import integer_bounds, native
+
+# --- typed ----------------------------------------------------------------------------------------
+# A typed column of one variable: its type, by the first terms or the caller, and its arrays.
+#
+# The datatypes of the first batch decide the type, because files and readers have the schema before the rows. A later
+# value that does not fit is an error, or null: a type never changes. No files here.
+
+_TEXT: Final = "text"
+_RESOURCE: Final = "resource"
+_STRINGS: Final = {f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString"}
+_SHORT_INTEGER: Final = 18
+"""The maximal number of characters up to which all forms of integers are in the range of int64."""
+_INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
+_PLAIN: Final = {
+    "boolean": "boolean",
+    "date": "date",
+    "decimal": "decimal",
+    "double": "double",
+    "duration": "duration",
+    "integer": "int64",
+    "time": "time",
+}
+"""The type of a column whose values are all of one category, if it is determined by the category."""
+
+
+class TypedColumn:
+    """The column of a variable.
+
+    Args:
+        variable: its name.
+        declared: its type; None: the first terms decide.
+        languages: whether a column of language tags follows.
+        invalid: see `ColumnOptions`.
+
+    Attributes:
+        nulls: the number of values that are null because they did not fit.
+
+    >>> from construct_messages.logs.columns.characters import term_array
+    >>> column = TypedColumn("n")
+    >>> terms = term_array([b'"7"^^<http://www.w3.org/2001/XMLSchema#int>', b""])
+    >>> column.decide(terms)
+    >>> [array.to_pylist() for array in column.arrays(terms, 0)]
+    [[7, None]]
+    >>> column.arrays(term_array([b'"seven"']), 2)
+    Traceback (most recent call last):
+    construct_messages.rdf.errors.ColumnError: solution 3: ?n is "seven", a string, in a column of int64
+      hint: declare a type that fits all values, as in n=string or n=raw (types, --column-type), or ask for null \
+instead of them (invalid="null", --invalid-values null)
+    """
+
+    def __init__(
+        self,
+        variable: str,
+        declared: ColumnType | None = None,
+        *,
+        languages: bool = False,
+        invalid: str = "error",
+    ) -> None:
+        self.variable, self._declared, self._languages = variable, declared, languages
+        self._is_lenient = invalid == "null"
+        self._type = declared
+        self._categories: frozenset[str] | None = None  # that fit; None: all
+        self._metadata: dict[str, str] = {}
+        self._first: Characters | None = None  # the characters and kinds of the first terms
+        self.nulls = 0
+        if declared is not None:
+            self._metadata = {"type": declared.name}
+
+    # --- the type ---------------------------------------------------------------------------------------------------
+
+    def decide(self, terms: Any) -> None:
+        """Sets the type by the first terms of the result, unless it is declared.
+
+        Args:
+            terms: see `term_array`; `arrays` is to be called with them next.
+
+        Raises:
+            ColumnError: no type fits them.
+        """
+        if self._type is not None:
+            return
+        column = self._first = characters(terms)
+        counts = column.counts
+        categories = Counter[str]()
+        for kind, count in counts.items():
+            categories[_category(kind)] += count
+        fitting = set(categories)
+        if fitting <= set(NUMBERS):
+            fitting = {max(fitting, key=NUMBERS.index)} if fitting else set()
+        if len(fitting) > 1:
+            if not self._is_lenient:
+                raise self._mixed(terms, column)
+            fitting = {categories.most_common(1)[0][0]}
+        category = fitting.pop() if fitting else None
+        self._fix(category, column)
+        datatypes = sorted({kind.datatype for kind in counts if kind.datatype is not None})
+        self._metadata = {
+            "term": "literal" if datatypes else "iri" if category == _RESOURCE else category or "",
+            "datatypes": " ".join(datatypes),
+        }
+
+    def _fix(self, category: str | None, column: Characters) -> None:
+        """Sets the type for a category, and the categories that fit."""
+        if category is None:
+            # unbound in all: strings, of the first category with values
+            self._type = TYPES[STRING]
+            self._categories = frozenset()
+            return
+        self._categories = frozenset((category,))
+        if category in NUMBERS:
+            self._categories = frozenset(NUMBERS[: NUMBERS.index(category) + 1])
+        if category == "dateTime":
+            self._type = self._of_times(category, column)
+        elif category in ("date", "time") and self._has_zones(category, column):
+            self._type = TYPES[STRING]
+        elif category == "integer" and self._is_large(column):
+            self._type = LARGE_INTEGERS
+        else:
+            self._type = TYPES[_PLAIN.get(category, STRING)]
+
+    def _texts(self, category: str, column: Characters) -> list[str]:
+        return [
+            form
+            for form, kind in zip(column.forms, column.kinds, strict=True)
+            if form is not None and kind is not None and _category(kind) == category
+        ]
+
+    def _has_zones(self, category: str, column: Characters) -> bool:
+        usual = TYPES[category].usual
+        if usual is not None and usual.fits(column.array):
+            return False
+        return any(map(has_zone, self._texts(category, column)))
+
+    def _of_times(self, category: str, column: Characters) -> ColumnType:
+        if ZONED_TIMES.usual is not None and ZONED_TIMES.usual.fits(column.array):
+            return ZONED_TIMES
+        zoned = [has_zone(text) for text in self._texts(category, column)]
+        if all(zoned):
+            return ZONED_TIMES
+        if not any(zoned) or self._is_lenient:
+            return TYPES["timestamp"] if zoned.count(True) * 2 < len(zoned) else ZONED_TIMES
+        of_zoned, of_others = zoned.index(True), zoned.index(False)
+        texts = self._texts(category, column)
+        raise ColumnError(
+            f"?{self.variable} has times with a time zone, such as {shown(texts[of_zoned])}, and without one, such as "
+            f"{shown(texts[of_others])}",
+            variable=self.variable,
+            hint=f"declare the type: {self.variable}=timestamptz takes those without a time zone for UTC, "
+            f"{self.variable}=string keeps the characters (types, --column-type)",
+        )
+
+    def _is_large(self, column: Characters) -> bool:
+        compute = arrow("compute")
+        if (compute.max(compute.binary_length(column.array)).as_py() or 0) <= _SHORT_INTEGER:
+            return False
+        # int() refuses thousands of digits, and Decimal does not
+        return any(
+            len(text) > _SHORT_INTEGER
+            and _INTEGER.fullmatch(text)
+            and not -(1 << 63) <= Decimal(text) < 1 << 63
+            for text in self._texts("integer", column)
+        )
+
+    def _mixed(self, terms: Any, column: Characters) -> ColumnError:
+        seen: dict[str, int] = {}
+        for place, kind in enumerate(column.kinds):
+            if kind is not None:
+                category = _category(kind)
+                seen.setdefault("number" if category in NUMBERS else category, place)
+        first, second, *_ = seen.values()
+        kinds = column.kinds
+        return ColumnError(
+            f"{_shown(terms[second])}, {_named(kinds[second])}, where solution {first + 1} has {_shown(terms[first])}, "
+            f"{_named(kinds[first])}",
+            number=second + 1,
+            variable=self.variable,
+            hint=self._hint,
+        )
+
+    @property
+    def _hint(self) -> str:
+        name = self.variable
+        return (
+            f"declare a type that fits all values, as in {name}=string or {name}=raw (types, --column-type), "
+            'or ask for null instead of them (invalid="null", --invalid-values null)'
+        )
+
+    @property
+    def fields(self) -> list[Any]:
+        """The fields of the schema; available after `decide`."""
+        pa = arrow()
+        assert self._type is not None
+        found = [
+            pa.field(
+                self.variable,
+                self._type.make(),
+                metadata={name: value for name, value in self._metadata.items() if value},
+            )
+        ]
+        if self._languages:
+            found.append(pa.field(f"{self.variable}_language", pa.string()))
+        return found
+
+    # --- the values -------------------------------------------------------------------------------------------------
+
+    def arrays(self, terms: Any, first: int) -> list[Any]:
+        """Returns the arrays of a batch, one for each of `fields`.
+
+        Args:
+            terms: of the batch; see `term_array`.
+            first: the number of solutions before it.
+
+        Raises:
+            ColumnError: a value that does not fit.
+        """
+        pa = arrow()
+        assert self._type is not None
+        if self._type.name == RAW:
+            return [terms]
+        column, self._first = self._first or characters(terms), None
+        if column.kind is None or not self._fits(column.kind):
+            column = self._fitting(terms, column, first)
+        arrays = [self._values(terms, column, first)]
+        if self._languages:
+            arrays.append(
+                pa.repeat(column.kind.language, len(column))
+                if column.kind is not None and column.kind.language and not column.array.null_count
+                else pa.array([kind and kind.language for kind in column.kinds], pa.string())
+            )
+        return arrays
+
+    def _fits(self, kind: TermKind) -> bool:
+        assert self._type is not None
+        if self._declared is not None:
+            return kind.name == "literal" or self._type.name == STRING
+        category = _category(kind)
+        if not self._categories:
+            if category in CATEGORIES.values():
+                return False
+            self._categories = frozenset((category,))
+        return category in self._categories
+
+    def _fitting(self, terms: Any, column: Characters, first: int) -> Characters:
+        """Returns the column with null in place of terms whose kinds do not fit."""
+        fits: dict[TermKind, bool] = {}
+        kept: list[str | None] = terms.to_pylist()
+        for place, kind in enumerate(column.kinds):
+            if kind is None:
+                continue
+            if kind not in fits:
+                fits[kind] = self._fits(kind)
+            if not fits[kind]:
+                self._refuse(
+                    terms[place],
+                    first + place,
+                    f"{_named(kind)}, in a column of {self._described()}",
+                )
+                kept[place] = None
+        return (
+            characters(arrow().array(kept, arrow().string())) if False in fits.values() else column
+        )
+
+    def _described(self) -> str:
+        assert self._type is not None
+        if self._type.name == STRING and self._declared is None:
+            return {_RESOURCE: "IRIs", _TEXT: "strings"}.get(
+                next(iter(self._categories or ()), _TEXT), "characters of another datatype"
+            )
+        return self._type.name
+
+    def _values(self, terms: Any, column: Characters, first: int) -> Any:
+        assert self._type is not None
+        if self._type.name == STRING:
+            return column.array
+        try:
+            found = self._type.array(column)
+            if self._is_within(column, found):
+                return found
+        except (ValueError, OverflowError):
+            pass  # the form is found below
+        values: list[Any] = []
+        for place, (form, kind) in enumerate(zip(column.forms, column.kinds, strict=True)):
+            value = None
+            if form is not None and kind is not None:
+                try:
+                    value = self._type.value(form)
+                    if self._declared is None:
+                        native(form, kind.datatype)
+                except (ValueError, OverflowError) as error:
+                    self._refuse(
+                        terms[place],
+                        first + place,
+                        f"in a column of {self._type.name}: {error}",
+                    )
+            values.append(value)
+        return self._type.values(values)
+
+    def _is_within(self, column: Characters, values: Any) -> bool:
+        """Whether all values are within the bounds of all datatypes of the column."""
+        if self._declared is not None or self._categories is None:
+            return True
+        if "integer" not in self._categories:
+            return True
+        bounds = [integer_bounds(kind.datatype) for kind in column.counts]
+        least, most = arrow("compute").min_max(values).as_py().values()
+        return least is None or not any(
+            (low is not None and least < low) or (high is not None and most > high)
+            for low, high in bounds
+        )
+
+    def _refuse(self, term: Any, before: int, reason: str) -> None:
+        """Counts a value that does not fit.
+
+        Raises:
+            ColumnError: such values are errors.
+        """
+        if not self._is_lenient:
+            raise ColumnError(
+                f"{_shown(term)}, {reason}",
+                number=before + 1,
+                variable=self.variable,
+                hint=self._hint,
+            )
+        self.nulls += 1
+
+
+def _category(kind: TermKind) -> str:
+    """The common property of terms that fit into one column."""
+    if kind.name in ("iri", "blank node"):
+        return _RESOURCE
+    if kind.datatype is None:
+        return kind.name
+    if kind.datatype in _STRINGS:
+        return _TEXT
+    return CATEGORIES.get(kind.datatype, kind.datatype)
+
+
+def _named(kind: TermKind | None) -> str:
+    """Describes the kind of a term."""
+    assert kind is not None
+    if kind.name == "iri":
+        return "an IRI"
+    if kind.datatype is None:
+        return f"a {kind.name}"
+    if kind.datatype in _STRINGS:
+        return "a string"
+    name = kind.datatype.removeprefix(XSD)
+    return f"of xsd:{name}" if name != kind.datatype else f"of <{name}>"
+
+
+def _shown(term: Any) -> str:
+    """Returns a term of an array for errors; long ones are truncated."""
+    text = shown(term.as_py())
+    return text.replace(f"^^<{XSD}", "^^xsd:").removesuffix(">") if f"^^<{XSD}" in text else text
+
+
+# --- solutions ------------------------------------------------------------------------------------
 
 MOST_FIELDS: Final = 1 << 19
 """The maximal number of values of a batch."""

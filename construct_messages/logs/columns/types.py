@@ -17,8 +17,8 @@ from construct_messages.logs.columns.arrow import arrow
 from construct_messages.logs.columns.characters import Characters, held
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import XSD
-from construct_messages.rdf.terms.date_times import microseconds_of_date_time
 from construct_messages.rdf.terms.natives import native
+from construct_messages.rdf.terms.values import microseconds_of_date_time
 
 STRING: Final = "string"
 RAW: Final = "raw"

@@ -14,7 +14,7 @@ from construct_messages.logs.jelly.tags import options_row
 from construct_messages.logs.jelly.template import TemplateFrames
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.logs.layout import is_laid_out
-from construct_messages.logs.plain_encoder import PlainTemplateEncoder
+from construct_messages.logs.text_encoder import PlainTemplateEncoder
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message

@@ -1,32 +1,378 @@
 """Reads the rows of Jelly frames, and returns the message of each frame.
 
-Jelly 1.1, serialization: RdfStreamFrame and RdfStreamRow of rdf.proto. `reader.py` reads terms; `decoder.py` adds the
+Jelly 1.1, serialization: RdfStreamFrame and RdfStreamRow of rdf.proto. `rows.py` reads terms; `decoder.py` adds the
 position of a frame in the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
-from construct_messages.logs.jelly.reader import POSITIONS, UNSET, Fields, TermReader
-from construct_messages.logs.jelly.tables import JOINED
+from construct_messages.logs.jelly.tables import JOINED, Entries
 from construct_messages.logs.jelly.wire import (
+    DEEPEST,
     LENGTH_DELIMITED,
     Malformed,
+    delimited,
     fields,
+    integer,
     read_field,
     read_varint,
     text,
+    varint,
 )
 from construct_messages.rdf import compiled
 from construct_messages.rdf.compiled import Wire
-from construct_messages.rdf.errors import LimitExceeded
-from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.errors import LimitExceeded, TermError
+from construct_messages.rdf.labels import Labels, MessageLabels
 from construct_messages.rdf.message import Message, of_terms
-from construct_messages.rdf.terms import UNREADABLE, Lenience, Term
+from construct_messages.rdf.terms import (
+    UNREADABLE,
+    USUAL_IRI,
+    Lenience,
+    Term,
+    blank,
+    escape,
+    iri,
+    is_blank,
+    is_triple,
+    literal,
+    triple,
+    triple_parts,
+)
 from construct_messages.rdf.terms.quads import rows_in
+from construct_messages.rdf.terms.wellformed import OUT_OF_PLACE
+
+# --- reader ---------------------------------------------------------------------------------------
+# Reads terms from the fields of Jelly statements, with the lookup tables that they refer to.
+#
+# An IRI is created and checked once per pair of table entries, a datatype or a language once per encoding. `rows.py`
+# decides which rows a frame may have, and uses the terms.
+#
+# Jelly 1.1, serialization: RdfIri, RdfLiteral, RdfTriple, RdfQuad, RdfGraphStart of rdf.proto.
+
+ReadTerm: TypeAlias = Callable[[bytes], Term | None]
+Fields: TypeAlias = Mapping[int, tuple[int, ReadTerm]]
+"""The position of a statement's term and the function that reads it, by field number."""
+
+UNSET: Final = Term("")
+POSITIONS: Final = ("subject", "predicate", "object", "graph")
+_USUAL_IRI: Final = re.compile(USUAL_IRI)
+_NO_SUFFIXES: Final = {b"": '"'}
+_MOST: Final = 1 << 16  # parsed bytes to remember
+_LONGEST: Final = 256  # label worth remembering, so that these bytes are bounded, too
+_MOST_PREFIXES: Final = 1 << 6  # of one name
+
+
+class TermReader:
+    """Reads the terms of one stream, strictly in order.
+
+    Args:
+        options: the options of the stream.
+        generalized: whether terms may be in positions that RDF does not allow.
+        shared: whether blank node labels mean nodes of the whole stream, and not of their frame alone.
+        labels: creates the labels of the log.
+        lenience: see `decoder_for`.
+        most_made: the maximal number of characters of the IRIs that a frame creates from table entries.
+
+    Attributes:
+        prefix, begin, name: the state for the next IRI: id and string of the last prefix, and id of the last name.
+        iris: the known IRIs, by the id of the name and by the prefix itself, so that they stay valid when the id of the
+            prefix is reused.
+        ids: the ids of the prefix and the name, by the bytes of an RdfIri.
+        made, most_made: the number of characters of the IRIs that the frame has created, and its limit.
+        unreadable: with lenience, the first term of each kind that no log can hold; `UNREADABLE` and its kind, to the
+            end of the text, take the place of such a term.
+        suffixes: the text after a literal's lexical form in a term, by the bytes after it in an RdfLiteral.
+    """
+
+    def __init__(
+        self,
+        options: JellyOptions,
+        *,
+        generalized: bool,
+        shared: bool,
+        most_made: int,
+        labels: Labels,
+        lenience: Lenience | None = None,
+    ) -> None:
+        self.names = Entries("names", options.max_name_table_size)
+        self.prefixes = Entries("prefixes", options.max_prefix_table_size)
+        self.datatypes = Entries("datatypes", options.max_datatype_table_size)
+        self.prefix, self.begin, self.name = 0, "", 0
+        self._shared = shared
+        self._nodes: dict[bytes, Term] = {}  # the nodes of the whole stream, by their labels
+        self._frame = 0
+        self._of_log, self._lenience = labels, lenience
+        # the labels of this frame, if it has a blank node
+        self._labels: MessageLabels | None = None
+        self._depth = 0
+        self.unreadable: dict[str, TermError] = {}
+        # a few entries can create many long IRIs, independently of the size of the frame
+        self.made, self.most_made = 0, most_made
+        self.iris: dict[int, dict[str, Term]] = {}
+        self.ids: dict[bytes, tuple[int, int]] = {}
+        self.suffixes: dict[bytes, str] = dict(_NO_SUFFIXES)
+        read, node, value, quoted = self.iri, self.blank, self.literal, self.quoted
+        no_node, no_value, no_quoted, no_name = (
+            (node, value, quoted, value)
+            if generalized
+            else map(self._only_generalized, _OUT_OF_PLACE, (node, value, quoted, value))
+        )
+        terms = [(0, read), (0, node), (0, no_value), (0, no_quoted)]
+        terms += [(1, read), (1, no_node), (1, no_value), (1, no_quoted)]
+        terms += [(2, read), (2, node), (2, value), (2, quoted)]
+        graph = [(3, read), (3, node), (3, _default), (3, no_name)]
+        self.of_triple: Fields = dict(enumerate(terms, 1))
+        self.of_quad: Fields = dict(enumerate([*terms, *graph], 1))
+        self.of_graph_start: Fields = dict(enumerate(graph, 1))
+
+    # --- the tables ---
+
+    def enter_name(self, data: bytes) -> None:
+        """Processes an RdfNameEntry."""
+        self.iris[self.names.enter(data)] = {}
+
+    def enter_prefix(self, data: bytes) -> None:
+        """Processes an RdfPrefixEntry."""
+        number = self.prefixes.enter(data)
+        if number == self.prefix:
+            self.begin = self.prefixes.get(number)
+
+    def enter_datatype(self, data: bytes) -> None:
+        """Processes an RdfDatatypeEntry."""
+        self.datatypes.enter(data)
+        self.suffixes = dict(_NO_SUFFIXES)
+
+    def demand_ids(self) -> None:
+        """Requires an id in the next entry of each table."""
+        for table in (self.names, self.prefixes, self.datatypes):
+            table.demand_id()
+
+    # --- statements ---
+
+    def fill(self, terms: list[Term | None], data: bytes, known: Fields) -> None:
+        """Writes the terms of a statement to their positions, and leaves the others unchanged.
+
+        Accepts any form that Protocol Buffers allows: the last one of repeated terms counts; messages of the same field
+        are merged.
+
+        Raises:
+            Malformed: not a statement, or not a term.
+        """
+        found: dict[int, tuple[int, bytes]] = {}
+        for number, value in fields(data):
+            if number not in known:
+                continue
+            position = known[number][0]
+            if isinstance(value, int):
+                raise Malformed(f"the {POSITIONS[position]} is a number, where bytes are due")
+            before = found.get(position)
+            if (
+                before and before[0] == number and number % 4 != 2
+            ):  # all but labels of blank nodes are messages
+                value = before[1] + value
+            found[position] = (number, value)
+        for position, (number, value) in sorted(found.items()):
+            terms[position] = known[number][1](value)
+
+    def quoted(self, data: bytes) -> Term:
+        """Reads the triple term of an RdfTriple."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise Malformed(f"more than {DEEPEST} quoted triples in each other")
+        terms: list[Term | None] = [UNSET] * 3
+        self.fill(terms, data, self.of_triple)
+        if UNSET in terms:
+            raise Malformed(
+                f"a quoted triple without its {POSITIONS[terms.index(UNSET)]}, which cannot be repeated"
+            )
+        self._depth -= 1
+        if unreadable := next((term for term in terms if term and UNREADABLE in term), None):
+            return unreadable
+        return triple(*terms, generalized=True)  # type: ignore[arg-type] # only a graph is None
+
+    def go_back(self, prefix: int, begin: str, name: int) -> None:
+        """Restores the state at the start of a statement that is read again."""
+        self.prefix, self.begin, self.name = prefix, begin, name
+        self._depth = 0
+
+    def new_scope(self, number: int, terms: list[Term | None]) -> None:
+        """Begins a frame, and clears the labels of the last one.
+
+        Args:
+            number: the number of the frame.
+            terms: the last terms, which the frame may repeat; their blank nodes become nodes of this frame.
+        """
+        self.made = 0
+        self._frame = number
+        if self._labels is not None:
+            written = {node: label for label, node in self._labels.items()}
+            labels = self._labels = self._of_log.in_message(number)
+
+            def renew(term: Term) -> Term:
+                if is_triple(term):  # in a generalized statement also the predicate
+                    return triple(*map(renew, triple_parts(term)), generalized=True)
+                return labels[written[term]] if is_blank(term) else term
+
+            terms[:] = [renew(term) if term else term for term in terms]
+
+    # --- terms ---
+
+    def iri(self, data: bytes) -> Term:
+        """Reads the term of an RdfIri."""
+        prefix, name = self.ids.get(data) or self.read_ids(data)
+        if not name:
+            name = self.name + 1
+        self.name = name
+        if prefix:
+            self.prefix, self.begin = prefix, self.prefixes.get(prefix)
+        known = self.iris.get(name)
+        return (known and known.get(self.begin)) or self.new_iri(self.begin, name)
+
+    def read_ids(self, data: bytes) -> tuple[int, int]:
+        """Returns the ids of the prefix and the name in an RdfIri; 0 means the last prefix and the next name."""
+        prefix = name = place = 0
+        if data[:1] == b"\x08":
+            prefix, place = read_varint(data, 1)
+        if data[place : place + 1] == b"\x10":
+            name, place = read_varint(data, place + 1)
+        if place != len(data):  # an unusual form
+            for number, value in fields(data):
+                if number == 1:
+                    prefix = integer(value, "the prefix of an IRI")
+                elif number == 2:
+                    name = integer(value, "the name of an IRI")
+        if len(self.ids) >= _MOST:
+            self.ids.clear()
+        self.ids[data] = prefix, name
+        return prefix, name
+
+    def new_iri(self, begin: str, name: int) -> Term:
+        """Creates the term of the current prefix and the name with an id, for a new pair."""
+        value = begin + self.names.get(name)
+        self.made += len(value)
+        if self.made > self.most_made:
+            raise LimitExceeded(
+                f"more than {self.most_made} characters of IRIs that differ",
+                hint="write less at once",
+            )
+        known = self.iris[name]
+        if len(known) >= _MOST_PREFIXES:
+            known.clear()
+        if _USUAL_IRI.fullmatch(value):
+            term = Term(f"<{value}>")
+        else:
+            term = self._legal(lambda: iri(value, lenience=self._lenience))
+        known[begin] = term
+        return term
+
+    def blank(self, data: bytes) -> Term:
+        """Returns the term of a blank node's label."""
+        if self._shared:
+            return self._nodes.get(data) or self._shared_node(data)
+        label = text(data, "the label of a blank node")
+        if self._labels is None:
+            self._labels = self._of_log.in_message(self._frame)
+        return self._labels[Term(label)]
+
+    def _shared_node(self, data: bytes) -> Term:
+        label = text(data, "the label of a blank node")
+        try:
+            node = self._of_log.in_log(blank(label))
+        except TermError:
+            # any text is a label in Jelly; the surrogate distinguishes it from others
+            node = blank(label or "\ud800", self._of_log.of_data)
+        if len(data) <= _LONGEST:
+            if len(self._nodes) >= _MOST:
+                self._nodes.clear()
+            self._nodes[data] = node
+        return node
+
+    def literal(self, data: bytes) -> Term:
+        """Reads the term of an RdfLiteral."""
+        try:
+            size, start = data[1], 2
+            if size > 0x7F:
+                size, start = read_varint(data, 1)
+            end = start + size
+            if data[0] == 0x0A and end <= len(data):
+                suffix = self.suffixes[data[end:]]
+                lexical = data[start:end].decode()
+                if not lexical.isprintable() or '"' in lexical or "\\" in lexical:
+                    lexical = escape(lexical)
+                return Term(f'"{lexical}{suffix}')
+        except (IndexError, KeyError, UnicodeDecodeError):
+            pass  # empty, with a new datatype or language, or malformed
+        return self._any_literal(data)
+
+    def _any_literal(self, data: bytes) -> Term:
+        lexical, language, datatype = "", None, None
+        value: int | bytes = b""
+        for number, part in fields(data):
+            if number == 1:
+                lexical = text(part, "a literal")
+            elif number == 2:
+                value, language, datatype = part, text(part, "a language tag"), None
+            elif number == 3:
+                value, language, datatype = (
+                    part,
+                    None,
+                    self.datatypes.get(integer(part, "a datatype")),
+                )
+        term = self._legal(
+            lambda: literal(lexical, language=language, datatype=datatype, lenience=self._lenience)
+        )
+        if value:
+            if len(self.suffixes) >= _MOST:
+                self.suffixes = dict(_NO_SUFFIXES)
+            # the bytes that producers write for it after the lexical form
+            written = (
+                b"\x12" + delimited(value) if isinstance(value, bytes) else b"\x18" + varint(value)
+            )
+            self.suffixes[written] = term[term.rindex('"') :] if term[0] == '"' else f'"{term}'
+        return term
+
+    def _legal(self, make: Callable[[], Term]) -> Term:
+        """Makes a term, or its place-holder in a statement that is left out."""
+        try:
+            return make()
+        except TermError as error:
+            if self._lenience is None or self._lenience.is_strict:
+                raise Malformed(error.message) from None
+            self.unreadable.setdefault(error.kind, error)
+            return Term(f"{UNREADABLE}{error.kind}")
+
+    def _only_generalized(self, what: str, read: ReadTerm) -> ReadTerm:
+        def refuse(data: bytes) -> Term:
+            if self._lenience is None or self._lenience.is_strict:
+                raise Malformed(
+                    f"{what}, where RDF has no place for it",
+                    hint="read the log with generalized=True, on the command line --generalized",
+                )
+            read(data)  # the next IRI may depend on those in it
+            self.unreadable.setdefault(OUT_OF_PLACE, TermError(what, kind=OUT_OF_PLACE))
+            return Term(f"{UNREADABLE}{OUT_OF_PLACE}")
+
+        return refuse
+
+
+_OUT_OF_PLACE: Final = (
+    "a blank node as predicate",
+    "a literal as subject or predicate",
+    "a quoted triple as subject or predicate",
+    "a literal as the name of a graph",
+)
+
+
+def _default(_: bytes) -> None:
+    """Reads the default graph."""
+
+
+# --- rows -----------------------------------------------------------------------------------------
 
 _KINDS: Final = {
     1: "options",

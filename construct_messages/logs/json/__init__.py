@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from construct_messages.logs import EncoderOptions
-from construct_messages.logs.json.encoder import JsonEncoder
+from construct_messages.logs.json.documents import JsonEncoder
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import JSON_DOCUMENTS

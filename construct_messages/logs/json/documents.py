@@ -5,15 +5,196 @@ JSON-LD 1.1 API, section 6.1 (the compaction algorithm), steps 7 to 12, for the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Final
 
 import msgspec
 
-from construct_messages.logs.json.framing import Default, Item, Items, Tree
+from construct_messages.logs import EncoderOptions
+from construct_messages.logs.json.compiled import (
+    ByPyLD,
+    CompiledFrame,
+    compiled,
+    matches_types,
+    notation_of,
+)
+from construct_messages.logs.json.defaults import (
+    EVERYTHING,
+    KeyNames,
+    Uses,
+    fixed_of,
+    roots_of,
+    sets_of,
+    uses_of,
+)
+from construct_messages.logs.json.framing import Default, Framing, Item, Items, Tree, in_order
+from construct_messages.logs.json.nodes import RDF_TYPE, nodes_of
 from construct_messages.logs.json.notation import ContextNotation, Key, Kind
-from construct_messages.logs.layout import Place
-from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.logs.json.options import JsonOptions
+from construct_messages.logs.layout import NoLayout, Place, Texts
+from construct_messages.logs.text_encoder import PlainTemplateEncoder, TemplateTexts, TextEncoder
+from construct_messages.rdf.errors import UnsupportedByFormat, UsageError
+from construct_messages.rdf.formats import Format, Syntax
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import Term
+
+# --- encoder --------------------------------------------------------------------------------------
+# The encoder of JSON documents: one per message, as lines or in one array.
+#
+# A frame (`frames.py`, `framing.py`) or the defaults (`defaults.py`) decide the content of a document. With a
+# template, a document is laid out once for all messages of the same shape, as in other formats (`layout.py`), and
+# only its values are filled in.
+
+_MOST_NOTATIONS: Final = 256
+
+
+class JsonEncoder(TextEncoder):
+    """Writes messages as JSON documents.
+
+    Args:
+        format, syntax: JSON and its own.
+        options: the format's own are `JsonOptions`; the prefixes, the template and its grouping are for the default
+            documents.
+
+    Raises:
+        UsageError: an invalid frame or context; the error has the place.
+
+    >>> from construct_messages.rdf.formats import JSON_DOCUMENTS
+    >>> from construct_messages.rdf.message import Quad
+    >>> from construct_messages.rdf.terms import iri, literal, number
+    >>> a, name, size = iri("urn:a"), iri("urn:x:name"), iri("urn:x:size")
+    >>> message = Message([Quad(a, name, literal("A", language="en")), Quad(a, size, number("3"))])
+    >>> JsonEncoder(JSON_DOCUMENTS, JSON_DOCUMENTS.own, EncoderOptions()).encode(message)
+    b'{"id":"urn:a","name":{"en":"A"},"size":3}\\n'
+    >>> frame = {"@context": {"n": "urn:x:name"}, "@explicit": True, "n": {}}
+    >>> options = EncoderOptions(own=JsonOptions(frame=frame))
+    >>> JsonEncoder(JSON_DOCUMENTS, JSON_DOCUMENTS.own, options).encode(message)
+    b'{"@id":"urn:a","n":{"@language":"en","@value":"A"}}\\n'
+    """
+
+    literals = True
+    predicates = None
+    nodes = True
+
+    def __init__(self, format: Format, syntax: Syntax, options: EncoderOptions) -> None:
+        own = options.own or JsonOptions()
+        if not isinstance(own, JsonOptions):
+            raise UsageError(f"{own!r} are no options of {format.name}", hint="pass JsonOptions(…)")
+        self._own = own
+        self._written = _Texts()
+        super().__init__(format, syntax, self._written)
+        frame, context = own.frame or {}, own.context
+        if set(frame) == {"@context"}:
+            frame, context = {}, frame["@context"]
+        self._framed: CompiledFrame | ByPyLD | None = None
+        self._notation: ContextNotation | None = None
+        if frame:
+            self._framed = compiled(
+                own, frame if context is None else {"@context": context, **frame}
+            )
+            if isinstance(self._framed, CompiledFrame) and matches_types(self._framed.frame):
+                self.deciding = frozenset((RDF_TYPE,))
+        elif context is not None:
+            self._notation = notation_of(own, context, typed=True)
+        self._by_uses: dict[Hashable, ContextNotation] = {}
+        template = options.template
+        self._names = KeyNames(
+            () if template is None else fixed_of(template),
+            options.prefixes or {},
+            () if template is None else sets_of(template, options.group_by),
+        )
+        self._begun = False
+
+    def start(self) -> bytes:
+        """Returns the opening bracket of an array, or nothing."""
+        return b"[" if self._own.array else b""
+
+    def finish(self) -> bytes:
+        """Returns the closing bracket of an array, or nothing."""
+        return b"\n]\n" if self._own.array else b""
+
+    def declare(self, texts: list[str]) -> None:
+        """Leaves the comma out before the first document of an array."""
+        if self._own.array and not self._begun and texts:
+            self._begun = True
+            texts[0] = texts[0].removeprefix(",")
+
+    def write(self, message: Message, place: Place) -> str:
+        """Encodes one document that only depends on the kinds of terms.
+
+        Raises:
+            NoLayout: it also depends on the terms.
+        """
+        return self._delimited(self._document(message, place, alone=False))
+
+    def write_alone(self, message: Message) -> str:
+        """Encodes one document."""
+        return self._delimited(self.write_document(message))
+
+    def write_document(self, message: Message) -> str:
+        """Encodes one document without line ends and commas."""
+        if isinstance(self._framed, ByPyLD):
+            return self._framed.document(message)
+        return self._document(message, self._place, alone=True)
+
+    def _delimited(self, document: str) -> str:
+        return f",\n{document}" if self._own.array else f"{document}\n"
+
+    def _document(self, message: Message, place: Place, *, alone: bool) -> str:
+        nodes = nodes_of(message)
+        if not alone and any(
+            term[0] == "_" and not (node.properties or node.types) for term, node in nodes.items()
+        ):
+            raise NoLayout  # the number of its occurrences decides whether it has an identifier
+        if isinstance(self._framed, CompiledFrame):
+            if not alone and any(quad.graph is not None for quad in message):
+                raise NoLayout  # the name of a graph is a node, too
+            notation = self._framed.notation
+            framing = Framing(nodes, notation.expanded)
+            trees = framing.trees(sorted(nodes, key=in_order), self._framed.frame)
+            if len(trees) > 1 and not alone:
+                raise NoLayout  # they are sorted by their terms
+        else:
+            notation = self._notation or self._notation_for(uses_of(nodes))
+            framing = Framing(nodes, notation.expanded, sort=False)
+            trees = framing.trees(roots_of(nodes), EVERYTHING)
+        return DocumentWriter(notation, lambda kind: place((notation, kind))).document(trees)
+
+    def _notation_for(self, uses: Uses) -> ContextNotation:
+        """Returns the notation for a message without a frame."""
+        known = frozenset(uses.items())
+        notation = self._by_uses.get(known)
+        if notation is None:
+            if len(self._by_uses) >= _MOST_NOTATIONS:
+                self._by_uses.clear()
+                self._written.clear()
+            context = self._names.context(uses)
+            notation = self._by_uses[known] = notation_of(
+                self._own, context, typed=False, arrays=self._names.sets, maps_if_needed=True
+            )
+        return notation
+
+    def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateTexts:
+        """Returns the encoder for batches of a template's solutions."""
+        framed = self._framed
+        if isinstance(framed, ByPyLD) or (
+            isinstance(framed, CompiledFrame) and not framed.is_laid_out
+        ):
+            return PlainTemplateEncoder(self.encode, template)
+        return super().for_template(template)
+
+
+class _Texts(dict[tuple[ContextNotation, Hashable], Texts]):
+    """The texts of each kind of place of a notation."""
+
+    def __missing__(self, key: tuple[ContextNotation, Hashable]) -> Texts:
+        notation, kind = key
+        texts = self[key] = notation.texts_of(kind)
+        return texts
+
+
+# --- documents ------------------------------------------------------------------------------------
 
 
 class DocumentWriter:

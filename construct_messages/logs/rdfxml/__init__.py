@@ -1,12 +1,16 @@
 """Converts RDF/XML documents to N-Triples, for all readers of RDF/XML.
 
 `parser.py` parses XML and limits its cost, `productions.py` has the grammar of RDF/XML, `canonical.py` writes the
-content of XML literals, `files.py` is a document as a file of N-Triples. pyoxigraph parses the output, and checks IRIs
+content of XML literals, `parser.py` is a document as a file of N-Triples. pyoxigraph parses the output, and checks IRIs
 and language tags strictly; its own reader of RDF/XML loses statements without an error, see
 docs/decisions/064-reading-rdf-xml.md. RDF 1.2 XML Syntax (https://www.w3.org/TR/rdf12-xml/). No file is opened here.
 """
 
-from construct_messages.logs.rdfxml.files import NTriplesFile
-from construct_messages.logs.rdfxml.parser import DocumentLimits, RdfXmlError, RdfXmlParser
+from construct_messages.logs.rdfxml.parser import (
+    DocumentLimits,
+    NTriplesFile,
+    RdfXmlError,
+    RdfXmlParser,
+)
 
 __all__ = ["DocumentLimits", "NTriplesFile", "RdfXmlError", "RdfXmlParser"]

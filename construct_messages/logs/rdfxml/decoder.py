@@ -17,7 +17,7 @@ from construct_messages.logs.from_pyoxigraph import Rename, log_error, most_char
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
 from construct_messages.logs.lines.statements import Statements
 from construct_messages.logs.rdfxml import DocumentLimits, NTriplesFile, RdfXmlError
-from construct_messages.logs.turtle.declarations import MOST_BASE
+from construct_messages.logs.turtle.scanner import MOST_BASE
 from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.rdf.formats import N_TRIPLES, Format, Syntax
 from construct_messages.rdf.labels import Labels

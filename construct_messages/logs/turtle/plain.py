@@ -4,7 +4,7 @@ parser.
 Nearly all statements of a log consist of IRIs, prefixed names, blank node labels, literals and `;` `,` `.`. One
 expression splits a text into these tokens, and thereby distinguishes delimiters from strings, IRIs and comments. Tokens
 of a kind are a column, and repeated tokens are looked up. The expression accepts a subset of the texts that pyoxigraph
-accepts: a message with anything else (a collection, a triple term, a new prefix, an error) is left to `statements.py`,
+accepts: a message with anything else (a collection, a triple term, a new prefix, an error) is left to `decoder.py`,
 the simple path. A property test asserts that both read the same.
 
 RDF 1.2 Turtle, section 6.5, and TriG, section 4.5; docs/decisions/085-turtle-by-regular-expression.md.
@@ -19,7 +19,7 @@ from itertools import compress, count
 from typing import Any, Final, NamedTuple, cast
 
 from construct_messages.logs.from_pyoxigraph import most_characters
-from construct_messages.logs.turtle.strings import ANY_STRING, QUICK_STRING, make_canonical
+from construct_messages.logs.turtle.scanner import ANY_STRING, QUICK_STRING, make_canonical
 from construct_messages.logs.turtle.tokens import Tokens
 from construct_messages.rdf import compiled
 from construct_messages.rdf.terms import Term

@@ -14,7 +14,150 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from construct_messages.rdf.errors import Position
+from construct_messages.rdf.errors import LimitExceeded, Position, TermError
+from construct_messages.rdf.terms import literal, unescape
+from construct_messages.rdf.terms.grammar import CANONICAL_ECHAR, ECHAR, UCHAR
+
+# --- strings --------------------------------------------------------------------------------------
+# Converts strings of plain Turtle to literals: splits them from quote to quote, and checks them afterwards.
+#
+# An expression that examines each character of a string takes ten times as long as one that searches the next quote.
+# The result is canonical if it has no control characters, and only the escapes of canonical form.
+#
+# RDF 1.2 Turtle, section 6.4 (escapes); RDF 1.2 N-Triples, section 4 (canonical form).
+
+QUICK_STRING: Final = r'"[^"]*+(?:(?<=\\)"[^"]*+)*+"'
+"""From a quote to the next one without a backslash before it."""
+
+_ESCAPE: Final = rf"\\[{ECHAR}]|{UCHAR}"
+_SHORT: Final = rf'"(?:[^"\\\r\n]++|{_ESCAPE})*+"'
+ANY_STRING: Final = rf'"""(?:[^"\\]++|{_ESCAPE}|"{{1,2}}+(?!"))*+"""|{_SHORT}'
+"""A well-formed string in three quotes or in one."""
+
+_is_short_string: Final = re.compile(_SHORT).fullmatch
+_CONTROLS: Final = bytes(range(0x20)) + b"\x7f"
+_OTHER_ESCAPE: Final = re.compile(rf"\\(?![{CANONICAL_ECHAR}])")
+
+
+def make_canonical(strings: list[str | None], stop: int) -> int:
+    r"""Makes strings canonical, in place; returns the index of the first malformed one, or `stop`.
+
+    Args:
+        strings: the matches of `QUICK_STRING`, each with its language if that is already canonical.
+        stop: the number of strings to examine.
+
+    >>> strings = ["\"a\"", None, r'"\u0061\""@en', r'"\q"']
+    >>> make_canonical(strings, 4), strings[2]
+    (3, '"a\\""@en')
+    """
+    together = "".join(filter(None, strings))
+    is_rare = _has_rare(together)
+    if is_rare or "\\" in together:
+        for index, string in enumerate(strings[:stop]):
+            if string is None:
+                continue
+            if (is_rare and _has_rare(string)) or ("\\" in string and not _is_canonical(string)):
+                end = string.rindex('"') + 1
+                made = literal_of(string[:end]) if _is_short_string(string, 0, end) else None
+                if made is None:
+                    return index
+                strings[index] = made + string[end:]
+    return stop
+
+
+def literal_of(token: str) -> str | None:
+    r"""Returns the literal of a well-formed string in one quote or three; None: it has an invalid escape.
+
+    >>> literal_of(r'"\u0061"'), literal_of(r'"\uD800"')
+    ('"a"', None)
+    """
+    quotes = 3 if token.startswith('"""') else 1
+    try:
+        return literal(unescape(token[quotes:-quotes]))
+    except TermError:
+        return None
+
+
+def _has_rare(text: str) -> bool:
+    """Returns whether a text has a character that canonical form escapes, other than a quote or a backslash."""
+    data = text.encode()
+    return len(data.translate(None, _CONTROLS)) < len(data) or "\ufffe" in text or "\uffff" in text
+
+
+def _is_canonical(literal: str) -> bool:
+    """Returns whether a literal without rare characters only has canonical escapes, and no other quotes."""
+    rest = literal.replace(r"\\", "").replace(r"\"", "")
+    return rest.find('"', 1) == rest.rindex('"') and not _OTHER_ESCAPE.search(rest)
+
+
+# --- declarations ---------------------------------------------------------------------------------
+# Limits the IRIs that declarations of a base and of prefixes expand to, before a parser reads them.
+#
+# A relative IRI in them is as long as the base before it, so a chain of short declarations takes quadratic time and
+# memory. RDF 1.2 Turtle, section 2.4.
+
+MOST_BASE: Final = 1 << 11
+"""The maximal length of a base that messages share, in characters."""
+
+_TIMES: Final = 16
+_LEAST: Final = 1 << 16
+_PART: Final = re.compile(
+    rb'''"""(?:[^"\\]++|\\.|"{1,2}+(?!"))*+"""|"(?:[^"\\\r\n]++|\\.)*+"'''
+    rb"""|'''(?:[^'\\]++|\\.|'{1,2}+(?!'))*+'''|'(?:[^'\\\r\n]++|\\.)*+'"""
+    rb"""|\#[^\r\n]*+|(?P<keyword>\b(?:base|prefix)\b)|<(?P<iri>[^<>"{}|^`\x00-\x20]*+)>""",
+    re.DOTALL | re.IGNORECASE,
+)
+_ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*+:")
+
+
+def check_declarations(text: bytes, base: str | None, number: int) -> None:
+    """Rejects declarations whose IRIs are much longer than their text.
+
+    Args:
+        text: a message in Turtle or TriG.
+        base: the base of its first relative IRI.
+        number: the number of the message, from 1.
+
+    Raises:
+        LimitExceeded: their IRIs are 16 times as long as the text, and more than 64 KiB, or the base is too long.
+
+    >>> check_declarations(b"BASE <http://example.org/> PREFIX : <#>", None, 1)
+    >>> check_declarations(b"BASE <a/>\\n" * 1000, "http://example.org/", 1)
+    Traceback (most recent call last):
+    ...
+    construct_messages.rdf.errors.LimitExceeded: message 1 declares IRIs of more than 160000 characters
+      hint: write the IRIs of BASE and PREFIX in full
+    """
+    length = len(base) if base else 0
+    if length > MOST_BASE:
+        raise LimitExceeded(
+            f"the base of message {number} is longer than {MOST_BASE} characters",
+            hint="write the IRIs of BASE in full, and shorter",
+        )
+    most = max(_LEAST, _TIMES * len(text))
+    lower = text.lower()
+    bases = lower.count(b"base")
+    # an upper bound of the result, which is small for nearly all messages
+    if (bases + lower.count(b"prefix")) * (length + (len(text) if bases else 0)) <= most:
+        return
+    keyword = None
+    for part in _PART.finditer(text):
+        if part["keyword"]:
+            keyword = part["keyword"].lower()
+        elif part["iri"] is not None and keyword:
+            made = len(part["iri"]) + (0 if _ABSOLUTE.match(part["iri"]) else length)
+            most -= made
+            if most < 0:
+                raise LimitExceeded(
+                    f"message {number} declares IRIs of more than {max(_LEAST, _TIMES * len(text))} characters",
+                    hint="write the IRIs of BASE and PREFIX in full",
+                )
+            if keyword == b"base":
+                length = made
+            keyword = None
+
+
+# --- scanner --------------------------------------------------------------------------------------
 
 
 class MarkKind(Enum):

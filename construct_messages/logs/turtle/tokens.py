@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
-from construct_messages.logs.turtle.strings import literal_of
+from construct_messages.logs.turtle.scanner import literal_of
 from construct_messages.rdf.terms import (
     PN_BASE,
     PN_CHARS,

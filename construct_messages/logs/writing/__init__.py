@@ -6,7 +6,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+import os
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from construct_messages.logs import (
@@ -18,13 +22,217 @@ from construct_messages.logs import (
     options_for_writing,
 )
 from construct_messages.logs.checking import Checker
+from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.reading import LogReader
 from construct_messages.logs.targets import LogTarget, format_of_target, log_file
 from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.files.growing import append_once, growing, settled_size, write_whole
+from construct_messages.rdf.files.unpacking import COMPRESSIONS
+from construct_messages.rdf.formats import COLUMNS
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.single_use import each_of
 from construct_messages.rdf.terms import Lenience
+
+# --- growing --------------------------------------------------------------------------------------
+# Logs that grow: messages are appended to a file as they arrive, each exactly once, however the process ends.
+#
+# The program saves the size of the log together with its own state, and passes it again after a restart.
+# `GrowingLog.append` is for programs that can append the same messages again, `GrowingLog.opened` for those that read
+# their source again from a position. `rdf/files/growing.py` writes the file.
+
+
+class OpenLog:
+    """A log that is written message by message.
+
+    Args:
+        encoder: the encoder of the log.
+        write: writes all of some bytes.
+        size: the number of existing bytes; 0: a new log.
+        sync: syncs the written bytes to disk.
+
+    Attributes:
+        size: the number of bytes of the log so far.
+        message_count: the number of written messages.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        write: Callable[[bytes], object],
+        *,
+        size: int = 0,
+        sync: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._encoder, self._write, self.sync = encoder, write, sync
+        self.size, self.message_count = size, 0
+        if not size:
+            self._put(encoder.start())
+
+    def write(self, message: Message) -> None:
+        """Writes a message.
+
+        Raises:
+            UnsupportedByFormat: the format cannot represent it; no part of it is written.
+        """
+        self._put(self._encoder.encode(message))
+        self.message_count += 1
+
+    def finish(self) -> None:
+        """Writes the end of the log, if the format has one."""
+        self._put(self._encoder.finish())
+
+    def _put(self, data: bytes) -> None:
+        self._write(data)
+        self.size += len(data)
+
+
+class GrowingLog:
+    """A log file that grows.
+
+    Args:
+        path: the path of the file, which need not exist; existing content is kept.
+        format: see `write_log`.
+        syntax: see `write_log`.
+        options: see `write_log`.
+
+    Raises:
+        UsageError: an unknown format or syntax, options of another format, or a compressed file.
+
+    >>> import tempfile
+    >>> from construct_messages import Message, Quad, iri, read_log
+    >>> messages = [Message([Quad(iri("urn:s"), iri("urn:p"), iri(f"urn:{n}"))]) for n in range(3)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = GrowingLog(f"{folder}/log.nq")
+    ...     before = log.append(messages[:1])  # keep this number and the next messages on disk
+    ...     for _ in range(2):  # after a kill, append them again: they are there once
+    ...         after = log.append(messages[1:], at=before)
+    ...     len(list(read_log(f"{folder}/log.nq"))), after == log.size
+    (3, True)
+    """
+
+    @checked
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        syntax: str | None = None,
+        options: FormatOptions | None = None,
+    ) -> None:
+        self._path = Path(path)
+        self._type = find_log(format_of_target(path, format), syntax)
+        check_options(self._type[0], options)
+        self._options = options
+        if self._type.format in COLUMNS:
+            raise UsageError(
+                f"{path}: a {self._type.format.name} file must be complete, and a growing log has no end",
+                hint="write N-Quads, and convert that",
+            )
+        if isinstance(options, JsonOptions) and options.array:
+            raise UsageError(
+                f"{path}: an array has an end, and a growing log has none",
+                hint="leave array out: then each document is a line",
+            )
+        if self._path.suffix.lower() in COMPRESSIONS:
+            raise UsageError(
+                f"{path}: a growing log cannot be compressed",
+                hint="write to standard output, and compress that",
+            )
+
+    @property
+    def path(self) -> Path:
+        """The absolute path of the file."""
+        return self._path.absolute()
+
+    @property
+    def size(self) -> int:
+        """Removes an unfinished append, and returns the size of the log; 0 if there is no file.
+
+        Raises:
+            CannotWrite: the file cannot be read or written.
+            UsageError: another program wrote after an unfinished part.
+        """
+        return settled_size(self._path)
+
+    def append(self, messages: Iterable[Message], *, at: int | None = None) -> int:
+        """Appends messages, all or none, unless the log already has them, and syncs them to disk.
+
+        Args:
+            messages: the messages.
+            at: the size of the log before these messages were appended for the first time; None: its present size.
+
+        Returns:
+            The size of the log after them.
+
+        Raises:
+            CannotWrite: the file cannot be written.
+            UsageError: the file is shorter than `at`, or has other bytes in place of these messages; or the format is
+                binary, so that the log cannot be continued.
+        """
+        self.check_continued()
+        at = self.size if at is None else at
+        encoder = self._encoder()
+        start = b"" if at else encoder.start()
+        data = b"".join((start, *map(encoder.encode, messages)))
+        if data:
+            append_once(self._path, data, at)
+        return at + len(data)
+
+    @contextmanager
+    def opened(self, at: int = 0) -> Iterator[OpenLog]:
+        """Opens the log to write messages as they arrive, after truncating it to its first `at` bytes.
+
+        Save `size` after `sync()`, together with the position in the source of the messages. After a restart, pass the
+        size, and read the source from that position.
+
+        Args:
+            at: the size to continue from; 0: a new log.
+
+        Raises:
+            CannotWrite: the file cannot be written.
+            UsageError: the file is shorter than `at`, or a binary log is to be continued.
+
+        >>> import tempfile
+        >>> from construct_messages import Message, read_log
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     log = GrowingLog(f"{folder}/log.nq")
+        ...     with log.opened() as opened:
+        ...         opened.write(Message())
+        ...         opened.sync()
+        ...         kept = opened.size
+        ...         opened.write(Message())  # and the process is killed here
+        ...     with log.opened(kept) as opened:
+        ...         opened.write(Message())
+        ...     len(list(read_log(f"{folder}/log.nq")))
+        2
+        """
+        if at:
+            self.check_continued()
+        with growing(self._path, at) as file:
+
+            def sync() -> None:
+                if self._path.is_file():  # a device cannot be synced
+                    os.fsync(file.fileno())
+
+            yield OpenLog(self._encoder(), partial(write_whole, file), size=at, sync=sync)
+
+    def _encoder(self) -> Encoder:
+        return encoder_for(*self._type, EncoderOptions(triple_terms=True, own=self._options))
+
+    def check_continued(self) -> None:
+        """Checks that a log of this format can be continued.
+
+        Raises:
+            UsageError: the format is binary.
+        """
+        format = self._type[0]
+        if format.binary:
+            raise UsageError(f"a {format.name} log cannot be continued", hint="write a text format")
+
+
+# --- writing --------------------------------------------------------------------------------------
 
 _CHUNK_BYTES: Final = 1 << 16
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.query.algebra.leaves import HINT_1_1, Leaves
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Call,
@@ -21,6 +20,7 @@ from construct_messages.query.algebra.nodes import (
     Node,
     Var,
 )
+from construct_messages.query.algebra.patterns import HINT_1_1, Leaves
 from construct_messages.query.syntax.nodes import (
     AggregateNode,
     CallNode,

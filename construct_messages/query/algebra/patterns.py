@@ -8,9 +8,8 @@ become a `Path`. No groups and no expressions here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, TypeAlias, assert_never, cast
+from typing import Final, Literal, TypeAlias, assert_never, cast
 
-from construct_messages.query.algebra.leaves import Leaves
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Join,
@@ -32,16 +31,79 @@ from construct_messages.query.algebra.property_paths import (
 )
 from construct_messages.query.algebra.property_paths import Sequence as Steps
 from construct_messages.query.syntax.nodes import (
+    BlankNode,
     IriNode,
+    LiteralNode,
     PathAlternative,
     PathInverse,
     PathNegation,
     PathNode,
     PathRepetition,
     PathSequence,
+    SyntaxNode,
+    TermNode,
     TripleNode,
+    TripleTermNode,
     VariableNode,
 )
+from construct_messages.query.syntax.parser import Query
+from construct_messages.rdf.errors import UnsupportedQuery
+from construct_messages.rdf.terms import Term
+
+# --- leaves ---------------------------------------------------------------------------------------
+# The leaves of a syntax tree in the algebra: variables, terms, and hidden variables for blank nodes.
+#
+# SPARQL 1.1 Query, section 4. The terms that SPARQL 1.2 adds are rejected by name. No patterns and no expressions
+# here.
+
+HINT_1_1: Final = "write the query in SPARQL 1.1"
+
+
+class Leaves:
+    """Translates the leaves of one query.
+
+    Args:
+        query: its prologue resolves the names.
+    """
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self._blanks: dict[str, Var] = {}
+
+    def position(self, node: TermNode) -> VarOrTerm:
+        """Returns the variable or term of a triple pattern; a blank node is a hidden variable, one for each label."""
+        match node:
+            case VariableNode():
+                return self.variable(node)
+            case BlankNode(label=label):
+                return self._blanks.setdefault(label, Var(f".b{len(self._blanks)}"))
+            case _:
+                return self.term(node)
+
+    def variable(self, node: VariableNode) -> Var:
+        """Returns the variable of a node."""
+        return Var(node.name)
+
+    def term(self, node: TermNode) -> Term:
+        """Returns an IRI or literal.
+
+        Raises:
+            QueryError: see `Query.term`.
+            UnsupportedQuery: a triple term, or a literal with a base direction.
+        """
+        if isinstance(node, TripleTermNode) or (
+            isinstance(node, LiteralNode) and "--" in (node.language or "")
+        ):
+            message = "triple terms and base directions belong to SPARQL 1.2, which is not supported in WHERE"
+            raise self.query.unsupported(node, message, hint=HINT_1_1)
+        return self.query.term(node)
+
+    def unknown(self, node: SyntaxNode) -> UnsupportedQuery:
+        """Returns the error for a part of the query that SPARQL 1.1 does not have."""
+        return self.query.unsupported(node, "this is not part of SPARQL 1.1", hint=HINT_1_1)
+
+
+# --- patterns -------------------------------------------------------------------------------------
 
 Fresh: TypeAlias = Callable[[str], Var]
 """A new hidden variable whose name begins with a dot and a letter."""

@@ -7,29 +7,31 @@ its place.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Final, NamedTuple
 
 from construct_messages.query.continuous.clauses import (
     OPERATORS,
+    Cursor,
     GraphClause,
     RegisterClause,
+    Specification,
     WindowClause,
+    name_of,
     read_from,
     read_registration,
-)
-from construct_messages.query.continuous.cursor import Cursor, name_of
-from construct_messages.query.continuous.patterns import (
-    Splice,
-    check_number,
-    read_form,
-    read_needs,
-    read_patterns,
-    unused_name,
+    read_specification,
+    window_name,
 )
 from construct_messages.query.continuous.values import (
+    CM,
+    MEMBER,
+    STATIC,
     TIMESTAMP,
+    WINDOW_NAMES,
+    WINDOWS_GRAPH,
     ContinuousQuery,
     Needs,
     Operator,
@@ -37,10 +39,381 @@ from construct_messages.query.continuous.values import (
     is_relative,
     written,
 )
+from construct_messages.query.embedded import with_graph
 from construct_messages.query.prologue import Prologue, check_base, insert
-from construct_messages.query.syntax.nodes import ConstructForm, SelectForm
+from construct_messages.query.syntax.nodes import (
+    ConstructForm,
+    FormNode,
+    GraphPattern,
+    GroupPattern,
+    IriNode,
+    PathNegation,
+    PathRepetition,
+    PatternNode,
+    SelectForm,
+    ServicePattern,
+    TripleNode,
+    Unknown,
+    VariableNode,
+    WindowPattern,
+)
 from construct_messages.query.syntax.reader import read
+from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
+from construct_messages.rdf.errors import QueryError
+from construct_messages.rdf.terms import iri
+
+# --- patterns -------------------------------------------------------------------------------------
+# Rewrites the patterns of windows to GRAPH patterns: WINDOW, CQELS' STREAM, and GRAPH inside and outside of them.
+#
+# A replacement is as long as the text that it replaces wherever possible, so that positions in the result are
+# positions in the text. docs/decisions/046 defines the meaning of the patterns. No clauses are read here.
+
+CONTEXT: Final = frozenset(
+    {"http://www.w3.org/ns/prov#generatedAtTime", f"{CM}sequence", f"{CM}stream", f"{CM}graph"}
+)
+"""The predicates of message context triples, without brackets."""
+
+_DECLARE: Final = "add FROM NAMED WINDOW {} ON <stream> [RANGE PT15S STEP PT5S]"
+_WINDOW_HINT: Final = "write WINDOW <window> { ... }"
+_STREAM_HINT: Final = "write STREAM <stream> [RANGE 15s SLIDE 5s] { ... }"
+_NAMES: Final = ("iri", "pname", "variable")
+_MOST: Final = 100  # windows
+
+
+class Splice(NamedTuple):
+    """A piece of the text and its replacement."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass
+class Patterns:
+    """The patterns of a query after rewriting.
+
+    Args:
+        splices: in no order; to be ignored for a query without windows.
+        windows: by name, the declared windows and those of CQELS' patterns.
+        needs: the graphs that the query can read of each window, by its name.
+        named: the windows that a pattern names.
+        streams: whether a pattern of CQELS declares a window.
+        graphs: whether there is a GRAPH outside of all windows.
+        misread: the reason why the engine would evaluate the query wrongly, if it has windows.
+    """
+
+    windows: dict[str, Window]
+    splices: list[Splice] = field(default_factory=list)
+    needs: dict[str, Needs] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
+    streams: bool = False
+    graphs: bool = False
+    misread: QueryError | None = None
+
+
+def read_form(
+    text: str,
+    tokens: Sequence[Token],
+    prologue: Prologue,
+    windows: Container[str],
+) -> FormNode:
+    """Reads the patterns of windows of a query whose clauses of streams have been removed.
+
+    Args:
+        text: the query.
+        tokens: those of its form.
+        prologue: resolves the names.
+        windows: the names of the declared windows.
+
+    Raises:
+        Refused: an illegal head or template.
+        QueryError: a malformed pattern of a window.
+    """
+    return _WindowReader(text, tokens, prologue, windows).form()
+
+
+def read_patterns(
+    text: str, form: FormNode, prologue: Prologue, windows: Mapping[str, Window]
+) -> Patterns:
+    """Reads the patterns of a query.
+
+    Args:
+        text: the query.
+        form: its tree, as `read_form` returns it.
+        prologue: resolves the names.
+        windows: the declared windows, by name.
+
+    Raises:
+        QueryError: an undeclared window, a pattern of a window within another or within SERVICE, or a sub-select that
+            the engine would not evaluate within its graph; see `with_graph`.
+    """
+    patterns = Patterns(dict(windows), needs=dict.fromkeys(windows, Needs.NOTHING))
+    _Reading(text, prologue, patterns).read(form)
+    if patterns.windows and patterns.misread is not None:
+        raise patterns.misread
+    if patterns.graphs:
+        patterns.needs = {window: needs | Needs.GRAPHS for window, needs in patterns.needs.items()}
+    return patterns
+
+
+def unused_name(windows: Collection[str]) -> str:
+    """Returns a name for a window that has none in the text.
+
+    >>> unused_name({"urn:construct-messages:window:1"})
+    'urn:construct-messages:window:2'
+    """
+    return next(name for number in count(1) if (name := f"{WINDOW_NAMES}{number}") not in windows)
+
+
+def check_number(text: str, offset: int, windows: Collection[str]) -> None:
+    """Checks the number of windows before one is added: the rewritten patterns grow with it.
+
+    Args:
+        text: the query, for the position of errors.
+        offset: where the window is declared.
+        windows: the existing windows.
+
+    Raises:
+        QueryError: there are too many windows.
+    """
+    if len(windows) >= _MOST:
+        raise error(
+            text,
+            offset,
+            f"more than {_MOST} windows",
+            "use the same window in several patterns",
+        )
+
+
+class _WindowReader(Cursor):
+    """Reads groups with the patterns of windows."""
+
+    begin = (*Cursor.begin, "WINDOW", "STREAM")
+
+    def __init__(
+        self, text: str, tokens: Sequence[Token], prologue: Prologue, windows: Container[str]
+    ) -> None:
+        super().__init__(text, tokens, prologue)
+        self._declared = windows
+
+    def element(self) -> PatternNode:
+        # nothing else begins with these words, so an error in the rest is an error of the query
+        match self.token.keyword:
+            case "WINDOW":
+                return read(self._window, self.text)
+            case "STREAM":
+                return read(self._stream, self.text)
+        return super().element()
+
+    def _window(self) -> WindowPattern:
+        start = self.next().start
+        if self.token.kind not in _NAMES:
+            raise self.expected("the name of a window", _WINDOW_HINT)
+        name = self.name("the name of a window")
+        if not self.at("{"):
+            raise self.expected(f"{{ after {self.text[name.start : name.end]}", _WINDOW_HINT)
+        group = self.group()
+        return WindowPattern(start, self.end, "WINDOW", name, "", None, group)
+
+    def _stream(self) -> WindowPattern:
+        start = self.next().start
+        place = self.token.start
+        stream = self.stream(_STREAM_HINT)
+        name, window = window_name(stream, self.text, place), None
+        if self.at("["):
+            window = read_specification(self)
+        elif name not in self._declared:  # by FROM STREAM
+            raise self.expected("[ with the width of the window", _STREAM_HINT)
+        if not self.at("{"):
+            raise self.expected("{ after the window", _STREAM_HINT)
+        group = self.group()
+        return WindowPattern(start, self.end, "STREAM", None, stream, window, group)
+
+
+class _Within(NamedTuple):
+    """The context of a node: the window's name as GRAPH writes it, its names, and the name of the active graph."""
+
+    window: str = ""
+    windows: tuple[str, ...] = ()
+    graph: str = ""
+
+
+class _Reading:
+    def __init__(self, text: str, prologue: Prologue, patterns: Patterns) -> None:
+        self.text = text
+        self.prologue = prologue
+        self.patterns = patterns
+        self.declared = frozenset(patterns.windows)
+
+    def read(self, form: FormNode) -> None:
+        left: list[tuple[Any, _Within]] = [(form, _Within())]
+        while left:
+            node, within = left.pop()
+            match node:
+                case WindowPattern(keyword="WINDOW", name=VariableNode() | IriNode() as name):
+                    self.refuse_nested(node, within)
+                    within = self.window(node, name)
+                case WindowPattern():
+                    self.refuse_nested(node, within)
+                    within = self.stream(node)
+                case GraphPattern(_, _, VariableNode() | IriNode()):
+                    within = self.graph(node, within)
+                case ServicePattern():
+                    self.refuse_windows(node)
+                    continue
+                case SelectForm() if node is not form:
+                    self.select(node, within)
+            left += [(part, within) for part in reversed(node) if isinstance(part, tuple)]
+
+    def window(self, node: WindowPattern, name: VariableNode | IriNode) -> _Within:
+        """`WINDOW <w> { … }`."""
+        self.replace(node.start, node.start + len("WINDOW"), "GRAPH")
+        written = self.text[name.start : name.end]
+        if isinstance(name, VariableNode):
+            if not self.declared:
+                message = f"{written} has no window that it could be bound to"
+                raise error(self.text, name.start, message, _DECLARE.format("<window>"))
+            names = " ".join(iri(known) for known in self.declared)
+            self.replace(node.start, node.start, f"VALUES {written} {{ {names} }} ")
+            return self.within(node.group, written, sorted(self.declared))
+        window = self.window_name(name)
+        if window not in self.patterns.windows:
+            raise self.undeclared(name)
+        return self.named(node.group, name, window)
+
+    def window_name(self, name: IriNode) -> str:
+        known = name_of(self.text, name.written, name.start, self.prologue)
+        return window_name(known, self.text, name.start)
+
+    def named(self, group: GroupPattern, name: IriNode, window: str) -> _Within:
+        written = name.written
+        if window.startswith(WINDOW_NAMES) and window not in written:
+            written = iri(window)
+            self.replace(name.start, name.end, written)
+        return self.within(group, written, [window])
+
+    def stream(self, node: WindowPattern) -> _Within:
+        """`STREAM <s> [RANGE 15s] { … }`."""
+        name, windows = window_name(node.stream, self.text, node.start), self.patterns.windows
+        if isinstance(node.window, Specification):
+            same = (
+                known
+                for known, window in windows.items()
+                if window == node.window.window(known, node.stream)
+            )
+            name = next(same, "") or unused_name(windows)
+            check_number(self.text, node.start, windows.keys() - {name})
+            windows[name] = node.window.window(name, node.stream)
+            self.patterns.streams = True
+        self.replace(node.start, node.group.start, f"GRAPH {iri(name)} ")
+        return self.within(node.group, iri(name), [name])
+
+    def graph(self, node: GraphPattern, within: _Within) -> _Within:
+        """`GRAPH ?g { … }`."""
+        name, written = node.name, self.text[node.name.start : node.name.end]
+        if within.window:
+            self.replace(node.start, node.start, f"{_membership(within.window, written)} ")
+            for window in within.windows:
+                self.patterns.needs[window] |= Needs.MEMBERS
+        elif isinstance(name, VariableNode):
+            self.replace(node.start, node.start, f"{_membership(iri(STATIC), written)} ")
+            self.patterns.graphs = True
+        elif (
+            isinstance(name, IriNode)
+            and self.declared
+            and (window := self.window_name(name)) in self.declared
+        ):  # C-SPARQL's FROM NAMED STREAM
+            return self.named(node.group, name, window)
+        else:
+            self.patterns.graphs = True
+        return within._replace(graph=written)
+
+    def select(self, select: SelectForm, within: _Within) -> None:
+        """A sub-select, in which the variable of GRAPH has to be in the scope of the engine."""
+        if within.graph[:1] not in ("?", "$") or self.patterns.misread is not None:
+            return
+        try:
+            for splice in with_graph(self.text, select, f"?{within.graph[1:]}"):
+                self.replace(*splice)
+        except QueryError as misread:
+            self.patterns.misread = misread
+
+    def refuse_windows(self, service: ServicePattern) -> None:
+        """The group of SERVICE, which another engine evaluates."""
+        for node in walk(service.group):
+            if isinstance(node, WindowPattern):
+                message = f"{node.keyword} cannot be used within SERVICE: another engine has no such window"
+                raise error(self.text, node.start, message, "move it out of the SERVICE")
+
+    def within(self, group: GroupPattern, name: str, windows: Sequence[str]) -> _Within:
+        needs = read_needs(self.text, self.prologue, group)
+        for window in windows:
+            self.patterns.needs[window] = self.patterns.needs.get(window, Needs.NOTHING) | needs
+        self.patterns.named.update(windows)
+        return _Within(name, tuple(windows), name)
+
+    def refuse_nested(self, node: WindowPattern, within: _Within) -> None:
+        if within.window:
+            name = within.window if len(within.windows) > 1 else written(within.windows[0])
+            message = f"{node.keyword} cannot be used within the window {name}"
+            hint = "write one pattern after the other"
+            raise error(self.text, node.start, message, hint)
+
+    def undeclared(self, name: IriNode) -> QueryError:
+        hint = _DECLARE.format(name.written)
+        if self.declared:
+            hint += (
+                f", or use one of {', '.join(written(known) for known in sorted(self.declared))}"
+            )
+        return error(self.text, name.start, f"the window {name.written} is not declared", hint)
+
+    def replace(self, start: int, end: int, text: str) -> None:
+        breaks = "".join(char if char in "\r\n" else "" for char in self.text[start:end])
+        if not breaks:
+            text = text.ljust(end - start)
+        self.patterns.splices.append(Splice(start, end, text + breaks))
+
+
+def _membership(window: str, member: str) -> str:
+    return f"GRAPH {iri(WINDOWS_GRAPH)} {{ {window} {iri(MEMBER)} {member} }}"
+
+
+def read_needs(text: str, prologue: Prologue, group: GroupPattern, *more: Any) -> Needs:
+    """Returns the graphs that a window's group may read: all that it reads, and possibly others.
+
+    Args:
+        text: the query.
+        prologue: resolves the names.
+        group: the group.
+        more: other nodes that read the window.
+    """
+    needs = Needs.NOTHING
+    if not all(isinstance(element, GraphPattern) for element in group.elements):
+        needs |= Needs.UNION
+    if any(_may_read_context(text, prologue, node) for node in walk(group, more)):
+        needs |= Needs.CONTEXT
+    return needs
+
+
+def _may_read_context(text: str, prologue: Prologue, node: Any) -> bool:
+    """Whether the triple may be a context triple, or its path may lead to one."""
+    if not isinstance(node, TripleNode):
+        return isinstance(node, Unknown)
+    for part in walk(node.predicate):
+        match part:
+            case VariableNode() | PathNegation() | PathRepetition(modifier="*" | "?"):
+                return True
+            case IriNode(start, _, name) if name[0] in "<:" or ":" in name:
+                try:
+                    if name_of(text, name, start, prologue) in CONTEXT:
+                        return True
+                except QueryError:
+                    return True
+    return False
+
+
+# --- parse ----------------------------------------------------------------------------------------
 
 
 def parse_continuous(text: str | QueryText, *, base: str | None = None) -> ContinuousQuery:

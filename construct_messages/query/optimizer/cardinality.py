@@ -6,13 +6,48 @@ selective, `rdf:type` hardly is. `optimize` chooses the nodes of the plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from construct_messages.query.algebra.nodes import Triple, Var, VarOrTerm, Vars
-from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
-from construct_messages.rdf.terms import RDF, iri
+from construct_messages.rdf.terms import RDF, Term, iri
+
+# --- statistics -----------------------------------------------------------------------------------
+# Statistics of a table of quads, by which the optimizer orders joins. No I/O, and no engine.
+
+
+@dataclass(frozen=True)
+class PredicateStatistics:
+    """The figures of one predicate.
+
+    Args:
+        rows: its quads.
+        subjects: its distinct subjects, about.
+        objects: its distinct objects, about.
+    """
+
+    rows: int
+    subjects: int
+    objects: int
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The figures of a table.
+
+    Args:
+        rows: all quads.
+        distinct: whether each quad is in the table once.
+        predicates: the figures of each predicate; empty if they are not known.
+    """
+
+    rows: int | None = None
+    distinct: bool = False
+    predicates: Mapping[Term, PredicateStatistics] = field(default_factory=dict)
+
+
+# --- cardinality ----------------------------------------------------------------------------------
 
 _TYPE: Final = iri(f"{RDF}type")
 _ROWS: Final = 1_000_000

@@ -13,6 +13,7 @@ from construct_messages.query.algebra.expressions import conjuncts, exists_in
 from construct_messages.query.algebra.join_order import linked
 from construct_messages.query.algebra.nodes import (
     Bgp,
+    Dataset,
     Distinct,
     Extend,
     Filter,
@@ -25,6 +26,7 @@ from construct_messages.query.algebra.nodes import (
     Number,
     OrderBy,
     Path,
+    Plan,
     Project,
     Slice,
     Star,
@@ -35,10 +37,8 @@ from construct_messages.query.algebra.nodes import (
     Var,
     VarOrTerm,
 )
-from construct_messages.query.algebra.plan import Dataset, Plan
-from construct_messages.query.optimizer.cardinality import Estimates
+from construct_messages.query.optimizer.cardinality import Estimates, Statistics
 from construct_messages.query.optimizer.equalities import Links, links
-from construct_messages.query.optimizer.statistics import Statistics
 
 
 def explanation(plan: Plan, statistics: Statistics) -> str:

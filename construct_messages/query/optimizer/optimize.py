@@ -10,35 +10,302 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import reduce
-from typing import Literal
+from typing import Final, Literal
 
-from construct_messages.query.algebra.correlation import correlated_variables
-from construct_messages.query.algebra.expressions import is_volatile, map_bodies
-from construct_messages.query.algebra.join_order import join_operands
+from construct_messages.query.algebra.correlation import correlated_variables, mentions
+from construct_messages.query.algebra.expressions import (
+    conjunction,
+    conjuncts,
+    exists_in,
+    is_volatile,
+    map_bodies,
+)
+from construct_messages.query.algebra.join_order import connected_patterns, join_operands
 from construct_messages.query.algebra.nodes import (
+    NOTHING,
     Bgp,
+    Distinct,
+    Exists,
+    Expression,
     Extend,
     Filter,
     Join,
     LeftJoin,
     Minus,
     Node,
+    Plan,
+    Project,
+    Scan,
+    Slice,
     Star,
     Triple,
+    Union,
     Values,
     Var,
     VarOrTerm,
     Vars,
 )
-from construct_messages.query.algebra.plan import Plan
-from construct_messages.query.optimizer.cardinality import Estimates
-from construct_messages.query.optimizer.distribution import distribute_joins
+from construct_messages.query.optimizer.cardinality import Estimates, Statistics
 from construct_messages.query.optimizer.equalities import add_join_keys
-from construct_messages.query.optimizer.push_down import push_down_filters
-from construct_messages.query.optimizer.semi_joins import add_semi_joins
-from construct_messages.query.optimizer.shared_scan import shared_scans
-from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.query.optimizer.push_down import (
+    apply_filters,
+    merge_bgps,
+    push_down_filters,
+)
 from construct_messages.rdf.errors import UsageError
+
+# --- shared scan ----------------------------------------------------------------------------------
+# One scan for all triple patterns of a query: finds the patterns that it can read, and the filters of each.
+#
+# SPARQL 1.1 Query, sections 18.5 (Filter, LeftJoin) and 18.2.2.2 (a FILTER of an OPTIONAL is a condition of the
+# join). `optimize` decides whether to share a scan. No engine here.
+
+_Conditions = tuple[Expression, ...]
+
+
+def shared_scans(node: Node) -> tuple[Scan, ...]:
+    """The triple patterns with a constant predicate in a node, also in bodies of EXISTS, with filters pushed down.
+
+    A pattern in several places has the filters that all of them share. The filters stay where they are in the node,
+    too.
+
+    >>> from construct_messages.query.algebra.nodes import Call, Constant
+    >>> from construct_messages.rdf.terms import Term
+    >>> pattern, positive = Triple(Var("x"), Term("<urn:p>"), Var("y")), Call(">", (Var("y"), Constant(Term("0"))))
+    >>> shared_scans(Filter(Bgp((pattern,)), positive)) == (Scan(pattern, (positive,)),)
+    True
+    """
+    found: dict[Triple, _Conditions] = {}
+    for pattern, filters in _filtered_patterns(node, ()):
+        known = found.get(pattern, filters)
+        found[pattern] = tuple(one for one in known if one in filters)
+    return tuple(
+        Scan(pattern, filters)
+        for pattern, filters in found.items()
+        if not isinstance(pattern.predicate, Var)
+    )
+
+
+def _filtered_patterns(node: Node, conditions: _Conditions) -> Iterator[tuple[Triple, _Conditions]]:
+    """The triple patterns of a node, each time that they occur with the filters that one quad alone decides.
+
+    Args:
+        conditions: true for each solution of the node.
+    """
+    operands: list[tuple[Node, _Conditions]] = [(child, ()) for child in node.children]
+    match node:
+        case Bgp(patterns):
+            for pattern in patterns:
+                yield pattern, tuple(one for one in conditions if _is_about(pattern, one))
+        case Filter(pattern, condition):
+            operands = [(pattern, (*conditions, *conjuncts(condition)))]
+        case LeftJoin(left, right, condition) if condition is not None:
+            operands = [(left, ()), (right, conjuncts(condition))]
+    operands += (
+        (exists.pattern, ()) for expression in node.expressions for exists in exists_in(expression)
+    )
+    for operand, below in operands:
+        yield from _filtered_patterns(operand, below)
+
+
+def _is_about(pattern: Triple, condition: Expression) -> bool:
+    """Whether one quad alone decides a condition, which then reads one variable."""
+    read = mentions(condition)
+    alone = len(read) == 1 and read <= pattern.variables
+    return alone and not is_volatile(condition) and not exists_in(condition)
+
+
+# --- semi joins -----------------------------------------------------------------------------------
+# Semi-joins under DISTINCT: patterns that only decide whether there is a solution become EXISTS.
+#
+# SPARQL 1.1 Query, sections 18.5 (Distinct, Project) and 18.6 (EXISTS). Under DISTINCT the multiplicity of solutions
+# does not matter. If no node above reads the other variables of some patterns, one match of them is enough, and they
+# need not be joined once for each match. The nodes on both sides are joined by the same variables and equalities. The
+# bodies of EXISTS are not rewritten, because bindings from outside may reach them. No engine here.
+
+
+def add_semi_joins(node: Node) -> Node:
+    """Turns triple patterns into EXISTS, under DISTINCT and LIMIT 1, where it only matters whether they match.
+
+    Args:
+        node: the node, with filters pushed down.
+
+    >>> from construct_messages.query.algebra.nodes import Var
+    >>> from construct_messages.rdf.terms import iri
+    >>> x, y, z, p, q = Var("x"), Var("y"), Var("z"), iri("urn:p"), iri("urn:q")
+    >>> name, paper = Triple(x, p, y), Triple(z, q, x)
+    >>> asked = Distinct(Project(Bgp((name, paper)), (x, y)))
+    >>> add_semi_joins(asked) == Distinct(Project(Filter(Bgp((name,)), Exists(Bgp((paper,)))), (x, y)))
+    True
+    """
+    match node:
+        case Distinct(Project() as projected) | Slice(Project() as projected, 0, 1, ()):
+            node = node.with_children((_as_set(projected, projected.possible),))
+    return node.with_children(tuple(map(add_semi_joins, node.children)))
+
+
+def _as_set(node: Node, needed: Vars) -> Node:
+    """A node with the same solutions up to the variables in `needed` and up to repetition."""
+    match node:
+        case Project(pattern, kept):
+            return Project(_as_set(pattern, needed & frozenset(kept)), kept)
+        case Union(left, right):
+            return Union(_as_set(left, needed), _as_set(right, needed))
+        case Filter(pattern, condition):
+            return _semi_joined(pattern, conjuncts(condition), needed)
+        case Join() | Bgp():
+            return _semi_joined(node, (), needed)
+    return node
+
+
+def _semi_joined(node: Node, conditions: tuple[Expression, ...], needed: Vars) -> Node:
+    """A join under conditions, with the groups of patterns that can be tested by EXISTS turned into EXISTS."""
+    operands = list(join_operands(node))
+    patterns = [one for operand in operands if isinstance(operand, Bgp) for one in operand.patterns]
+    others = [operand for operand in operands if not isinstance(operand, Bgp)]
+    # variables of other operands, and variables that cannot be read within EXISTS, stay joined
+    needed = needed.union(*(operand.possible for operand in others))
+    needed = needed.union(
+        *(mentions(one) for one in conditions if is_volatile(one) or exists_in(one))
+    )
+    kept, bodies = patterns, list[Expression]()
+    for group in sorted(
+        connected_patterns(patterns, map(mentions, conditions), needed), key=len, reverse=True
+    ):
+        rest = [one for one in kept if one not in group]
+        own = _variables_of(group) - needed
+        about = tuple(one for one in conditions if mentions(one) & own)
+        left = tuple(one for one in conditions if one not in about)
+        outer = (_variables_of(group) & needed).union(*(mentions(one) - own for one in about))
+        # the patterns that the group connects must be connected without it
+        connected = any(
+            outer <= _variables_of(one) for one in connected_patterns(rest, map(mentions, left))
+        )
+        if own and outer and connected and not _is_of_star(group, needed):
+            kept, conditions = rest, left
+            bodies.append(Exists(apply_filters(Bgp(tuple(group)), about)))
+    if not bodies:
+        return _filtered(node, conditions)
+    # before any NOT EXISTS of the query, which has less to do then
+    return _filtered(reduce(Join, [Bgp(tuple(kept)), *others]), (*bodies, *conditions))
+
+
+def _filtered(node: Node, conditions: Iterable[Expression]) -> Node:
+    condition = conjunction(conditions)
+    return node if condition is None else Filter(node, condition)
+
+
+def _variables_of(patterns: Iterable[Triple]) -> Vars:
+    return NOTHING.union(*(pattern.variables for pattern in patterns))
+
+
+def _is_of_star(group: list[Triple], needed: Vars) -> bool:
+    """Whether all patterns have a needed subject: these are read with it, and few subjects have many objects."""
+    return all(pattern.subject in needed for pattern in group)
+
+
+# --- distribution ---------------------------------------------------------------------------------
+# Distributes joins over UNION if its operands can then begin from few solutions.
+#
+# SPARQL 1.1 Query, section 18.5: Join(P, Union(A, B)) has the solutions of Union(Join(P, A), Join(P, B)), as often.
+# As written, an operand without a selective pattern is evaluated in full before it is joined with the patterns
+# outside of the UNION. The decision uses the estimates of `cardinality`; `push_down` pushes filters down again.
+
+_GAIN: Final = 10
+"""The least factor by which it must be cheaper: estimates are rough, and each operand reads the patterns again."""
+
+
+def distribute_joins(node: Node, estimates: Estimates, outside: Vars = NOTHING) -> Node:
+    """Distributes joins of patterns with a UNION over its operands, if this is worthwhile by the estimates.
+
+    Args:
+        node: the node, with filters pushed down.
+        estimates: of the table that the query is evaluated on.
+        outside: in the body of an EXISTS, variables that may be bound from outside.
+    """
+    inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
+    node = node.with_children(
+        tuple(distribute_joins(part, estimates, inside) for part in node.children)
+    )
+    around = outside.union(*(part.possible for part in node.children))
+    node = node.map_expressions(
+        lambda one: map_bodies(one, lambda body: distribute_joins(body, estimates, around))
+    )
+    if not isinstance(node, Join):
+        return node
+    joined = list(join_operands(node))
+    for patterns in (one for one in joined if isinstance(one, Bgp)):
+        for union in (one for one in joined if isinstance(one, Union)):
+            if (distributed := _distributed(patterns, union, estimates, outside)) is not None:
+                return reduce(
+                    Join,
+                    [
+                        distributed,
+                        *(one for one in joined if one is not patterns and one is not union),
+                    ],
+                )
+    return node
+
+
+def _distributed(patterns: Bgp, union: Union, estimates: Estimates, outside: Vars) -> Node | None:
+    """Returns the UNION with the patterns joined to each operand, or None if that is not cheaper."""
+    operands = [_Operand.of(operand, patterns) for operand in _union_operands(union)]
+    known = [operand for operand in operands if operand is not None]
+    if len(known) < len(operands):
+        return None
+    apart = _cost(patterns.patterns, estimates) + sum(
+        _cost(one.patterns, estimates) for one in known
+    )
+    together = sum(_cost((*patterns.patterns, *one.patterns), estimates) for one in known)
+    if together * _GAIN > apart:
+        return None
+    return reduce(Union, (one.joined_with(patterns, outside) for one in known))
+
+
+def _union_operands(node: Node) -> Iterator[Node]:
+    if isinstance(node, Union):
+        yield from _union_operands(node.left)
+        yield from _union_operands(node.right)
+    else:
+        yield node
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An operand of UNION: triple patterns, the nodes that they are joined with, and the conditions on both."""
+
+    patterns: tuple[Triple, ...]
+    others: tuple[Node, ...]
+    conditions: tuple[Expression, ...]
+
+    @classmethod
+    def of(cls, node: Node, beside: Bgp) -> _Operand | None:
+        """The parts of an operand; None without patterns, or if a condition needs variables of `beside`."""
+        conditions: tuple[Expression, ...] = ()
+        while isinstance(node, Filter):
+            conditions += conjuncts(node.condition)
+            node = node.pattern
+        if any(
+            is_volatile(one) or not mentions(one) & beside.possible <= node.certain
+            for one in conditions
+        ):
+            return None
+        joined = list(join_operands(node))
+        patterns = tuple(one for part in joined if isinstance(part, Bgp) for one in part.patterns)
+        others = tuple(part for part in joined if not isinstance(part, Bgp))
+        return cls(patterns, others, conditions) if patterns else None
+
+    def joined_with(self, beside: Bgp, outside: Vars) -> Node:
+        joined = merge_bgps(reduce(Join, [Bgp((*beside.patterns, *self.patterns)), *self.others]))
+        return apply_filters(joined, self.conditions, outside)
+
+
+def _cost(patterns: tuple[Triple, ...], estimates: Estimates) -> float:
+    """The estimated number of solutions of all steps of a join of patterns."""
+    return sum(step.solutions for step in estimates.ordered(patterns))
+
+
+# --- optimize -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

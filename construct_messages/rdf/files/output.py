@@ -10,10 +10,31 @@ import stat
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Final
+from tempfile import SpooledTemporaryFile
+from typing import IO, Final, cast
 
 from construct_messages.rdf.errors import CannotWrite, UsageError
-from construct_messages.rdf.files.compression import COMPRESSIONS, opener
+from construct_messages.rdf.files.unpacking import COMPRESSIONS, opener
+
+# --- spooled --------------------------------------------------------------------------------------
+# A temporary file for formats that are read from the end, such as Parquet; it is in memory while it is small.
+#
+# The contents are not interpreted here.
+
+_IN_MEMORY: Final = 1 << 24
+
+
+def spooled_file() -> IO[bytes]:
+    """Returns a private file that is removed when it is closed.
+
+    >>> with spooled_file() as file:
+    ...     file.write(b"PAR1")
+    4
+    """
+    return cast("IO[bytes]", SpooledTemporaryFile(_IN_MEMORY))
+
+
+# --- output ---------------------------------------------------------------------------------------
 
 _SHOWN: Final = 3  # names in an error
 # the URLs that have folders: topics of brokers that begin alike are not within one another

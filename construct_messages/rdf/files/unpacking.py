@@ -1,4 +1,4 @@
-"""Incremental decompression, for the compressions of `compression.py`. No file is opened here.
+"""Incremental decompression, for the compressions of `unpacking.py`. No file is opened here.
 
 Concatenated members, streams or frames are one content; zeros may follow (RFC 1952, section 2.2; the .xz format,
 section 2.2; RFC 8878, section 3.1). The output at once is bounded at any rate of compression, and truncated data are an
@@ -8,6 +8,7 @@ error, never a shorter content.
 from __future__ import annotations
 
 import io
+import sys
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
@@ -15,12 +16,42 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import IO, Any, Final, Protocol
 
-from construct_messages.rdf.files.compression import ZSTD
+# --- compression ----------------------------------------------------------------------------------
+# The table of compressions by extension, for reading, writing and names.
+#
+# Nothing is opened here. `unpacking.py` reads compressed files.
+
+ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+"""The module for Zstandard, of Python or of its backport."""
+
+COMPRESSIONS: Final[Mapping[str, str]] = {
+    ".gz": "gzip:open",
+    ".bz2": "bz2:open",
+    ".xz": "lzma:open",
+    ".zst": f"{__name__}:_open_zstd",
+}
+"""The function that opens a file for writing, by its extension in lower case: `module:name`, imported on use."""
+
+
+def opener(extension: str) -> Callable[..., Any]:
+    """The function that opens a file of one of these extensions: a path or a binary file object, then the mode."""
+    found: Callable[..., Any] = resolve_name(COMPRESSIONS[extension])
+    return found
+
+
+def _open_zstd(file: Any, mode: str) -> IO[bytes]:
+    """Opens a Zstandard file with the optional checksum (RFC 8878, section 3.1.1), as other compressions have."""
+    checksum = resolve_name(f"{ZSTD}:CompressionParameter").checksum_flag
+    opened: IO[bytes] = resolve_name(f"{ZSTD}:open")(file, mode, options={checksum: 1})
+    return opened
+
+
+# --- unpacking ------------------------------------------------------------------------------------
 
 PIECE_BYTES: Final = 1 << 16
 """The approximate number of bytes of output at once."""
 
-# like the openers of `compression.py`, the libraries are imported on use
+# like the openers of `unpacking.py`, the libraries are imported on use
 _MEMBERS: Final[Mapping[str, str]] = {
     ".gz": f"{__name__}:_GzipMember",
     ".bz2": "bz2:BZ2Decompressor",

@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 from aiohttp import web
 
 from construct_messages.rdf.formats.media_types import CSS, HTML, JAVASCRIPT, SVG
-from construct_messages.server.http.coding import coder_for, negotiate_coding
-from construct_messages.server.http.conditions import is_known
+from construct_messages.server.http.sending import coder_for, is_known, negotiate_coding
 
 STATIC: Final = "/-/static"
 """The path of the files; names of endpoints do not begin with a hyphen."""

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from construct_messages.rdf.formats.media_types import HTML
 from construct_messages.rdf.formats.negotiation import prefers_html
-from construct_messages.server.http.accept import accept_header
+from construct_messages.server.http.app import accept_header
 from construct_messages.server.pages.files import POLICY, STATIC, file_of, root_from, send_file
 
 _TYPE: Final = f"{HTML}; charset=utf-8"

@@ -13,13 +13,13 @@ from construct_messages.server.http.access import Access, Authorizer, Nobody, Th
 from construct_messages.server.http.endpoint import Endpoint
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.pages.endpoint import Example, Listed, PagesEndpoint
-from construct_messages.server.runtime.memory import bounded
+from construct_messages.server.runtime.checks import bounded
 from construct_messages.server.sparql.backend import open_backend
 from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
 from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.bridges import BridgesEndpoint
 from construct_messages.server.streams.endpoint import StreamsEndpoint
-from construct_messages.server.streams.queries.parameters import WatchedEndpoint
+from construct_messages.server.streams.queries.view import WatchedEndpoint
 from construct_messages.sparql.client.urls import is_loopback
 from construct_messages.streams.store import open_store
 

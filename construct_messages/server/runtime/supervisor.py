@@ -25,7 +25,7 @@ from construct_messages.rdf.errors import IncompleteResult, SourceError
 from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.metrics import DIRECTORY
 from construct_messages.server.http.request_log import RequestLog
-from construct_messages.server.runtime.memory import bounded
+from construct_messages.server.runtime.checks import bounded
 from construct_messages.server.runtime.process import (
     Ready,
     Stop,

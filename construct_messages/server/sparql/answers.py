@@ -20,8 +20,7 @@ from construct_messages.rdf.errors import LimitExceeded, LogError, NotAcceptable
 from construct_messages.rdf.formats import JSON_DOCUMENTS, NDJSON_LD, RDFM, LogType, content_type
 from construct_messages.rdf.formats.lookup import find_format
 from construct_messages.rdf.formats.media_types import EVENT_STREAM, JSON, NDJSON
-from construct_messages.rdf.formats.negotiation import Plain, negotiate, prefer
-from construct_messages.rdf.formats.ranges import media_ranges
+from construct_messages.rdf.formats.negotiation import Plain, media_ranges, negotiate, prefer
 
 if TYPE_CHECKING:
     from construct_messages.logs.json.options import JsonOptions
@@ -227,7 +226,7 @@ def _read(text: str) -> Any:
 def _check(options: JsonOptions) -> None:
     """Rejects a client's frame that takes long, or requires PyLD."""
     from construct_messages.logs.json.compiled import is_compiled
-    from construct_messages.logs.jsonld.context_weight import Weight
+    from construct_messages.logs.jsonld.contexts import Weight
 
     weight = Weight()
     weight.add(options.frame, options.contexts)

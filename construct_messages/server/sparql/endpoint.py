@@ -1,20 +1,25 @@
 """A SPARQL endpoint: answers operations of the SPARQL Protocol with a message log or with the source's own answer.
 
 SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and chooses between the two answers. `protocol.py`
-reads requests, `rdf/formats/negotiation.py` chooses the format, `http/sending.py` sends bytes, `self_description.py`
+reads requests, `rdf/formats/negotiation.py` chooses the format, `http/sending.py` sends bytes, `endpoint.py`
 fetches a source's own description.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+import time
+import zlib
+from asyncio import get_running_loop
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
+import pyoxigraph as ox
 from aiohttp import web
 
 from construct_messages.query.rewrite import ConstructQuery, query_form
@@ -29,28 +34,35 @@ from construct_messages.rdf.errors import (
     Forbidden,
     IncompleteResult,
     ProtocolError,
+    SourceError,
     UsageError,
     shown,
 )
-from construct_messages.rdf.formats.documents import TRIPLES
+from construct_messages.rdf.formats.documents import (
+    JSON_LD,
+    N_TRIPLES,
+    RDF_XML,
+    TRIPLES,
+    TURTLE,
+    DocumentFormat,
+    find_document_format,
+)
 from construct_messages.rdf.formats.negotiation import Plain
 from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.terms import Lenience
 from construct_messages.rdf.wire import Header
 from construct_messages.server.config import EndpointSettings
-from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.admission import Admission
+from construct_messages.server.http.app import accept_header
 from construct_messages.server.http.body import read_body
-from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.endpoint import Measure, Observe, Route, foreign_origin
 from construct_messages.server.http.record import RECORD
 from construct_messages.server.http.request_log import RequestLog
-from construct_messages.server.http.sending import send
+from construct_messages.server.http.sending import negotiate_coding, send
 from construct_messages.server.pages.files import send_page
 from construct_messages.server.pages.templates import wants_html
 from construct_messages.server.sparql.answers import KnownFrames, MessagesAnswer, choose_answer
-from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.messages import MessagesSender
 from construct_messages.server.sparql.protocol import (
@@ -60,12 +72,232 @@ from construct_messages.server.sparql.protocol import (
     read_request,
 )
 from construct_messages.server.sparql.record import SparqlRecord
-from construct_messages.server.sparql.self_description import SelfDescription, forwarded_headers
 from construct_messages.sparql.client.responses import OK
 from construct_messages.sparql.sources import Request
-from construct_messages.sparql.sources.http.partial import partial_reason
 from construct_messages.sparql.sources.http.profiles import Profile
+from construct_messages.sparql.sources.http.protocol import partial_reason
 from construct_messages.sparql.sources.operations import Answer, Backend, Operation
+
+# --- self description -----------------------------------------------------------------------------
+# Fetches a remote source's documents about itself: its page for browsers, and its RDF description.
+#
+# SPARQL 1.1 Service Description, section 2: a GET without a query. `description.py` writes the description of this
+# server, which repeats that of the source.
+
+# headers that are forwarded to a remote endpoint, in addition to those of the endpoint's settings
+_SENT_ON: Final = (
+    "Accept-Language",
+    "Cache-Control",
+    "If-Match",
+    "If-Modified-Since",
+    "If-None-Match",
+    "Pragma",
+)
+_RDF: Final = (
+    f"{TURTLE.media_type}, {RDF_XML.media_type};q=0.9, "
+    f"{N_TRIPLES.media_type};q=0.9, {JSON_LD.media_type};q=0.5"
+)
+# forms may be submitted to this server; scripts and other resources are blocked
+_FORM_POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+    "frame-ancestors 'none'; sandbox allow-forms"
+)
+_DESCRIPTION_SECONDS: Final = 10.0
+_DESCRIPTION_BYTES: Final = 1 << 20
+_KNOWN_SECONDS: Final = 3600.0
+
+
+def forwarded_headers(request: web.Request, settings: EndpointSettings) -> dict[str, str]:
+    """Returns the headers of a request that the endpoint forwards to the source."""
+    names = (*_SENT_ON, *settings.forward_headers)
+    return {name: request.headers[name] for name in names if name in request.headers}
+
+
+class SelfDescription:
+    """The page and the description of a remote source.
+
+    Args:
+        settings: the settings of the endpoint.
+        backend: the source.
+        request_log: the log for details that clients do not see.
+    """
+
+    def __init__(
+        self, settings: EndpointSettings, backend: Backend, request_log: RequestLog
+    ) -> None:
+        self._settings, self._backend, self._request_log = settings, backend, request_log
+        self._known: tuple[float, tuple[str, bytes] | None] | None = None
+
+    async def page(self, request: web.Request, record: SparqlRecord) -> web.StreamResponse | None:
+        """Sends the source's own page with a form for queries; None: it has none."""
+        accept = accept_header(request) or ""
+        headers = forwarded_headers(request, self._settings) | {"Accept": accept}
+        operation = Operation(None, headers=headers, timeout=_DESCRIPTION_SECONDS)
+        try:
+            answer = await self._backend.answer(operation)
+        except SourceError as error:
+            self._request_log.log("warning", "no page", reason=error.message)
+            return None
+        headers = dict(answer.headers)
+        async with aclosing(answer.body):
+            if answer.status != 200 or "html" not in headers.get("Content-Type", "").lower():
+                return None
+            headers["Content-Security-Policy"] = _FORM_POLICY
+            record.format = headers["Content-Type"]
+            if request.method == "HEAD":
+                return web.StreamResponse(status=answer.status, headers=headers)
+            idle_seconds = self._settings.limits.idle_seconds
+            return await send(
+                request, answer.body, headers, idle_seconds=idle_seconds, sent=record.sent
+            )
+
+    async def description(self) -> tuple[str, bytes] | None:
+        """Returns the media type and bytes of its RDF description; None: it has none. Fetched once an hour."""
+        if self._known is None or time.monotonic() - self._known[0] > _KNOWN_SECONDS:
+            self._known = time.monotonic(), await self._fetch_description()
+        return self._known[1]
+
+    async def _fetch_description(self) -> tuple[str, bytes] | None:
+        asked = Operation(None, headers={"Accept": _RDF}, timeout=_DESCRIPTION_SECONDS)
+        try:
+            answer = await self._backend.answer(asked)
+            body = bytearray()
+            async with aclosing(answer.body):
+                async for chunk in answer.body:
+                    body += chunk
+                    if len(body) > _DESCRIPTION_BYTES:
+                        return None
+        except SourceError as error:
+            self._request_log.log("warning", "no description", reason=error.message)
+            return None
+        return (
+            (dict(answer.headers).get("Content-Type", ""), bytes(body))
+            if answer.status == 200
+            else None
+        )
+
+
+# --- cap ------------------------------------------------------------------------------------------
+# Detects answers to CONSTRUCT or DESCRIBE that have the maximal number of triples that the source sends.
+#
+# Virtuoso truncates such an answer at its `ResultSetMaxRows` plus one, with status 200 and no header. Only the number
+# of triples indicates truncation; a complete result of this size looks the same. Bytes pass unchanged, and the copy
+# for counting is limited.
+
+COUNTED_BYTES: Final = 8 << 20
+"""The maximal size of an answer that is parsed in order to count its triples; larger ones are not counted. Formats
+of lines are counted by lines.
+"""
+
+CODINGS: Final = ("gzip", "x-gzip", "deflate", "identity")
+"""The content codings of answers that are counted."""
+
+_PIECE: Final = 1 << 16  # bytes that are decompressed together
+# an arbitrary base, because only the number of triples matters
+_BASE: Final = "http://example.org/"
+
+
+def counted_codings(accept_encoding: str) -> str:
+    """Returns the value of Accept-Encoding (RFC 9110, section 12.5.3) with only the codings that can be counted.
+
+    >>> counted_codings("zstd, br;q=0.9, gzip;q=0.8, *;q=0.1"), counted_codings("br")
+    ('gzip;q=0.8', 'identity')
+    """
+    parts = (part.strip() for part in accept_encoding.split(","))
+    return (
+        ", ".join(part for part in parts if part.partition(";")[0].strip().lower() in CODINGS)
+        or "identity"
+    )
+
+
+async def watched(
+    chunks: AsyncGenerator[bytes],
+    cap: int,
+    content_type: str,
+    coding: str | None,
+    *,
+    met: Callable[[int], None],
+    refuses: bool,
+    executor: Executor,
+) -> AsyncGenerator[bytes]:
+    """Yields the body of an answer, and counts its triples.
+
+    Args:
+        chunks: the body; closed at the end.
+        cap: an answer with this number of triples, or one more, may be truncated.
+        content_type: the content type of the answer; only RDF formats are counted.
+        coding: its content coding.
+        met: called with the number of triples if it reaches the cap; its errors are raised here.
+        refuses: whether `met` raises. Each piece is then held back until the next one arrives, so that no client
+            considers the answer complete.
+        executor: threads for parsing.
+    """
+    format = find_document_format(content_type)
+    is_counted = format is not None and (coding or "identity").strip().lower() in CODINGS
+    counter = _Counter(format, cap + 2, coding) if format is not None and is_counted else None
+    held = b""
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            if counter is not None:
+                counter.feed(chunk)
+            ready, held = (held, chunk) if refuses else (chunk, b"")
+            if ready:
+                yield ready
+        if counter is not None:
+            count = await get_running_loop().run_in_executor(executor, counter.count)
+            if count in (cap, cap + 1):
+                met(count)
+        if held:
+            yield held
+
+
+class _Counter:
+    """Counts the triples of one document, up to a number of them."""
+
+    def __init__(self, format: DocumentFormat, most: int, coding: str | None) -> None:
+        self._format, self._most = format, most
+        is_packed = (coding or "identity").strip().lower() != "identity"
+        self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32) if is_packed else None
+        self._kept = bytearray()
+        self._lines = 0  # lines of pieces that were not kept
+        self._is_known = True
+
+    def feed(self, data: bytes) -> None:
+        """Adds the next bytes."""
+        try:
+            while data and self._is_known:
+                piece = data if self._inflater is None else self._inflater.decompress(data, _PIECE)
+                data = b"" if self._inflater is None else self._inflater.unconsumed_tail
+                self._add(piece)
+                if self._inflater is not None and self._inflater.unused_data:
+                    self._is_known = False  # data after the end, which the client must judge
+        except zlib.error:
+            self._is_known = False
+
+    def _add(self, piece: bytes) -> None:
+        self._kept += piece
+        if len(self._kept) > COUNTED_BYTES or (self._format.line_based and self._lines):
+            end = self._kept.rfind(b"\n") + 1
+            self._lines += self._kept.count(b"\n")
+            del self._kept[:end]
+            self._is_known = self._format.line_based and len(self._kept) <= COUNTED_BYTES
+        if not self._is_known:
+            self._kept.clear()
+
+    def count(self) -> int | None:
+        """Returns the number of triples; None: it is unknown, because the document is too large or damaged."""
+        if not self._is_known:
+            return None
+        quads = ox.parse(
+            bytes(self._kept), format=self._format.parsed_as, base_iri=_BASE, lenient=True
+        )
+        try:
+            return self._lines + sum(1 for _ in islice(quads, self._most))
+        except SyntaxError:
+            return None
+
+
+# --- endpoint -------------------------------------------------------------------------------------
 
 _LONG_CHARACTERS: Final = 4000  # about 20 ms
 

@@ -22,18 +22,16 @@ from construct_messages.rdf.formats.documents import DOCUMENTS
 from construct_messages.rdf.formats.lookup import find_format
 from construct_messages.rdf.formats.negotiation import Plain, choose, negotiate
 from construct_messages.rdf.wire import Header
-from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.access import Permit, Requesting
-from construct_messages.server.http.conditions import entity_tag, is_known
+from construct_messages.server.http.app import accept_header
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
 from construct_messages.server.http.record import RECORD
-from construct_messages.server.http.sending import send
+from construct_messages.server.http.sending import entity_tag, is_known, send
 from construct_messages.server.streams.documents import log, not_carried
 from construct_messages.server.streams.publishing.messages import ACCEPTED
-from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
-from construct_messages.server.streams.resources import Document
+from construct_messages.server.streams.resources import Document, serialize
 from construct_messages.streams import Publication
 from construct_messages.streams.element import Element
 

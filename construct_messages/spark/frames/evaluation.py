@@ -7,11 +7,12 @@ Python runs on solutions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import count
-from typing import assert_never
+from typing import Final, assert_never
+from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,63 +23,443 @@ from construct_messages.query.algebra.expressions import (
     conjuncts,
     exists_in,
     is_volatile,
+    replace_exists,
 )
 from construct_messages.query.algebra.join_order import contains_path, join_order
 from construct_messages.query.algebra.nodes import (
     NOTHING,
+    Aggregation,
     Bgp,
+    Call,
     Constant,
+    Dataset,
     Distinct,
+    Exists,
     Expression,
     Extend,
     Filter,
     Graphs,
     Group,
     Join,
+    Leaf,
     LeftJoin,
     Minus,
     Node,
     Number,
     OrderBy,
     Path,
+    Plan,
     Project,
+    Scan,
     Slice,
     Star,
     Triple,
+    Unary,
     Union,
     Unit,
     Values,
     Var,
+    VarOrTerm,
     Vars,
     variables,
 )
-from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.optimizer.equalities import links
 from construct_messages.rdf.labels import Labels
-from construct_messages.spark.frames.checks import check
-from construct_messages.spark.frames.exists import (
-    Conditions,
-    OuterBindings,
-    is_join_condition,
-    path_starts,
-)
-from construct_messages.spark.frames.groups import group
+from construct_messages.rdf.terms import XSD, Term, boolean
 from construct_messages.spark.frames.joins import (
     binds_shared,
     compatible_pairs,
     join,
     left_join,
+    mark_join,
     minus,
+    semi_join,
     union,
 )
-from construct_messages.spark.frames.leaf_nodes import graphs, triples, unit, values
-from construct_messages.spark.frames.paths import path
-from construct_messages.spark.frames.shared_scan import shared_scan
+from construct_messages.spark.frames.paths import path, require_ends
+from construct_messages.spark.frames.scans import named_graphs, needed_quads, scan
 from construct_messages.spark.frames.solutions import Solutions, names, null
 from construct_messages.spark.frames.stars import star
-from construct_messages.spark.quads.table import QuadTable
+from construct_messages.spark.quads.table import COLUMNS, QuadTable
 from construct_messages.spark.sql import expressions
-from construct_messages.spark.sql.values import column, out_of_range_unbound
+from construct_messages.spark.sql.values import ERROR, column, literal, out_of_range_unbound
+
+# --- leaf nodes -----------------------------------------------------------------------------------
+# Evaluation of the leaves of a plan, except for stars (`stars`) and paths (`paths`).
+#
+# SPARQL 1.1 Query, sections 10.2.2 (VALUES), 13.3 (GRAPH) and 18.3.1 (triple patterns). Nothing is joined here.
+
+
+def unit(table: QuadTable) -> Solutions:
+    """Returns one solution that binds nothing."""
+    return Solutions(table.frame.sparkSession.range(1).select(), frozenset(), frozenset())
+
+
+def triples(pattern: Triple, table: QuadTable, dataset: Dataset) -> Solutions:
+    """Returns the solutions of a triple pattern."""
+    bound = pattern.variables
+    return Solutions(scan(pattern, table, dataset), bound, bound)
+
+
+def graphs(graph: VarOrTerm, table: QuadTable, dataset: Dataset) -> Solutions:
+    """Returns the names of named graphs as a variable; for a term one empty solution if it is such a name, or none."""
+    names = named_graphs(table, dataset)
+    if isinstance(graph, Var):
+        bound = frozenset({graph})
+        return Solutions(names.withColumnRenamed("graph", column(graph)), bound, bound)
+    return Solutions(
+        names.filter(F.col("graph") == F.lit(graph)).limit(1).select(), frozenset(), frozenset()
+    )
+
+
+def values(node: Values, table: QuadTable) -> Solutions:
+    """Inline data, as an inline table, whose size Spark's optimizer knows."""
+    session = table.frame.sparkSession
+    if not node.solutions:
+        frame = session.range(0).select(*map(null, node.variables))
+    elif not node.variables:
+        frame = session.range(len(node.solutions)).select()
+    else:
+        solutions = ", ".join(
+            f"({', '.join(map(_literal_or_null, solution))})" for solution in node.solutions
+        )
+        columns = ", ".join(map(column, node.variables))
+        frame = session.sql(f"SELECT * FROM VALUES {solutions} AS t({columns})")
+    return Solutions(frame, node.possible, node.certain)
+
+
+def _literal_or_null(term: Term | None) -> str:
+    return ERROR.sql if term is None else literal(term)
+
+
+# --- checks ---------------------------------------------------------------------------------------
+# Refusal of plans that cannot be evaluated, before any job runs.
+#
+# Evaluation raises `UnsupportedQuery` for a function that is not supported and a path that would start at every node,
+# but may have run jobs by then. So all expressions are compiled and all paths checked in advance.
+
+
+def check(plan: Plan, *, allow_full_closure: bool = False) -> None:
+    """Makes sure that a plan can be evaluated.
+
+    Args:
+        plan: before or after `optimize`.
+        allow_full_closure: whether `*` and `+` may start at every node.
+
+    Raises:
+        UnsupportedQuery: a function that is not supported, or a path neither end of which is bound.
+    """
+    _check_expressions(plan.pattern)
+    if not allow_full_closure:
+        _check_paths(plan.pattern, NOTHING, NOTHING)
+
+
+def _check_expressions(node: Node) -> None:
+    for expression in node.expressions:
+        expressions.term(replace_exists(expression, lambda _: Var(".e")))
+        for exists in exists_in(expression):
+            _check_expressions(exists.pattern)
+    if isinstance(node, Group):
+        for _, aggregation in node.aggregates:
+            if aggregation.argument is None or not exists_in(aggregation.argument):
+                expressions.aggregate(aggregation)
+    for child in node.children:
+        _check_expressions(child)
+
+
+def _check_paths(node: Node, known: Vars, outer: Vars) -> None:
+    """Makes sure that each path has a bound end to begin from, in the order of evaluation.
+
+    Args:
+        node: the node.
+        known: variables that the other operands of a join bind.
+        outer: in a body of EXISTS, variables that are bound from outside, also where `known` is not handed down.
+    """
+    inside = (known | outer).union(*(child.certain for child in node.children))
+    for expression in node.expressions:
+        for exists in exists_in(expression):
+            _check_paths(exists.pattern, NOTHING, inside)
+    match node:
+        case Path():
+            require_ends(node, known | outer)
+        case Leaf():
+            pass
+        case Join():
+            for operand in join_order(node, known | outer):
+                _check_paths(operand, known, outer)
+                known |= operand.certain
+        case Union(left, right):
+            _check_paths(left, known, outer)
+            _check_paths(right, known, outer)
+        case LeftJoin(left, right) | Minus(left, right):
+            _check_paths(left, known, outer)
+            _check_paths(right, left.certain, outer)
+        case Project(pattern, kept):
+            _check_paths(pattern, known & frozenset(kept), outer & frozenset(kept))
+        case Group(pattern) | OrderBy(pattern) | Slice(pattern):
+            _check_paths(pattern, NOTHING, outer)
+        case Unary(pattern):
+            _check_paths(pattern, known, outer)
+        case other:
+            assert_never(other)
+
+
+# --- exists ---------------------------------------------------------------------------------------
+# EXISTS: solutions under conditions, and expressions, that may have bodies of EXISTS in them.
+#
+# SPARQL 1.1 Query, section 18.6, substitutes each solution into the body. Here a body is evaluated once and joined on
+# the shared variables, as a semi-join, if the result is the same by `correlation`; any other is evaluated once for
+# all distinct bindings of the variables that it needs. Nodes are evaluated by `evaluation`.
+
+_TRUE: Final = boolean("true")
+_FALSE: Final = boolean("false")
+
+
+@dataclass(frozen=True)
+class OuterBindings:
+    """The bindings for which a correlated body of EXISTS is evaluated, all at once.
+
+    Args:
+        solutions: the distinct bindings, and `key`.
+        key: a variable that distinguishes them, which all solutions of the body bind.
+        variables: of the bindings.
+    """
+
+    solutions: Solutions
+    key: Var
+    variables: Vars
+
+
+def path_starts(left: Solutions, right: Node) -> tuple[Solutions, tuple[Solutions, ...]]:
+    """Returns the left side of a join, and the solutions from which paths on the right side may begin.
+
+    The latter is the left side, if the right side has paths; the left side is then materialized, as it is read twice.
+    """
+    if not contains_path(right):
+        return left, ()
+    left = left.materialize()
+    return left, (left,)
+
+
+def is_join_condition(condition: Expression) -> bool:
+    """Returns whether Spark can join on a condition."""
+    return not exists_in(condition) and not is_volatile(condition)
+
+
+def _is_uncorrelated(solutions: Solutions, body: Node) -> bool:
+    """Returns whether a body can be evaluated without the solutions, and joined with them directly."""
+    shared = body.possible & solutions.possible
+    return not correlated_variables(body) & solutions.possible and shared <= body.certain
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Evaluates conditions and expressions over solutions.
+
+    Args:
+        evaluate: returns the solutions of a node; paths in it may begin from the solutions of the second argument.
+        evaluate_for: returns the solutions of a node for outer bindings.
+        fresh: returns a new variable whose name begins with a dot and the letter.
+    """
+
+    evaluate: Callable[[Node, tuple[Solutions, ...]], Solutions]
+    evaluate_for: Callable[[Node, OuterBindings], Solutions]
+    fresh: Callable[[str], Var]
+
+    def filter(self, solutions: Solutions, conditions: tuple[Expression, ...]) -> Solutions:
+        """Returns the solutions for which all conditions are true."""
+        plain = conjunction(one for one in conditions if not exists_in(one))
+        if plain is not None:
+            wide = solutions.with_columns_of(mentions(plain))
+            wide = replace(wide, frame=wide.frame.filter(expressions.condition(plain)))
+            deterministic = solutions.deterministic and not is_volatile(plain)
+            solutions = replace(
+                wide.without(wide.possible - solutions.possible), deterministic=deterministic
+            )
+        for one in conditions:
+            match one:
+                case Exists(body):
+                    solutions = self._exists(solutions, body, keep=True)
+                case Call("!", (Exists(body),)):
+                    solutions = self._exists(solutions, body, keep=False)
+                case _ if exists_in(one):
+                    marked, condition = self.with_marks(solutions, one)
+                    solutions = self.filter(marked, (condition,)).without(
+                        marked.possible - solutions.possible
+                    )
+        return solutions
+
+    def with_marks(
+        self, solutions: Solutions, expression: Expression
+    ) -> tuple[Solutions, Expression]:
+        """Returns the solutions with a boolean for each EXISTS in an expression, and the expression over these.
+
+        The solutions have a column for each variable of the expression.
+        """
+        variables: dict[Exists, Var] = {}
+        for exists in dict.fromkeys(exists_in(expression)):
+            variables[exists] = marked = self.fresh("e")
+            left, right = self._partners(solutions, exists.pattern, keys=True)
+            keys = left.possible - solutions.possible
+            solutions = mark_join(left, right, marked, _TRUE, _FALSE).without(keys)
+        value = replace_exists(expression, variables.__getitem__)
+        return solutions.with_columns_of(mentions(value)), value
+
+    def _exists(self, solutions: Solutions, body: Node, keep: bool) -> Solutions:
+        """Returns the solutions for which the body has a solution, or, if `keep` is False, those for which
+        it has none.
+        """
+        match body:
+            case Filter(pattern, condition) if _is_uncorrelated(solutions, pattern):
+                conditions = conjuncts(condition)
+                own = tuple(
+                    one
+                    for one in conditions
+                    if mentions(one) & solutions.possible <= pattern.certain
+                )
+                across = conjunction(one for one in conditions if one not in own)
+                if across is not None and is_join_condition(across):
+                    shared = mentions(across) & pattern.possible & solutions.possible
+                    if shared <= solutions.certain:
+                        left, starts = path_starts(solutions, pattern)
+                        right = self.filter(self.evaluate(pattern, starts), own)
+                        wide = left.with_columns_of(mentions(across) - right.possible)
+                        found = semi_join(wide, right, keep, expressions.condition(across))
+                        return found.without(wide.possible - left.possible)
+        if not correlated_variables(body) & solutions.possible and not _is_uncorrelated(
+            solutions, body
+        ):
+            left, starts = path_starts(solutions, body)
+            right = self.evaluate(body, starts).only(solutions.possible).distinct()
+            pairs = compatible_pairs(left, right, self.fresh("t"))
+            return pairs.semi_join() if keep else pairs.anti_join()
+        left, right = self._partners(solutions, body)
+        return semi_join(left, right, keep).without(left.possible - solutions.possible)
+
+    def _partners(
+        self, solutions: Solutions, body: Node, keys: bool = False
+    ) -> tuple[Solutions, Solutions]:
+        """Returns two sides of a join: a left solution has a partner if the body has a solution for it.
+
+        Args:
+            solutions: the solutions for which the body is evaluated.
+            body: the body of an EXISTS.
+            keys: whether the two must share a variable, and each bind all that they share.
+        """
+        shared = body.possible & solutions.possible
+        if _is_uncorrelated(solutions, body) and (
+            not keys or (shared and shared <= solutions.certain)
+        ):
+            left, starts = path_starts(solutions, body)
+            return left, self.evaluate(body, starts).only(shared)
+        variables = (body.possible | correlated_variables(body)) & solutions.possible
+        key = self.fresh("t")
+        left = solutions.materialize().with_key(variables, key)
+        bindings = left.only(variables | {key})
+        outer = OuterBindings(replace(bindings, frame=bindings.frame.distinct()), key, variables)
+        return left, self.evaluate_for(body, outer).only(frozenset({key}))
+
+
+# --- evaluation -----------------------------------------------------------------------------------
+
+# --- shared scan ----------------------------------------------------------------------------------
+# The shared scan of a query: quads that several patterns match, read once and shuffled by subject.
+#
+# Text is parsed and checked each time that it is read, which takes longer than the rest of the evaluation. The
+# optimizer decides which patterns share a scan; each pattern then selects its own quads from the result, in `scans`
+# or `stars`.
+
+
+def shared_scan(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> QuadTable:
+    """Returns the quads that any of the patterns needs, with all quads of a subject in one partition.
+
+    Args:
+        scans: the patterns, with the filters pushed down to them.
+        table: all quads.
+        dataset: the graphs of FROM and FROM NAMED.
+    """
+    quads = needed_quads(scans, table, dataset).frame.repartition("subject")
+    # Spark would push the filters and columns of each pattern below the shuffle, and so read and shuffle the quads once
+    # for each pattern, if that did not change an observed figure: this is the only purpose of the figure.
+    # It is of all columns, as each pattern may need others; and two figures of a query must have different names.
+    # Spark would count without reading columns that are never NULL.
+    *others, last = COLUMNS
+    count = F.expr(f"count({', '.join(others)}, nullif({last}, ''))")
+    return replace(table, frame=quads.observe(f"shared scan {uuid4()}", count.alias("quads")))
+
+
+# --- groups ---------------------------------------------------------------------------------------
+# Groups of solutions and their aggregates. SPARQL 1.1 Query, section 18.5.1.
+#
+# Where Spark cannot aggregate an expression itself, `evaluation.py` binds it to a variable before.
+
+_INTEGER: Final = f'"^^<{XSD}integer>'
+_NONDETERMINISTIC: Final = {"SUM", "AVG", "SAMPLE", "GROUP_CONCAT"}
+"""Aggregates whose value depends on the order in which a group is read."""
+
+
+def group(
+    node: Group,
+    solutions: Solutions,
+    aggregates: Sequence[tuple[Var, Aggregation]],
+    outer: OuterBindings | None,
+    table: QuadTable,
+) -> Solutions:
+    """Returns a solution for each group, and for each of the outer bindings.
+
+    Args:
+        node: the node, for its keys and the variables of its pattern.
+        solutions: the solutions of the pattern, with columns for all keys and all aggregated variables.
+        aggregates: the variables to bind, each with its aggregate.
+        outer: the bindings that a body of EXISTS is evaluated for; None: outside of such bodies.
+        table: the quads, for the session that they are in.
+    """
+    keys = frozenset(node.keys)
+    if outer:
+        keys |= {outer.key}
+    columns = [
+        F.expr(_aggregate(one, node.pattern.possible)).alias(column(variable))
+        for variable, one in aggregates
+    ]
+    deterministic = solutions.deterministic and not any(
+        one.name in _NONDETERMINISTIC for _, one in aggregates
+    )
+    counts = frozenset(variable for variable, one in aggregates if one.name == "COUNT")
+    bound = frozenset(variable for variable, _ in aggregates)
+
+    def grouped(keys: Vars, frame: DataFrame) -> Solutions:
+        if columns:
+            frame = frame.groupBy(*names(keys)).agg(*columns)
+        elif keys:
+            frame = frame.select(*names(keys)).distinct()
+        else:
+            frame = unit(table).frame
+        return Solutions(frame, keys | bound, (keys & solutions.certain) | counts, deterministic)
+
+    groups = grouped(keys, solutions.frame)
+    if outer and not node.keys:
+        # an empty group for each outer binding without solutions
+        empty = grouped(NOTHING, solutions.frame.limit(0))
+        groups = groups.materialize()
+        rest = semi_join(outer.solutions.only(frozenset({outer.key})), groups, keep=False)
+        groups = union(groups, join(rest, empty))
+    return groups
+
+
+def _aggregate(aggregation: Aggregation, inside: Vars) -> str:
+    """Returns the SQL of an aggregate, also of `COUNT(DISTINCT *)`, which needs the columns of a solution.
+
+    Args:
+        inside: the variables of the pattern that is grouped.
+    """
+    if aggregation.argument is not None or not aggregation.distinct:
+        return expressions.aggregate(aggregation)
+    solution = names(variable for variable in inside if not variable.hidden)
+    counted = f"COUNT(DISTINCT STRUCT({', '.join(solution)}))" if solution else "LEAST(COUNT(*), 1)"
+    return f"CONCAT('\"', CAST({counted} AS STRING), {literal(_INTEGER)})"
+
+
+# --- evaluation -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

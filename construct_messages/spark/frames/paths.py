@@ -15,8 +15,15 @@ from typing import Final, assert_never
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from construct_messages.query.algebra.nodes import Path, Triple, Var, VarOrTerm, Vars, variables
-from construct_messages.query.algebra.plan import Dataset
+from construct_messages.query.algebra.nodes import (
+    Dataset,
+    Path,
+    Triple,
+    Var,
+    VarOrTerm,
+    Vars,
+    variables,
+)
 from construct_messages.query.algebra.property_paths import (
     Alternative,
     Closure,

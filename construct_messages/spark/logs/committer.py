@@ -21,7 +21,7 @@ from pyarrow import fs
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.rdf.errors import CannotWrite, LogError, UnsupportedByFormat, UsageError
-from construct_messages.rdf.files.compression import opener
+from construct_messages.rdf.files.unpacking import opener
 from construct_messages.rdf.formats import content_type
 from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.logs.files import Place, place_of

@@ -15,10 +15,9 @@ from typing import Any, Final, TypeVar
 from construct_messages.logs import MESSAGE_BYTES, FormatOptions, check_options, options_class
 from construct_messages.logs.reading import read_log
 from construct_messages.rdf.errors import UsageError
-from construct_messages.rdf.files.compression import COMPRESSIONS
+from construct_messages.rdf.files.unpacking import COMPRESSIONS
 from construct_messages.rdf.formats import FORMATS, Format, Syntax
-from construct_messages.rdf.formats.file_names import default_format
-from construct_messages.rdf.formats.lookup import find_log
+from construct_messages.rdf.formats.lookup import default_format, find_log
 from construct_messages.spark.logs.files import S3Settings, s3_settings_of
 
 _PARTITION_BYTES: Final = 1 << 27

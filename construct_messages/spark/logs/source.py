@@ -8,9 +8,11 @@ does, and a `streamWriter` is `LogWriter` with the number of a batch in the name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from itertools import chain, islice
+from typing import IO, ClassVar, Final, NamedTuple, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -23,11 +25,348 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from construct_messages.rdf.errors import UsageError
-from construct_messages.spark.logs.blocks import Block, partitions, texts_of
+from construct_messages.logs import MESSAGE_BYTES, DecoderOptions
+from construct_messages.logs.lines.decoder import LinesDecoder
+from construct_messages.logs.lines.texts import to_text
+from construct_messages.logs.reading import read_log
+from construct_messages.rdf.errors import LimitExceeded, LogError, UsageError
+from construct_messages.rdf.files.unpacking import COMPRESSIONS, packing_of
+from construct_messages.rdf.formats import RDFM, Format, Syntax
+from construct_messages.rdf.formats.lookup import (
+    find_format,
+    find_log,
+    format_of_file,
+    is_archive_name,
+    is_media_type,
+)
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.logs.committer import LogJob, Part
-from construct_messages.spark.logs.files import find
+from construct_messages.spark.logs.files import File, find, read_from
 from construct_messages.spark.logs.options import ReadOptions, WriteOptions
+
+# --- splitting ------------------------------------------------------------------------------------
+# Splitting of N-Triples and N-Quads logs: the messages that belong to a range of bytes. No I/O, no Spark.
+#
+# A range owns the messages after the delimiters whose lines begin in it; the first range also owns the text before
+# the first delimiter. So each message has one owner for every split of the log, even within a delimiter, a character
+# or a CRLF. A message that continues past the end of its range is read to its end. Lines are decoded by
+# `LinesDecoder`; only line ends are looked for here. RDF Messages, section 3, and the first draft, section 3.1.
+
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
+
+
+def messages_of(
+    chunks: Iterable[bytes],
+    start: int,
+    end: int,
+    *,
+    format: Format,
+    syntax: Syntax | None = None,
+    options: DecoderOptions | None = None,
+) -> Iterator[Message]:
+    r"""Yields the messages that a range of a log owns, in order.
+
+    Args:
+        chunks: the log from the byte before `start` on, or from its beginning if `start` is 0; chunks are read only as
+            far as needed.
+        start, end: the range in bytes, the end excluded.
+        format: N-Triples or N-Quads.
+        syntax: the syntax of the log; None: it announces none (`announced_in`).
+        options: see `decoder_for`.
+
+    Raises:
+        LogError: malformed lines; numbers of messages and lines count from the first line that begins in the range.
+        LimitExceeded: a message that is too large.
+
+    >>> from construct_messages.rdf.formats import N_TRIPLES
+    >>> log = b"# @message\n<urn:a> <urn:p> <urn:o> .\n# @message\n<urn:b> <urn:p> <urn:o> .\n"
+    >>> for start, end in ((0, 20), (20, 60), (60, len(log))):
+    ...     print(*messages_of([log[max(start - 1, 0) :]], start, end, format=N_TRIPLES))
+    <Message of 1 quad: <urn:a> <urn:p> <urn:o> .>
+    <Message of 1 quad: <urn:b> <urn:p> <urn:o> .>
+    <BLANKLINE>
+    """
+    options = options or DecoderOptions()
+    placed = _placed(chunks, max(start - 1, 0))
+    if start == 0:
+        return _read_split(LinesDecoder(format, syntax, options), placed, end)
+    decoder = LinesDecoder(format, syntax or RDFM, options, continued=True)
+    # the first is the rest of a message that began before the range, or of its delimiter
+    return islice(_read_split(decoder, _from_line(placed, end), end, continued=True), 1, None)
+
+
+def announced_in(
+    chunks: Iterable[bytes], format: Format, *, message_bytes: int = MESSAGE_BYTES
+) -> Syntax | None:
+    r"""Returns the syntax that a log declares before its first statement; None: no syntax.
+
+    Args:
+        chunks: the log from its beginning; chunks are read only as far as needed.
+        format: N-Triples or N-Quads.
+        message_bytes: the maximal length of a line.
+
+    Raises:
+        LogError: the first line that is not empty or a comment is malformed.
+        LimitExceeded: a line that is too long.
+
+    >>> from construct_messages.rdf.formats import N_TRIPLES
+    >>> announced_in([b'# log\nVERSION "1.2-mess', b'ages"\n'], N_TRIPLES).label
+    '1.2-messages'
+    """
+    line = LinesDecoder(format, None, DecoderOptions(message_bytes=message_bytes))
+    for _, chunk in _placed(chunks, 0):
+        for piece in chunk.splitlines(keepends=True):
+            messages = [*line.feed(_plain(piece))]
+            if _LINE_END.search(piece):
+                messages += line.close()
+                if messages or line.syntax:
+                    return line.syntax
+                line = LinesDecoder(format, None, DecoderOptions(message_bytes=message_bytes))
+    return None
+
+
+def _read_split(
+    decoder: LinesDecoder, placed: Iterator[tuple[int, bytes]], end: int, *, continued: bool = False
+) -> Iterator[Message]:
+    """Yields the messages up to the first delimiter on a line that begins at `end` or after it.
+
+    Args:
+        placed: chunks, each with its place in the log.
+        continued: whether the log begins before the chunks; then no message is owned without a delimiter before `end`.
+    """
+    last: int | None = None  # the last delimiter before `end`, once that is reached
+    for place, chunk in placed:
+        rest = chunk
+        if last is None:
+            cut = _line_start(chunk, end - place)
+            yield from decoder.feed(_plain(chunk[:cut]))
+            if cut is None:
+                continue
+            last, rest = decoder.delimiter, chunk[cut:]
+            if continued and not last:
+                return
+        for line in rest.splitlines(keepends=True):
+            yield from decoder.feed(_plain(line))
+            if decoder.delimiter != last:
+                return
+    yield from decoder.close()
+
+
+def _line_start(chunk: bytes, place: int) -> int | None:
+    """Returns the start of the first line of a chunk that begins at a place or after it, or None."""
+    line_end = _LINE_END.search(chunk, max(place - 1, 0))
+    return line_end.end() if line_end else None
+
+
+def _from_line(placed: Iterator[tuple[int, bytes]], end: int) -> Iterator[tuple[int, bytes]]:
+    """Yields the chunks after the first line end; nothing if that is at `end` or after it."""
+    for place, chunk in placed:
+        if (line_end := _LINE_END.search(chunk)) is None:
+            continue
+        place += line_end.end()
+        if place < end:
+            yield place, chunk[line_end.end() :]
+            yield from placed
+        return
+
+
+def _placed(chunks: Iterable[bytes], place: int) -> Iterator[tuple[int, bytes]]:
+    """Yields chunks with their places; none ends within a CRLF, and a missing line end is added to the last line."""
+    held, lacks_end = b"", True
+    for chunk in chunks:
+        lacks_end = (
+            not chunk.endswith(b"\n") if chunk else lacks_end
+        )  # a second line end would count towards the size of a message
+        chunk = held + chunk
+        held = b"\r" if chunk.endswith(b"\r") else b""
+        if held:
+            chunk = chunk[:-1]
+        yield place, chunk
+        place += len(chunk)
+    if lacks_end:
+        yield place, held + b"\n"
+
+
+def _plain(data: bytes) -> bytes:
+    """Returns data with LF for each line end: after a CR, a decoder would wait for the next byte."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+# Blocks, the parts of logs that a task reads, and their messages as strings. No Spark here.
+#
+# N-Triples and N-Quads logs without compression are split into ranges of bytes (`splitting`). Any other log is one
+# block: a line of it depends on all lines before it (prefixes, contexts, tables, strings over many lines), and packed
+# logs cannot be read from the middle.
+
+
+class Block(NamedTuple):
+    """Some bytes of a log.
+
+    Args:
+        uri: the URI of the log.
+        start: the offset of the first byte.
+        end: the offset after the last byte; None: the block is the whole log.
+        written: when the log was last written, in nanoseconds; 0: not known.
+    """
+
+    uri: str
+    start: int
+    end: int | None
+    written: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.uri} from byte {self.start}" if self.start else self.uri
+
+    def labels(self, *, of_log: bool) -> Labels:
+        """Returns the labels of its nodes: equal in a task that runs again, different after the log was overwritten.
+
+        Args:
+            of_log: whether all blocks of the log have the same labels; otherwise each message has its own labels, as
+                messages are counted within their block.
+        """
+        return Labels.at(f"{self.written} {self.uri if of_log else self}")
+
+
+def partitions(files: Iterable[File], options: ReadOptions) -> list[tuple[Block, ...]]:
+    """Returns the blocks of logs, in order; several small ones together.
+
+    >>> files = [File("a.nq", 250), File("b.trig", 250), File("c.nt.gz", 30), File("d.nt", 30)]
+    >>> for blocks in partitions(files, ReadOptions((), partition_bytes=100)):
+    ...     print(*blocks, sep=", ")
+    a.nq
+    a.nq from byte 100
+    a.nq from byte 200
+    b.trig
+    c.nt.gz, d.nt
+    """
+    parts: list[tuple[Block, ...]] = []
+    room = 0
+    for file in files:
+        for block in _blocks(file, options):
+            size = (file.size if block.end is None else block.end) - block.start
+            if parts and size <= room:
+                parts[-1] += (block,)
+                room -= size
+            else:
+                parts.append((block,))
+                room = options.partition_bytes - size
+    return parts
+
+
+def _blocks(file: File, options: ReadOptions) -> Iterator[Block]:
+    if _splittable(file.uri, options) is None:
+        yield Block(file.uri, 0, None, file.written)
+        return
+    for start in range(0, file.size, options.partition_bytes):
+        yield Block(file.uri, start, min(start + options.partition_bytes, file.size), file.written)
+
+
+def _splittable(uri: str, options: ReadOptions) -> Format | None:
+    """Returns the format of a log; None if the log cannot be split."""
+    if uri.lower().endswith(tuple(COMPRESSIONS)) or is_archive_name(uri):
+        return None
+    format, syntax = find_format(options.format) if options.format else (format_of_file(uri), None)
+    if (
+        options.format
+        and is_media_type(options.format)
+        and syntax is None
+        and options.syntax is None
+    ):
+        return None  # a plain document, unless the log itself announces messages
+    return format if format is not None and format.line_based else None
+
+
+def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
+    """Yields the messages that a block owns, in order, each as text.
+
+    Raises:
+        LogError, LimitExceeded: naming the block; see `read_log` and `messages_of`.
+        UsageError, IncompleteResult: the log cannot be read.
+    """
+    lenience = Lenience() if options.lenient else None
+    try:
+        yield from map(to_text, _read_block(block, options, lenience))
+    except LogError as error:
+        raise LogError(
+            f"in {block}: {error.message}",
+            number=error.number,
+            position=error.position,
+            hint=error.hint,
+        ) from error
+    except LimitExceeded as error:
+        raise LimitExceeded(
+            f"in {block}: {error.message}", position=error.position, hint=error.hint
+        ) from error
+    finally:
+        if lenience is not None:
+            lenience.report(str(block))
+
+
+def _read_block(block: Block, options: ReadOptions, lenience: Lenience | None) -> Iterable[Message]:
+    chunks = read_from(block.uri, s3=options.s3)
+    first = next(chunks, b"")
+    chunks = chain([first], chunks)
+    format = None if block.end is None else _splittable(block.uri, options)
+    # a compressed log need not have the extension of its compression
+    if block.end is None or format is None or packing_of(first):
+        return () if block.start else _whole(block, chunks, options)
+    syntax = _announced(format, options)
+    if block.start:
+        syntax = syntax or announced_in(chunks, format, message_bytes=options.message_bytes)
+        chunks = read_from(block.uri, block.start - 1, options.s3)
+    return messages_of(
+        chunks,
+        block.start,
+        block.end,
+        format=format,
+        syntax=syntax,
+        options=DecoderOptions(
+            message_bytes=options.message_bytes,
+            labels=block.labels(
+                of_log=options.shared_labels is not False
+                and (syntax is None or syntax.label == RDFM.label)
+            ),
+            shared_labels=options.shared_labels,
+            lenience=lenience,
+        ),
+    )
+
+
+def _whole(block: Block, chunks: Iterator[bytes], options: ReadOptions) -> Iterator[Message]:
+    return read_log(
+        cast("IO[bytes]", _Named(block.uri, chunks)),
+        options.format,
+        syntax=options.syntax,
+        base=options.base,
+        contexts=options.contexts,
+        message_bytes=options.message_bytes,
+        label_prefix=block.labels(of_log=True).prefix,
+        shared_labels=options.shared_labels,
+        lenient=options.lenient,
+    )
+
+
+class _Named:
+    """The part of a file that `read_log` needs: the name may determine the format."""
+
+    def __init__(self, name: str, chunks: Iterator[bytes]) -> None:
+        self.name, self._chunks = name, chunks
+
+    def read(self, _size: int) -> bytes:
+        return next(self._chunks, b"")
+
+
+def _announced(format: Format, options: ReadOptions) -> Syntax | None:
+    """Returns the syntax that the options announce."""
+    if options.syntax is not None:
+        return find_log(options.format or format.extension, options.syntax)[1]
+    return find_format(options.format)[1] if options.format else None
+
+
+# --- source ---------------------------------------------------------------------------------------
 
 SCHEMA: Final = StructType(
     [

@@ -19,7 +19,7 @@ from pyarrow import fs
 
 from construct_messages.logs.reading import read_log
 from construct_messages.rdf.errors import ConstructMessagesError, UsageError
-from construct_messages.rdf.formats.file_names import format_of_file
+from construct_messages.rdf.formats.lookup import format_of_file
 from construct_messages.spark.logs.files import Place, place_of, read_bytes, read_from
 from construct_messages.spark.logs.records import (
     SUCCESS,

@@ -20,8 +20,12 @@ import pyoxigraph as ox
 
 from construct_messages.logs.rdfxml import NTriplesFile
 from construct_messages.rdf.errors import LimitExceeded, QuadsError, TermError, UsageError
-from construct_messages.rdf.files.compression import COMPRESSIONS
-from construct_messages.rdf.files.unpacking import UnpackedFile, unmarked, unpack_errors
+from construct_messages.rdf.files.unpacking import (
+    COMPRESSIONS,
+    UnpackedFile,
+    unmarked,
+    unpack_errors,
+)
 from construct_messages.rdf.formats.documents import (
     EXTENSIONS,
     RDF_XML,
@@ -31,7 +35,7 @@ from construct_messages.rdf.formats.documents import (
 )
 from construct_messages.rdf.labels import of_file
 from construct_messages.rdf.terms import Lenience, Term, from_pyoxigraph, map_blanks
-from construct_messages.spark.line_numbers import TEXT_SHOWN
+from construct_messages.spark.failures import TEXT_SHOWN
 
 QUADS: Final = "subject string, predicate string, object string, graph string"
 """The schema of quads."""

@@ -20,13 +20,13 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
+from construct_messages.query.optimizer.cardinality import PredicateStatistics, Statistics
 from construct_messages.rdf.errors import IncompleteResult, QuadsError, UsageError
 from construct_messages.rdf.files.output import refuse_foreign, refuse_input
 from construct_messages.rdf.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.rdf.terms import Term
 from construct_messages.spark import jar
-from construct_messages.spark.line_numbers import numbered, shown_line
+from construct_messages.spark.failures import numbered, shown_line
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.table import QuadTable, loaded
 from construct_messages.spark.session import translated

@@ -20,7 +20,7 @@ from urllib.parse import quote_plus, urlencode
 
 from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.rdf.formats.media_types import FORM, JSON
-from construct_messages.sparql.client.headers import authorization
+from construct_messages.sparql.client.responses import authorization
 from construct_messages.sparql.client.urllib_client import fetch
 from construct_messages.sparql.client.urls import check_secure, without_query
 

@@ -1,29 +1,276 @@
 """A query over stores: starts it over a dataset, or evaluates it to its end.
 
-SPARQL 1.1 Protocol, section 2.1.4 (the dataset). Blocks until the engine returns; `writing.py` is for results that are
+SPARQL 1.1 Protocol, section 2.1.4 (the dataset). Blocks until the engine returns; `query.py` is for results that are
 read incrementally. No I/O except for the store.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
+import os
+import select as polling
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.query.checks import check
+from construct_messages.query.checks import check, refusal
 from construct_messages.query.depth import check_depth
 from construct_messages.query.embedded import for_embedded, names_in_full
-from construct_messages.query.refusals import refusal
 from construct_messages.query.syntax.parser import parse
 from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.errors import (
     ConstructMessagesError,
     QueryError,
     SourceError,
+    SourceTimeout,
     UsageError,
 )
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.terms import from_pyoxigraph
+from construct_messages.sparql.children.child import readable
 from construct_messages.sparql.results.tsv import TsvDecoder
+
+# --- pipes ----------------------------------------------------------------------------------------
+# Reads the documents that evaluations write into pipes: opens the pipes, reads them, and decodes the solutions.
+#
+# The writer is a thread of this process or another process; `query.py` is its end. Starts no evaluation.
+
+_CHUNK: Final = 1 << 16
+_WIDE: Final = 1 << 20  # bytes in flight; the maximum for ordinary users in Linux
+_FILL_SECONDS: Final = 0.001  # to wait for a full chunk: larger batches cost less per solution
+
+
+class Document(NamedTuple):
+    """The read end of a pipe, and how to read it.
+
+    Args:
+        read_end: its descriptor.
+        chunk: bytes to read at once.
+        wait_seconds: seconds to wait for more after the first bytes.
+    """
+
+    read_end: int
+    chunk: int
+    wait_seconds: float
+
+
+def small_document() -> tuple[Document, int]:
+    """Opens a pipe for output in small pieces, each of which is read at once; returns it with its write end."""
+    read_end, write_end = os.pipe()
+    return Document(read_end, _CHUNK, 0.0), write_end
+
+
+def bulk_document() -> tuple[Document, int]:
+    """Opens a pipe for output in bulk; returns it with its write end."""
+    read_end, write_end = os.pipe()
+    # a reader that gathers more than a part of the pipe's capacity makes the writer wait
+    return Document(read_end, _widen(write_end) // 4, _FILL_SECONDS), write_end
+
+
+def decoded(
+    new_decoder: Callable[[], TsvDecoder],
+    documents: Sequence[Document],
+    deadline: float | None,
+    end: Callable[[Document], None],
+) -> Generator[Solutions]:
+    """Yields the solutions of an evaluation's TSV documents, one document after the other.
+
+    Args:
+        new_decoder: creates the decoder of a document.
+        documents: see `writing.write_solutions`; their read ends block.
+        deadline: by `time.monotonic()`, None for none.
+        end: called at the end of each document; raises the error of the evaluation, if any.
+
+    Raises:
+        SourceTimeout: the deadline passed.
+        IncompleteResult: a document is truncated.
+    """
+    for document in documents:
+        decoder = new_decoder()
+        received = False
+        while chunk := read(document, deadline):
+            received = True
+            yield from decoder.feed(chunk)
+        end(document)
+        if received:
+            yield from decoder.close()
+
+
+async def adecoded(
+    new_decoder: Callable[[], TsvDecoder],
+    documents: Sequence[Document],
+    deadline: float | None,
+    end: Callable[[Document], Awaitable[None]],
+) -> AsyncGenerator[Solutions]:
+    """`decoded` for asyncio; makes the read ends non-blocking."""
+    for document in documents:
+        os.set_blocking(document.read_end, False)
+        decoder = new_decoder()
+        received = False
+        while chunk := await aread(document, deadline):
+            received = True
+            for batch in decoder.feed(chunk):
+                yield batch
+        await end(document)
+        if received:
+            for batch in decoder.close():
+                yield batch
+
+
+def read(document: Document, deadline: float | None) -> bytes:
+    """Returns the next bytes; empty at the end.
+
+    Args:
+        document: its read end blocks.
+        deadline: by `time.monotonic()`; None: no deadline.
+
+    Raises:
+        SourceTimeout: there were no bytes before the deadline.
+    """
+    descriptor, chunk, wait_seconds = document
+    poll = polling.poll()
+    poll.register(descriptor, polling.POLLIN)
+    if deadline is not None:
+        left = deadline - time.monotonic()
+        if left <= 0 or not poll.poll(left * 1000):
+            raise timed_out()
+    pieces = [os.read(descriptor, chunk)]
+    missing = chunk - len(pieces[0])
+    while wait_seconds and pieces[-1] and missing:
+        # sleeps instead of waiting for the pipe, so that the writer need not wake this thread for each write
+        time.sleep(wait_seconds)
+        if not poll.poll(0):
+            break
+        pieces.append(os.read(descriptor, missing))  # empty at the end, as in the next call
+        missing -= len(pieces[-1])
+    return b"".join(pieces)
+
+
+async def aread(document: Document, deadline: float | None) -> bytes:
+    """`read` for asyncio; the read end does not block."""
+    import asyncio
+
+    descriptor, chunk, wait_seconds = document
+    try:
+        await readable(descriptor, None if deadline is None else deadline - time.monotonic())
+    except TimeoutError as error:
+        raise timed_out() from error
+    pieces = [os.read(descriptor, chunk)]
+    missing = chunk - len(pieces[0])
+    while wait_seconds and pieces[-1] and missing:
+        await asyncio.sleep(wait_seconds)
+        try:
+            pieces.append(os.read(descriptor, missing))
+        except BlockingIOError:
+            break
+        missing -= len(pieces[-1])
+    return b"".join(pieces)
+
+
+def timed_out() -> SourceTimeout:
+    """Returns the error for an evaluation past its deadline."""
+    return SourceTimeout(
+        "the embedded evaluation did not end within the time allowed",
+        hint="raise timeout, or add a LIMIT",
+    )
+
+
+def _widen(pipe: int) -> int:
+    """Enlarges the buffer of a pipe, if the system allows it, so that its ends wait less; returns the size in bytes."""
+    import fcntl  # Windows does not have this module, but runs the rest of the package
+
+    if not hasattr(fcntl, "F_SETPIPE_SZ"):
+        return 4 * _CHUNK
+    with suppress(PermissionError):  # the user already has many pipes
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _WIDE)
+    return max(fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ), 4 * _CHUNK)
+
+
+# --- writing --------------------------------------------------------------------------------------
+# Writes the result of one evaluation into the write ends of pipes, blocking until it ends.
+#
+# Called where it may block: in a thread (`sparql/sources/oxigraph.py`), or in a separate process. See
+# docs/decisions/005-embedded-evaluation-through-a-pipe.md. POSIX only (`/dev/fd`). `query.py` reads the pipes.
+
+_FIRST_SOLUTIONS: Final = 64
+_SLOW: Final = 0.02  # seconds for this number
+
+
+def write_solutions(
+    begin: Callable[[], QueryResult], variables: Sequence[str], first: int, bulk: int
+) -> None:
+    """Evaluates a SELECT into two TSV documents, and closes both pipes.
+
+    The first document is written solution by solution, so that the first solutions of a slow query are delivered at
+    once; when solutions are fast, the engine serializes the rest in bulk into the second.
+
+    Args:
+        begin: starts the evaluation.
+        variables: the columns to write.
+        first, bulk: the write ends.
+
+    Raises:
+        SyntaxError: the engine rejects the query.
+        OSError: the evaluation failed, or the reader has closed the pipe.
+    """
+    try:
+        with open(first, "wb") as pipe:
+            solutions = begin()
+            assert isinstance(solutions, ox.QuerySolutions)
+            ended = _write_first(solutions, variables, pipe.write, pipe.flush)
+        if not ended:
+            serialize(solutions, bulk, ox.QueryResultsFormat.TSV)
+    finally:
+        os.close(bulk)
+
+
+def _write_first(
+    solutions: ox.QuerySolutions,
+    variables: Sequence[str],
+    write: Callable[[bytes], int],
+    flush: Callable[[], None],
+) -> bool:
+    """Writes solutions one by one until they are fast; returns whether these were all."""
+    write("\t".join(f"?{name}" for name in variables).encode() + b"\n")
+    count, started = 0, time.monotonic()
+    for solution in solutions:
+        terms = (
+            "" if term is None else from_pyoxigraph(term)
+            for term in (solution[v] for v in variables)
+        )
+        write("\t".join(terms).encode() + b"\n")
+        flush()
+        count += 1
+        if count == _FIRST_SOLUTIONS:
+            if time.monotonic() - started < _SLOW:
+                return False
+            count, started = 0, time.monotonic()
+    return True
+
+
+def serialize(result: QueryResult, pipe: int, format: ox.QueryResultsFormat | ox.RdfFormat) -> None:
+    """Writes a result into a pipe, without the interpreter's lock.
+
+    Raises:
+        OSError: the evaluation failed, or the reader has closed the pipe.
+    """
+    # pyoxigraph calls fsync() after the last byte, which fails on a pipe with its own message
+    try:
+        os.fsync(pipe)
+        no_fsync = None
+    except OSError as error:
+        no_fsync = f"(os error {error.errno})"
+    try:
+        result.serialize(f"/dev/fd/{pipe}", format)  # type: ignore[arg-type] # the caller pairs results and formats
+    except OSError as error:
+        if no_fsync is None or not str(error).endswith(no_fsync):
+            raise
+
+
+# --- query ----------------------------------------------------------------------------------------
 
 QueryResult: TypeAlias = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 Functions: TypeAlias = Callable[[ox.Store], Mapping[ox.NamedNode, Callable[..., Any]]]

@@ -18,8 +18,8 @@ import pyoxigraph as ox
 
 from construct_messages.logs.sniff import SNIFF_BYTES, sniff
 from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError, shown
-from construct_messages.rdf.files.compression import COMPRESSIONS
 from construct_messages.rdf.files.unpacking import (
+    COMPRESSIONS,
     MAGIC,
     UnpackedFile,
     packing_of,

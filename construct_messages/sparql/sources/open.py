@@ -118,7 +118,10 @@ def open_source(
         )
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
     if len(paths) == 1 and is_url(paths[0]):
-        from construct_messages.sparql.client.headers import TOKEN_URL, authorization_of_environment
+        from construct_messages.sparql.client.responses import (
+            TOKEN_URL,
+            authorization_of_environment,
+        )
         from construct_messages.sparql.sources.http.endpoint import EndpointSource
         from construct_messages.sparql.sources.http.protocol import Endpoint
 

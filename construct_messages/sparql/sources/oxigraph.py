@@ -15,18 +15,20 @@ from collections.abc import AsyncGenerator, Generator, Mapping
 
 import pyoxigraph as ox
 
-from construct_messages.query.refusals import REWRITTEN
+from construct_messages.query.checks import REWRITTEN
 from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.sparql.engine.pipes import (
+from construct_messages.sparql.engine.query import (
     Document,
+    QueryResult,
+    StoreQuery,
     adecoded,
     bulk_document,
     decoded,
+    explain,
     small_document,
+    write_solutions,
 )
-from construct_messages.sparql.engine.query import QueryResult, StoreQuery, explain
-from construct_messages.sparql.engine.writing import write_solutions
 from construct_messages.sparql.sources import Request
 
 

@@ -17,8 +17,8 @@ from rdflib.plugins.sparql.processor import SPARQLProcessor
 from rdflib.query import Result
 from rdflib.term import Identifier, Variable
 
+from construct_messages.query.checks import REWRITTEN
 from construct_messages.query.prologue import undeclared
-from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.select import Select
 from construct_messages.rdf.errors import (
     ConstructMessagesError,

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construct_messages.construct.shapes import Shapes
+from construct_messages.construct.shapes.engine import StaticData
 from construct_messages.construct.shapes.graph import ShapesGraph
-from construct_messages.construct.shapes.static import StaticData
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import from_pyoxigraph
 from tests.support.conformance.shapes import PREFIXES, found, message, results_in

@@ -13,8 +13,8 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages.continuous import Bounds, Firing, WindowedQuery
-from construct_messages.continuous.evaluation import WholeEvaluation
 from construct_messages.continuous.incremental.maintained import MaintainedSolutions
+from construct_messages.continuous.windowed import WholeEvaluation
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Report
 from construct_messages.rdf.errors import ConstructMessagesError
@@ -100,7 +100,7 @@ def test_doubles_that_keep_coming_are_not_tried_each_time(monkeypatch: pytest.Mo
             made.append(1)
             super().__init__(*arguments)
 
-    monkeypatch.setattr("construct_messages.continuous.evaluation.MaintainedSolutions", Counted)
+    monkeypatch.setattr("construct_messages.continuous.windowed.MaintainedSolutions", Counted)
     query = parse_continuous(
         "SELECT (SUM(?n) AS ?sum) FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT4S STEP PT4S] "
         "WHERE { WINDOW <urn:w> { ?s <urn:reads> ?n } }"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.continuous.incremental.operators import DependentOperator
+from construct_messages.continuous.incremental.maintained import DependentOperator
 from construct_messages.continuous.incremental.plan import Dependence, Row
 
 ROW = ("<urn:a>", "<urn:b>")

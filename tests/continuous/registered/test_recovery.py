@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.continuous.registered.recovery import MOST_SKIPPED, TRIES, Again, Recovery
+from construct_messages.continuous.registered.query import MOST_SKIPPED, TRIES, Again, Recovery
 from construct_messages.continuous.transform import BATCH
 from construct_messages.rdf.errors import (
     ConstructMessagesError,

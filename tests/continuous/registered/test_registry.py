@@ -16,7 +16,7 @@ import pytest
 
 from construct_messages import Message, Quad, QueryError, Term, iri
 from construct_messages.continuous.registered.process import QueryLimits
-from construct_messages.continuous.registered.recovery import TRIES
+from construct_messages.continuous.registered.query import TRIES
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.registered.registry import Registry
 from construct_messages.rdf.errors import Conflict, ConstructMessagesError, StoreError

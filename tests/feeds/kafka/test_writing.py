@@ -18,7 +18,7 @@ from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.kafka.transport import KafkaTransport
 from construct_messages.feeds.state import BatchKey, Sent, read_state, write_state
 from construct_messages.feeds.transport import Settings
-from construct_messages.logs.documents.contexts import CONTEXTS
+from construct_messages.logs.documents import CONTEXTS
 from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError
 from tests.support.engines.kafka import Kafka
 from tests.support.engines.kafka_records import consume

@@ -23,7 +23,7 @@ from construct_messages.feeds.opening import opened
 from construct_messages.feeds.recording import RecordingState, record
 from construct_messages.feeds.transport import Settings, Start
 from construct_messages.logs import encoder_for
-from construct_messages.logs.writing.growing import OpenLog
+from construct_messages.logs.writing import OpenLog
 from construct_messages.rdf.errors import LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.streams import open_store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.feeds.records.gaps import Gaps
+from construct_messages.feeds.records.transport import Gaps
 from construct_messages.rdf.errors import SourceError
 
 URL = "mqtt://localhost/a"

@@ -24,7 +24,7 @@ from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.documents.contexts import CONTEXTS
+from construct_messages.logs.documents import CONTEXTS
 from construct_messages.logs.lines.documents import decoded
 from construct_messages.rdf.errors import CannotWrite, LogError, SourceError, UsageError
 from construct_messages.rdf.formats import FORMATS, N_QUADS, Format

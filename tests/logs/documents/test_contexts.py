@@ -16,7 +16,7 @@ from pyld.documentloader.frozen import BUNDLED_CONTEXTS  # type: ignore[import-u
 
 from construct_messages.feeds.http.pages import document_in
 from construct_messages.feeds.transport import Settings
-from construct_messages.logs.documents.contexts import CONTEXTS, KnownContexts
+from construct_messages.logs.documents import CONTEXTS, KnownContexts
 from construct_messages.rdf.errors import LogError, ProtocolError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import RDF, XSD

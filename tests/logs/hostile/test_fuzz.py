@@ -18,7 +18,7 @@ import pytest
 
 from construct_messages import read_log
 from construct_messages.rdf.errors import LimitExceeded, LogError
-from construct_messages.rdf.files.compression import COMPRESSIONS, opener
+from construct_messages.rdf.files.unpacking import COMPRESSIONS, opener
 from construct_messages.rdf.formats import (
     FORMATS,
     N_QUADS,

@@ -13,8 +13,8 @@ import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal, read_log
 from construct_messages.rdf.errors import LogError
-from construct_messages.rdf.files.compression import COMPRESSIONS
 from construct_messages.rdf.files.output import atomic_file
+from construct_messages.rdf.files.unpacking import COMPRESSIONS
 from construct_messages.rdf.formats import JELLY, N_QUADS, N_TRIPLES, YAML_LD, Format
 from tests.support.logs.archives import archive
 from tests.support.logs.kinds import KINDS, Kind, Reading, isomorphic, read, write

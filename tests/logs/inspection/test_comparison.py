@@ -1,4 +1,4 @@
-"""`logs/inspection/comparison.py`: where two sequences of messages differ, and in what."""
+"""`logs/inspection/__init__.py`: where two sequences of messages differ, and in what."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.logs import inspection
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.logs.inspection import comparison
-from construct_messages.logs.inspection.comparison import Difference, Surplus, compare
+from construct_messages.logs.inspection import Difference, Surplus, compare
 from construct_messages.rdf.errors import LimitExceeded
 from construct_messages.rdf.isomorphism import match, rename
 from construct_messages.rdf.message import Message, Quad
@@ -111,7 +111,7 @@ def test_compare(case: str) -> None:
 
 
 def test_what_takes_too_long_names_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "match", partial(match, steps=10_000))
+    monkeypatch.setattr(inspection, "match", partial(match, steps=10_000))
     hard = graph(plane(11)), graph(plane(11), random.Random(1))
     with pytest.raises(LimitExceeded, match=r"^message 2: .* steps"):
         list(compare([Message(), hard[0]], [Message(), hard[1]]))

@@ -1,4 +1,4 @@
-"""`logs/writing/growing.py`: each message is in the log once, in every text format, whatever is left of an append."""
+"""`logs/writing/__init__.py`: each message is in the log once, in every text format, whatever is left of an append."""
 
 from __future__ import annotations
 

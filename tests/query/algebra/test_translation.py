@@ -8,8 +8,15 @@ from collections.abc import Sequence
 import pytest
 
 from construct_messages.query.algebra.calls import substituted
-from construct_messages.query.algebra.nodes import Call, Expression, Filter, Group, Node, Var
-from construct_messages.query.algebra.plan import Dataset
+from construct_messages.query.algebra.nodes import (
+    Call,
+    Dataset,
+    Expression,
+    Filter,
+    Group,
+    Node,
+    Var,
+)
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.rdf.errors import QueryError, TermError, UnsupportedQuery
 from tests.support.queries.algebra_text import NOW, cases, text

@@ -15,6 +15,7 @@ from construct_messages.query.algebra.nodes import (
     Bgp,
     Call,
     Constant,
+    Dataset,
     Distinct,
     Exists,
     Expression,
@@ -24,16 +25,16 @@ from construct_messages.query.algebra.nodes import (
     LeftJoin,
     Minus,
     Node,
+    Plan,
     Project,
     Triple,
     Union,
     Var,
 )
-from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.algebra.translation import translate_query
+from construct_messages.query.optimizer.cardinality import PredicateStatistics, Statistics
 from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import Hints, optimize
-from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal

@@ -6,7 +6,7 @@ import pytest
 
 from construct_messages.query.algebra.correlation import mentions
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.query.optimizer.shared_scan import shared_scans
+from construct_messages.query.optimizer.optimize import shared_scans
 from construct_messages.rdf.terms import iri
 from tests.support.queries.algebra_text import NOW
 

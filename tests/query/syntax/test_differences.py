@@ -27,8 +27,7 @@ from construct_messages.query.syntax.nodes import (
     SelectForm,
     VariableNode,
 )
-from construct_messages.query.syntax.parser import parse
-from construct_messages.query.syntax.query import Query
+from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import Token, tokenize
 from construct_messages.rdf.terms import is_iri

@@ -23,8 +23,7 @@ from construct_messages.query.syntax.nodes import (
     Unknown,
     VariableNode,
 )
-from construct_messages.query.syntax.parser import parse
-from construct_messages.query.syntax.query import Query
+from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.query.syntax.tree import walk
 from tests.support.places import shared_path
 from tests.support.queries.mutants import BASE

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from construct_messages.rdf.files.compression import COMPRESSIONS
 from construct_messages.rdf.files.output import atomic_file
-from construct_messages.rdf.files.unpacking import Unpacker, unpack_errors
-from construct_messages.server.http.coding import coder_for
+from construct_messages.rdf.files.unpacking import COMPRESSIONS, Unpacker, unpack_errors
+from construct_messages.server.http.sending import coder_for
 
 by_packing = pytest.mark.parametrize("extension", COMPRESSIONS)
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 import pytest
 import zstandard
 
-from construct_messages.rdf.files.compression import COMPRESSIONS
 from construct_messages.rdf.files.unpacking import (
+    COMPRESSIONS,
     MAGIC,
     PIECE_BYTES,
     UnpackedFile,

@@ -4,8 +4,13 @@ import pytest
 
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import FORMATS, JELLY, LOGS, RDFM, TRIG, content_type
-from construct_messages.rdf.formats.file_names import default_format, format_of_file
-from construct_messages.rdf.formats.lookup import find_format, find_log, find_syntax
+from construct_messages.rdf.formats.lookup import (
+    default_format,
+    find_format,
+    find_log,
+    find_syntax,
+    format_of_file,
+)
 
 FOUND = {
     "nt": ("N-Triples", None),

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from construct_messages.rdf.terms import XSD
-from construct_messages.rdf.terms.date_times import date_time_of, microseconds_of_date_time
+from construct_messages.rdf.terms.values import date_time_of, microseconds_of_date_time
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)

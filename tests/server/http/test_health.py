@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from construct_messages.rdf.errors import SourceError, SourceTimeout
-from construct_messages.server.http.health import Checkable, Health
+from construct_messages.server.http.app import Checkable, Health
 from tests.support.waiting import eventually
 
 REQUEST = cast(web.Request, None)  # not looked at

@@ -9,9 +9,13 @@ import pytest
 
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.rdf.terms import RDF, Term, parse_term
-from construct_messages.server.streams.html.marks import pieces
-from construct_messages.server.streams.html.nesting import Node, card
-from construct_messages.server.streams.html.shown import Shown, common_prefixes
+from construct_messages.server.streams.html.nesting import (
+    Node,
+    Shown,
+    card,
+    common_prefixes,
+    pieces,
+)
 from tests.support.pages.modules import Modules
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from construct_messages.server.config import Config, EndpointSettings
-from construct_messages.server.runtime.memory import LEAST, available_bytes, bounded
+from construct_messages.server.runtime.checks import LEAST, available_bytes, bounded
 
 GIB = 1 << 30
 MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -16,8 +16,7 @@ from construct_messages.server.config import (
     StreamsSettings,
     dotted_name,
 )
-from construct_messages.server.runtime.setting_values import described
-from construct_messages.server.runtime.settings import load_config
+from construct_messages.server.runtime.settings import described, load_config
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
 

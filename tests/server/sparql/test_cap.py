@@ -16,7 +16,7 @@ import pyoxigraph as ox
 import pytest
 import pytest_asyncio
 
-from construct_messages.server.sparql.cap import COUNTED_BYTES
+from construct_messages.server.sparql.endpoint import COUNTED_BYTES
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import Served, serving
 from tests.support.waiting import eventually

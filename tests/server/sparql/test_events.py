@@ -22,7 +22,7 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.documents import DocumentReader, document_format
 from construct_messages.rdf.errors import ProtocolError
 from construct_messages.server.config import Limits
-from construct_messages.server.sparql.events import OVER, ResultPosition
+from construct_messages.server.sparql.messages import OVER, ResultPosition
 from tests.support.http.fault_server import HOLD, FaultServer, response
 from tests.support.http.serving import UNHURRIED, Served, serving
 from tests.support.places import absent

@@ -1,4 +1,4 @@
-"""`server/sparql/service_proxy.py`: SERVICE of the embedded engine reaches what it may, and nothing else."""
+"""`server/sparql/backend.py`: SERVICE of the embedded engine reaches what it may, and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aiohttp import web
 from construct_messages.construct.messages import construct_messages
 from construct_messages.rdf.errors import ConstructMessagesError, Forbidden, SourceError
 from construct_messages.rdf.terms import Term
-from construct_messages.server.sparql.service_proxy import Policy, ServiceProxy
+from construct_messages.server.sparql.backend import Policy, ServiceProxy
 from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sparql.sources.operations import Operation
 from tests.support.queries.requests import request as select

@@ -23,7 +23,7 @@ from construct_messages import Message
 from construct_messages.feeds import subscribe
 from construct_messages.rdf.errors import SourceError
 from construct_messages.rdf.vocabulary import LDP
-from construct_messages.server.streams.rdf import OFFERED
+from construct_messages.server.streams.resources import OFFERED
 from tests.support.http.ldes import FAST
 from tests.support.http.streams import StreamsServer
 from tests.support.places import absent

@@ -26,6 +26,7 @@ from construct_messages.query.algebra.nodes import (
     Minus,
     Node,
     Number,
+    Plan,
     Project,
     Slice,
     Star,
@@ -34,7 +35,6 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
 )
-from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.rdf.errors import UnsupportedQuery
 from construct_messages.rdf.terms import XSD, Term, from_pyoxigraph, iri, literal
@@ -45,8 +45,7 @@ from tests.support.spark.sessions import UNCOMPILED, new_session, optimized
 pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 
-from construct_messages.spark.frames.checks import check
-from construct_messages.spark.frames.evaluation import evaluate
+from construct_messages.spark.frames.evaluation import check, evaluate
 from construct_messages.spark.quads.table import QuadTable
 
 if TYPE_CHECKING:

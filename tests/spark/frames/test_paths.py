@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from construct_messages.query.algebra.nodes import Path, Var, VarOrTerm
-from construct_messages.query.algebra.plan import Dataset, Plan
+from construct_messages.query.algebra.nodes import Dataset, Path, Plan, Var, VarOrTerm
 from construct_messages.query.algebra.property_paths import (
     Alternative,
     Closure,
@@ -20,7 +19,7 @@ from construct_messages.query.algebra.property_paths import (
     PathExpression,
     Sequence,
 )
-from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.query.optimizer.cardinality import Statistics
 from construct_messages.rdf.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages.query.algebra.nodes import Triple, Var
-from construct_messages.query.algebra.plan import Dataset
-from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.query.algebra.nodes import Dataset, Triple, Var
+from construct_messages.query.optimizer.cardinality import Statistics
 from construct_messages.rdf.errors import QuadsError
 from construct_messages.rdf.terms import Term
 from construct_messages.spark.sql.values import column

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.query.algebra.translation import translate_query
+from construct_messages.query.optimizer.cardinality import PredicateStatistics, Statistics
 from construct_messages.query.optimizer.optimize import Hints, optimize
-from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.rdf.terms import iri
 from tests.support.queries.algebra_text import NOW
 from tests.support.spark.sessions import executed
@@ -91,7 +91,7 @@ WANTED = [
 
 @pytest.mark.parametrize(("pattern", "count"), WANTED, ids=[pattern for pattern, _ in WANTED])
 def test_no_other_quads_are_shuffled(table: QuadTable, pattern: str, count: int) -> None:
-    from construct_messages.spark.frames.shared_scan import shared_scan
+    from construct_messages.spark.frames.evaluation import shared_scan
 
     planned = optimize(translate_query(f"SELECT * {{ {pattern} }}", now=NOW), Statistics())
     assert shared_scan(planned.shared_scan, table, planned.dataset).frame.count() == count

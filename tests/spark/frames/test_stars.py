@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages.query.algebra.nodes import Star, Triple, Var, VarOrTerm
-from construct_messages.query.algebra.plan import Dataset, Plan, Scan
-from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.query.algebra.nodes import Dataset, Plan, Scan, Star, Triple, Var, VarOrTerm
+from construct_messages.query.optimizer.cardinality import Statistics
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri
 from construct_messages.spark.sql.values import column
@@ -136,11 +135,11 @@ _MERGED = Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g")))
 def test_stars(
     monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Dataset, times: int, hub: int
 ) -> None:
-    from construct_messages.spark.frames import hubs
+    from construct_messages.spark.frames import stars
     from construct_messages.spark.frames.stars import star
 
-    monkeypatch.setattr(hubs, "HUB_BYTES", hub)  # some subjects are hubs then, others are not
-    monkeypatch.setattr(hubs, "_PART_BYTES", 3)
+    monkeypatch.setattr(stars, "HUB_BYTES", hub)  # some subjects are hubs then, others are not
+    monkeypatch.setattr(stars, "_PART_BYTES", 3)
     table = _table(quick, _DATA * times, distinct=times == 1)
     for name, node in STARS:
         wanted = solutions(Plan("SELECT", node, (), dataset), _DATA)
@@ -153,11 +152,11 @@ def test_stars(
 def test_subjects_are_joined_with_hubs_if_there_are_any(
     monkeypatch: pytest.MonkeyPatch, spark: SparkSession, hub: int, joins: int
 ) -> None:
-    from construct_messages.spark.frames import hubs
-    from construct_messages.spark.frames.shared_scan import shared_scan
+    from construct_messages.spark.frames import stars
+    from construct_messages.spark.frames.evaluation import shared_scan
     from construct_messages.spark.frames.stars import star
 
-    monkeypatch.setattr(hubs, "HUB_BYTES", hub)
+    monkeypatch.setattr(stars, "HUB_BYTES", hub)
     node = _star(("p", X), ("q", Y), optional=(("r", Z),))
     quads = shared_scan(
         map(Scan, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset()
@@ -200,11 +199,11 @@ def _many(subject: str, predicate: str, count: int) -> list[Quad]:
     ],
 )
 def test_hubs_in_parts(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, node: Star) -> None:
-    from construct_messages.spark.frames import hubs
+    from construct_messages.spark.frames import stars
     from construct_messages.spark.frames.stars import star
 
-    monkeypatch.setattr(hubs, "HUB_BYTES", 50)
-    monkeypatch.setattr(hubs, "_PART_BYTES", 20)
+    monkeypatch.setattr(stars, "HUB_BYTES", 50)
+    monkeypatch.setattr(stars, "_PART_BYTES", 20)
     data = [
         *_many("a", "p", 40),
         *_many("a", "q", 9),
@@ -221,7 +220,7 @@ def test_hubs_in_parts(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, nod
 _HUB = """
 from pyspark.sql import functions as F
 from construct_messages.query.algebra.nodes import Star, Triple, Var
-from construct_messages.query.algebra.plan import Dataset
+from construct_messages.query.algebra.nodes import Dataset
 from construct_messages.spark.session import local_session
 from construct_messages.spark.frames.stars import star
 from construct_messages.spark.quads.table import QuadTable

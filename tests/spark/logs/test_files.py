@@ -28,9 +28,9 @@ from construct_messages.rdf.errors import (
 from construct_messages.rdf.formats import N_QUADS, RDFM
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import Term, iri, triple
-from construct_messages.spark.logs.blocks import Block, partitions, texts_of
 from construct_messages.spark.logs.files import File, find, place_of, read_from, remove_folder
 from construct_messages.spark.logs.options import ReadOptions, WriteOptions
+from construct_messages.spark.logs.source import Block, partitions, texts_of
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, write
 from tests.support.logs.seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
 

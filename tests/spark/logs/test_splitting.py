@@ -16,7 +16,7 @@ from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syn
 from construct_messages.rdf.formats.lookup import find_syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
-from construct_messages.spark.logs.splitting import announced_in, messages_of
+from construct_messages.spark.logs.source import announced_in, messages_of
 from tests.support.logs.cases.lines import LIMITS, READ
 from tests.support.logs.hostile import empty_messages, endless, long_literal
 from tests.support.logs.kinds import KINDS, Kind, Reading, isomorphic, read, write

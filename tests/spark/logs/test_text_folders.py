@@ -18,7 +18,7 @@ from construct_messages.rdf.formats import N_QUADS, RDFM, TRIG
 from construct_messages.spark.logs.owners import Owner
 from construct_messages.spark.logs.verification import verify_folder
 
-room = pytest.importorskip("construct_messages.spark.logs.text_folders")
+room = pytest.importorskip("construct_messages.spark.logs.writer")
 writer = pytest.importorskip("construct_messages.spark.logs.writer")
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import time
 import msgspec
 import pyoxigraph as ox
 
-from construct_messages.sparql.children.frames import frame
-from construct_messages.sparql.children.parent import Parent
+from construct_messages.sparql.children.child import Parent, frame
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from construct_messages.query.algebra.nodes import (
     Bgp,
     Call,
     Constant,
+    Dataset,
     Distinct,
     Exists,
     Expression,
@@ -32,6 +33,7 @@ from construct_messages.query.algebra.nodes import (
     Number,
     OrderBy,
     Path,
+    Plan,
     Project,
     Slice,
     Star,
@@ -42,7 +44,6 @@ from construct_messages.query.algebra.nodes import (
     Var,
     VarOrTerm,
 )
-from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.algebra.property_paths import (
     Alternative,
     Closure,

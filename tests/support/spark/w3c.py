@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.query.algebra.plan import Plan
+from construct_messages.query.algebra.nodes import Plan
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.rdf.message import Quad

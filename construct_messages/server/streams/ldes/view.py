@@ -25,7 +25,7 @@ from construct_messages.rdf.terms import iri
 from construct_messages.rdf.vocabulary import PROFILE
 from construct_messages.rdf.wire import Parameter
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.http.coding import negotiate_coding
+from construct_messages.server.http.sending import negotiate_coding
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import JsonLdDocument
 from construct_messages.server.streams.html.view import HtmlView

@@ -14,8 +14,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.documents import DocumentReader, document_format
-from construct_messages.logs.documents.contexts import CONTEXTS, KnownContexts, implied_context
+from construct_messages.logs.documents import (
+    CONTEXTS,
+    DocumentReader,
+    KnownContexts,
+    document_format,
+    implied_context,
+)
 from construct_messages.rdf.errors import LimitExceeded, LogError, ProtocolError, UsageError
 from construct_messages.rdf.formats import FORMATS, N_QUADS, N_TRIPLES, Format, Syntax
 from construct_messages.rdf.formats.lookup import find_format

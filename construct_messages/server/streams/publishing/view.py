@@ -9,30 +9,36 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import aclosing, suppress
 from functools import partial
-from typing import Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from aiohttp import web
+from aiohttp import WSCloseCode, WSMsgType, web
 
 from construct_messages.logs import Decoder, decoder_for
-from construct_messages.rdf.errors import ConstructMessagesError, NotAcceptable, ProtocolError
+from construct_messages.rdf.errors import (
+    ConstructMessagesError,
+    Forbidden,
+    LogError,
+    NotAcceptable,
+    ProtocolError,
+)
+from construct_messages.rdf.files.unpacking import Unpacker
 from construct_messages.rdf.formats import N_QUADS
 from construct_messages.rdf.formats.media_types import JSON, NDJSON
 from construct_messages.rdf.formats.negotiation import prefer
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.wire import SUBPROTOCOLS, Header
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.access import Permit
-from construct_messages.server.http.body import unpacker_of
+from construct_messages.server.http.app import accept_header
+from construct_messages.server.http.body import body_pieces, damaged, unpacker_of
+from construct_messages.server.http.problems import problem_document
 from construct_messages.server.http.sending import ClientLeft, reset, send
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
-from construct_messages.server.streams.publishing.acknowledging import LogReader, acknowledged
-from construct_messages.server.streams.publishing.appending import Appender
-from construct_messages.server.streams.publishing.intake import Answers, take_frames
+from construct_messages.server.streams.bounds import CLOSE_SECONDS, Holding, StreamLimits
+from construct_messages.server.streams.publishing.appending import Appended, Appender, Groups
 from construct_messages.server.streams.publishing.messages import (
     BodyType,
     body_type_of,
@@ -40,8 +46,16 @@ from construct_messages.server.streams.publishing.messages import (
     options_of,
     read_documents,
     read_messages,
+    refused_log,
 )
-from construct_messages.server.streams.push import ServerSocket
+from construct_messages.server.streams.push import (
+    ServerSocket,
+    close,
+    drop_unread,
+    frame,
+    refuse,
+    write_frames,
+)
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
     InThread,
@@ -55,6 +69,264 @@ from construct_messages.server.streams.selection import sequence_parameter
 from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams import Publication
 from construct_messages.streams.store import StreamStore
+
+# --- intake ---------------------------------------------------------------------------------------
+# Receives messages over a WebSocket: each frame is one, and is answered when it is stored durably.
+#
+# RDF Messages, section 3 (WebSocket); RFC 6455. `push.py` writes the frames for followers. No store here.
+
+
+class Answers(NamedTuple):
+    """The result of publishing frames.
+
+    Args:
+        texts: the answers to the published ones, in order.
+        refused: why the next one and later ones were not published; None: all were.
+    """
+
+    texts: Sequence[str]
+    refused: ConstructMessagesError | None = None
+
+
+Publish: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Answers]]
+"""Publishes the content of frames."""
+
+_WAITING_FRAMES: Final = 1000  # frames that are read before earlier ones are stored
+
+
+async def take_frames(
+    request: web.Request,
+    socket: web.WebSocketResponse,
+    publish: Publish,
+    end: Coroutine[Any, Any, ConstructMessagesError],
+    hold: Holding,
+    idle_seconds: float,
+) -> None:
+    """Publishes each frame, and answers in the order of the frames, until the client disconnects or must end.
+
+    A rejected frame closes the WebSocket, and later frames are not accepted.
+
+    Args:
+        request: the request of the WebSocket.
+        socket: the prepared WebSocket.
+        publish: called with the frames that arrived while earlier ones were being published.
+        end: returns why the publisher must end, once it must: frames that were accepted until then are answered.
+        hold: counts the bytes of waiting frames.
+        idle_seconds: the maximal time for which a client does not read its answers.
+    """
+    frames = Groups[bytes](_WAITING_FRAMES)
+    reading = asyncio.create_task(_read_frames(socket, frames, hold))
+    stop = asyncio.create_task(_stop_frames(end, frames, reading))
+    try:
+        while group := await frames.take():
+            answers = await publish(group)
+            hold.release(sum(map(len, group)))
+            if answers.texts and not socket.closed:
+                sent = b"".join([frame(text.encode(), text=True) for text in answers.texts])
+                await write_frames(request, socket, sent, idle_seconds)
+            if answers.refused is not None:
+                await refuse(request, socket, answers.refused)
+                return
+    except ConstructMessagesError as error:
+        await refuse(request, socket, error)
+        return
+    finally:
+        for task in (stop, reading):
+            task.cancel()
+        await asyncio.gather(stop, reading, return_exceptions=True)
+    if socket.closed:
+        drop_unread(request)
+    else:
+        await close(request, socket, WSCloseCode.GOING_AWAY, "the server stops")
+
+
+async def _read_frames(socket: web.WebSocketResponse, frames: Groups[bytes], hold: Holding) -> None:
+    try:
+        async for each in socket:
+            if each.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                data = each.data.encode() if each.type is WSMsgType.TEXT else bytes(each.data)
+                hold(len(data))
+                await frames.put(data, len(data))
+    except ConstructMessagesError as error:
+        frames.end(error)
+    finally:
+        frames.end()
+
+
+async def _stop_frames(
+    end: Coroutine[Any, Any, ConstructMessagesError],
+    frames: Groups[bytes],
+    reading: asyncio.Task[None],
+) -> None:
+    reason = await end
+    if isinstance(reason, Forbidden):
+        frames.end(reason)
+    reading.cancel()
+
+
+# --- acknowledging --------------------------------------------------------------------------------
+# Acknowledges a log while it is being sent: each line of the answer is about messages that are stored durably.
+#
+# The answer begins before the request has ended, which HTTP allows (RFC 9110, section 7.5; RFC 9112, section 9.3).
+# Its lines are JSON. docs/decisions/099-logs-acknowledged-on-the-way.md
+
+_WAITING_PIECES: Final = 16  # pieces that are read before earlier ones are stored
+_LARGE_PIECE: Final = 1 << 16  # size of a piece that takes long to read, in bytes
+
+
+class _Piece(NamedTuple):
+    messages: list[Message]
+    size: int
+
+
+class LogReader:
+    """Reads the messages of a body while it arrives.
+
+    Args:
+        request: a request whose body was not read yet.
+        unpacker: decompresses the body; None: it is not compressed.
+        decoder: the decoder of the log.
+        hold: counts the bytes of waiting messages.
+        in_thread: calls a function in a thread, so that it does not block the event loop.
+    """
+
+    def __init__(
+        self,
+        request: web.Request,
+        unpacker: Unpacker | None,
+        decoder: Decoder,
+        hold: Holding,
+        in_thread: InThread,
+    ) -> None:
+        self._content, self._decoder, self._hold = body_pieces(request, unpacker), decoder, hold
+        self._in_thread = in_thread
+        self._pieces = Groups[_Piece](_WAITING_PIECES)
+        self._size = 0
+
+    async def take(self) -> list[Message]:
+        """Returns all waiting messages, at least one; empty: the log has ended.
+
+        Raises:
+            ConstructMessagesError: no more can be read.
+        """
+        self._hold.release(self._size)
+        self._size = 0
+        pieces = await self._pieces.take()
+        self._size = sum(piece.size for piece in pieces)
+        return [message for piece in pieces for message in piece.messages]
+
+    def end(self, error: ConstructMessagesError) -> None:
+        """Stops reading: `take` raises an error after the waiting messages."""
+        self._pieces.end(error)
+
+    async def run(self) -> None:
+        """Reads the whole body."""
+        error: ConstructMessagesError | None = None
+        try:
+            async with aclosing(self._content) as pieces:
+                async for piece in pieces:
+                    self._hold(len(piece))
+                    await self._put(partial(self._decoder.feed, piece), len(piece))
+            await self._put(self._decoder.close, 0)
+        except LogError as damage:
+            error = refused_log(damage)
+        except ConstructMessagesError as refused:
+            error = refused
+        except ConnectionError:
+            error = damaged()
+        self._pieces.end(error)
+
+    async def _put(self, read: Callable[[], Iterator[Message]], size: int) -> None:
+        messages, error = (
+            await self._in_thread(_read_piece, read) if size > _LARGE_PIECE else _read_piece(read)
+        )
+        if messages:
+            await self._pieces.put(_Piece(messages, size), size)
+        else:
+            self._hold.release(size)
+        if error is not None:
+            raise error
+
+
+def _read_piece(
+    read: Callable[[], Iterator[Message]],
+) -> tuple[list[Message], ConstructMessagesError | None]:
+    """Returns the messages up to the first rejected one, and its error."""
+    messages: list[Message] = []
+    try:
+        for message in read():
+            message.checked = True  # decoders only return RDF
+            messages.append(message)
+    except ConstructMessagesError as error:
+        return messages, error
+    return messages, None
+
+
+async def acknowledged(
+    reader: LogReader,
+    appender: Appender,
+    iris: StreamIris,
+    *,
+    end: Coroutine[Any, Any, ConstructMessagesError],
+    pause_seconds: float,
+) -> AsyncGenerator[bytes]:
+    """Yields the lines of the answer: an empty one at the start and in each pause, one per group, and one for an error.
+
+    Args:
+        reader: reads the log.
+        appender: appends its messages.
+        iris: the IRIs of the stream.
+        end: returns why the publisher must end, once it must: messages that were read until then are stored.
+        pause_seconds: the length of a pause.
+    """
+    reading = asyncio.create_task(reader.run())
+    stop = asyncio.create_task(_stop(end, reader, reading))
+    try:
+        yield b"\n"
+        while True:
+            try:
+                async with asyncio.timeout(pause_seconds):
+                    messages = await reader.take()
+            except TimeoutError:
+                yield b"\n"
+                continue
+            if not messages:
+                break
+            appended = await appender.append(messages)
+            if appended.places:
+                yield _line(iris, appended, appender.count)
+            if appended.refused is not None:
+                raise appended.refused
+        if not appender.count:
+            raise ProtocolError("the log has no message", status=422, hint="send at least one")
+    except ConstructMessagesError as error:
+        document = problem_document(error) | {"message": appender.count + 1}
+        yield json.dumps(document).encode() + b"\n"
+    finally:
+        for task in (reading, stop):
+            task.cancel()
+        await asyncio.gather(reading, stop, return_exceptions=True)
+
+
+async def _stop(
+    end: Coroutine[Any, Any, ConstructMessagesError],
+    reader: LogReader,
+    reading: asyncio.Task[None],
+) -> None:
+    reason = await end
+    reading.cancel()
+    reader.end(reason)
+
+
+def _line(iris: StreamIris, appended: Appended, count: int) -> bytes:
+    document = published_document(iris, appended.sequences) if appended.sequences else {}
+    if not all(appended.places):
+        document["invalid"] = appended.places.count(False)
+    document["messages"] = count
+    return json.dumps(document).encode() + b"\n"
+
+
+# --- view -----------------------------------------------------------------------------------------
 
 _LARGE: Final = (
     1 << 16

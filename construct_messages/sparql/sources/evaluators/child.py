@@ -17,7 +17,7 @@ from typing import TypeAlias
 import msgspec
 import pyoxigraph as ox
 
-from construct_messages.query.refusals import REWRITTEN
+from construct_messages.query.checks import REWRITTEN
 from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.errors import (
     ConstructMessagesError,
@@ -26,10 +26,15 @@ from construct_messages.rdf.errors import (
 )
 from construct_messages.rdf.formats.documents import TRIPLES
 from construct_messages.rdf.formats.results import SOLUTIONS
-from construct_messages.sparql.children.failure import Failure
-from construct_messages.sparql.children.parent import Parent
-from construct_messages.sparql.engine.query import RAISED, QueryResult, StoreQuery, explain
-from construct_messages.sparql.engine.writing import serialize, write_solutions
+from construct_messages.sparql.children.child import Failure, Parent
+from construct_messages.sparql.engine.query import (
+    RAISED,
+    QueryResult,
+    StoreQuery,
+    explain,
+    serialize,
+    write_solutions,
+)
 from construct_messages.sparql.sources.files import open_directory
 
 

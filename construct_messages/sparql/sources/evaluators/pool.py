@@ -1,7 +1,7 @@
 """A pool of processes in which the embedded engine evaluates, so that every evaluation can be stopped.
 
 The engine can neither limit nor cancel an evaluation; a process can be killed. The pool assigns a process to each
-evaluation (`evaluation.py`), waits a moment after its end for the process to be idle again, and otherwise kills and
+evaluation (`pool.py`), waits a moment after its end for the process to be idle again, and otherwise kills and
 replaces it. The engine's output is piped to its reader unchanged, so a slow reader delays only its own process. See
 docs/decisions/010-evaluation-in-processes.md. asyncio only; reads no query.
 """
@@ -9,35 +9,130 @@ docs/decisions/010-evaluation-in-processes.md. asyncio only; reads no query.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from construct_messages.rdf.errors import Forbidden, SourceError, UsageError
 from construct_messages.rdf.formats.documents import TRIPLES
 from construct_messages.rdf.formats.negotiation import choose
 from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.sparql.engine.pipes import adecoded, aread, timed_out
+from construct_messages.sparql.children.child import Child
+from construct_messages.sparql.engine.query import (
+    Document,
+    adecoded,
+    aread,
+    bulk_document,
+    small_document,
+    timed_out,
+)
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.evaluators.child import (
     Ended,
     Formatted,
     Order,
+    Report,
     Respond,
     Solve,
 )
-from construct_messages.sparql.sources.evaluators.evaluation import (
-    Evaluator,
-    PooledEvaluation,
-    start_evaluator,
-)
 from construct_messages.sparql.sources.files import open_directory
 from construct_messages.sparql.sources.operations import Answer, Operation
+
+# --- evaluation -----------------------------------------------------------------------------------
+# One evaluation in a process of the pool: its order, the pipes of its answer, and its reports.
+#
+# `child.py` is the other end; `pool.py` chooses the process for an evaluation.
+
+Evaluator: TypeAlias = Child[Report]
+"""A process that evaluates; it reports `Ended` when it is ready."""
+
+
+def start_evaluator(directory: str, memory: int, executor: Executor | None = None) -> Evaluator:
+    """Starts a process over a store directory; see `EvaluatorPool`.
+
+    Raises:
+        SourceError: the process cannot be started.
+    """
+    return Child(
+        "construct_messages.sparql.sources.evaluators.child",
+        *(directory, str(memory)),
+        reports=Report,
+        task="evaluated the query",
+        hint="ask for less, or give the processes more memory",
+        last_line=True,
+        executor=executor,
+    )
+
+
+class PooledEvaluation:
+    """One evaluation.
+
+    Attributes:
+        process: the evaluating process.
+        deadline: by `time.monotonic()`; None: no deadline.
+        documents: the documents that the process writes.
+        over: whether the process reported the end of the evaluation or of its failure.
+    """
+
+    def __init__(self, process: Evaluator, deadline: float | None) -> None:
+        self.process = process
+        self.deadline = deadline
+        self.documents: list[Document] = []
+        self.over = False
+
+    async def begin(self, order: Order, bulk_only: bool) -> None:
+        """Sends the order, with the write ends of the pipes for the answer."""
+        write_ends: list[int] = []
+        try:
+            try:
+                for pipe in (bulk_document,) if bulk_only else (small_document, bulk_document):
+                    document, write_end = pipe()
+                    self.documents.append(document)
+                    write_ends.append(write_end)
+                    os.set_blocking(document.read_end, False)
+            except OSError as error:
+                raise SourceError(
+                    f"no pipe for the answer could be opened: {error}", status=503
+                ) from error
+            try:
+                await self.process.send(order, self.deadline, write_ends)
+            except TimeoutError as error:
+                raise timed_out() from error
+        finally:
+            # a pipe ends when its last writer closes it, which must be the other process
+            for write_end in write_ends:
+                os.close(write_end)
+
+    async def report(self) -> Report:
+        """Returns the next report of the process; raises the error of a failed evaluation."""
+        try:
+            report = await self.process.receive(self.deadline)
+        except TimeoutError as error:
+            raise timed_out() from error
+        if isinstance(report, Ended):
+            self.over = True
+            if report.failure:
+                raise report.failure.error()
+        return report
+
+    async def aend(self, document: Document) -> None:
+        """Raises the evaluation's error, if any; to be called at the end of a document."""
+        if document is self.documents[-1]:
+            await self.report()
+
+    def close(self) -> None:
+        """Stops reading, so that a process that still writes gets an error."""
+        for document in self.documents:
+            os.close(document.read_end)
+
+
+# --- pool -----------------------------------------------------------------------------------------
 
 _GRACE: Final = 0.25  # seconds for a process to be idle again after its reader has stopped
 _START_SECONDS: Final = 60.0

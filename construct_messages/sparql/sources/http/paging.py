@@ -1,31 +1,354 @@
 """Pagination: the SELECT queries for a whole result, and the detection of results that row limits truncate.
 
 A page is a window of LIMIT and OFFSET over the query (`query/pages.py` writes it) and has a separate response. Each
-window begins with the last solutions of the previous one (`overlap.py` compares them). Sources send the queries of
+window begins with the last solutions of the previous one (`paging.py` compares them). Sources send the queries of
 `pages`, and feed each response to the page's reader. Opens no socket.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from types import TracebackType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from construct_messages.query.checks import volatile
 from construct_messages.query.pages import beyond, by_key
 from construct_messages.query.pages import page as window
 from construct_messages.query.prologue import undeclared
 from construct_messages.query.select import Select
-from construct_messages.query.volatile import volatile
-from construct_messages.rdf.errors import IncompleteResult, QueryError, SourceError, SourceTimeout
+from construct_messages.rdf.errors import (
+    IncompleteResult,
+    QueryError,
+    SourceError,
+    SourceTimeout,
+    shown,
+)
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.sparql.client.responses import Header
+from construct_messages.rdf.terms import Term, map_blanks
+from construct_messages.sparql.client.responses import OK, Header
 from construct_messages.sparql.sources import Request
-from construct_messages.sparql.sources.http.keyset import Groups, KeyEnd, KeyReader
-from construct_messages.sparql.sources.http.overlap import Overlap, OverlappingReader
 from construct_messages.sparql.sources.http.profiles import PROFILES, Profile
 from construct_messages.sparql.sources.http.response import ResponseReader
+
+# --- overlap --------------------------------------------------------------------------------------
+# Overlapping pages: each request repeats the last solutions, and the response must repeat them.
+#
+# A page is a window over an order (SPARQL 1.2 Query, section 15). If an engine orders two requests differently, skips
+# a solution, or ignores OFFSET, or its data changes, then solutions are lost or repeated in answers that look
+# complete. The solutions that two responses share reveal this. Nothing here sends a request or writes a query.
+
+MOST: Final = 10
+"""The maximal number of solutions that two responses share."""
+
+_ANY_BLANK: Final = Term("_:")
+
+_Solution: TypeAlias = tuple[Term, ...]
+
+
+class Overlap:
+    """The first and last solutions that have arrived, and their comparison with repeated ones.
+
+    Args:
+        url: the endpoint, for errors.
+        columns: the indexes of the variables to compare, whose values are the same in each evaluation.
+        stable_blank_nodes: whether a blank node label means the same node in every response; if not, all blank nodes
+            are equal here.
+        hint: the hint for an endpoint without a fixed order.
+
+    Attributes:
+        count: the number of solutions that have arrived.
+        offset_is_obeyed: whether a response has shown that the endpoint obeys OFFSET.
+    """
+
+    def __init__(
+        self, url: str, columns: Sequence[int], *, stable_blank_nodes: bool, hint: str
+    ) -> None:
+        self._url, self._columns, self._hint = url, columns, hint
+        self._stable_blank_nodes = stable_blank_nodes
+        self._first: list[_Solution] = []
+        self._last: deque[_Solution] = deque(maxlen=MOST)
+        self.count = 0
+        self.offset_is_obeyed = False
+
+    def size(self, limit: int) -> int:
+        """Returns the number of solutions to repeat in a request for `limit` solutions: at most half.
+
+        >>> Overlap("", (0,), stable_blank_nodes=True, hint="").size(100)
+        0
+        """
+        return min(MOST, limit // 2, self.count)
+
+    def shows_offset(self, size: int) -> bool:
+        """Returns whether the next response can prove that OFFSET is obeyed, if it shares `size` solutions.
+
+        It cannot if an endpoint that ignores OFFSET, and sends the beginning again, would send the same solutions.
+        """
+        return self._first[:size] != self._tail(size)
+
+    def add(self, batch: Solutions) -> None:
+        """Takes the next solutions."""
+        if (wanted := MOST - len(self._first)) > 0:
+            self._first.extend(map(self._compared, batch.head(wanted)))
+        self._last.extend(map(self._compared, batch.tail(MOST)))
+        self.count += len(batch)
+
+    def check(self, again: Sequence[_Solution], server: str | None) -> None:
+        """Compares the first solutions of a response with the last ones.
+
+        Args:
+            again: all solutions that the response shares with previous ones.
+            server: the name of the engine in the response.
+
+        Raises:
+            IncompleteResult: they differ.
+        """
+        expected = self._tail(len(again))
+        came = list(map(self._compared, again))
+        if came == expected:
+            self.offset_is_obeyed = self.offset_is_obeyed or self.shows_offset(len(again))
+            return
+        engine = self._engine(server)
+        if not self.offset_is_obeyed and came == self._first[: len(came)]:
+            raise IncompleteResult(f"{engine} sent the same page again: it does not obey OFFSET")
+        place = next(
+            place
+            for place, pair in enumerate(zip(came, expected, strict=True))
+            if pair[0] != pair[1]
+        )
+        raise IncompleteResult(
+            f"{engine} returned other solutions for the same place of two pages: solution "
+            f"{self.count - len(came) + place + 1} was {_text(expected[place])}, then {_text(came[place])}",
+            hint=self._hint,
+        )
+
+    def missing(self, came: int, size: int, server: str | None) -> IncompleteResult:
+        """Returns the error for a response that ends within the solutions it shares with previous ones."""
+        return IncompleteResult(
+            f"{self._engine(server)} sent only {came} of {size} solutions again that it sent before: "
+            "its result became shorter",
+            hint=self._hint,
+        )
+
+    def _engine(self, server: str | None) -> str:
+        return f"{self._url} ({shown(server)})" if server else self._url
+
+    def _tail(self, size: int) -> list[_Solution]:
+        return list(self._last)[-size:] if size else []
+
+    def _compared(self, solution: _Solution) -> _Solution:
+        terms = tuple(solution[column] for column in self._columns)
+        if self._stable_blank_nodes:
+            return terms
+        return tuple(map_blanks(term, lambda _: _ANY_BLANK) for term in terms)
+
+
+class OverlappingReader(ResponseReader):
+    """Reads a response that begins with repeated solutions, and yields the new ones after them.
+
+    Args:
+        overlap: the solutions that have arrived.
+        size: the number of repeated solutions.
+        arguments, options: see `ResponseReader`.
+    """
+
+    def __init__(self, overlap: Overlap, size: int, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._overlap, self._size = overlap, size
+        self._again: list[_Solution] = []
+
+    def feed(self, piece: bytes) -> Iterator[Solutions]:
+        """Yields the new solutions that a piece completes; see `ResponseReader.feed`.
+
+        Raises:
+            IncompleteResult: the repeated solutions differ from the previous ones.
+        """
+        for batch in super().feed(piece):
+            fresh = batch
+            if (wanted := self._size - len(self._again)) > 0:
+                self._again.extend(batch.head(wanted))
+                if len(self._again) == self._size:
+                    self._overlap.check(self._again, self._header("Server"))
+                fresh = batch.tail(len(batch) - wanted)
+            if len(fresh):
+                self._overlap.add(fresh)
+                yield fresh
+
+    def close(self) -> None:
+        """Processes the end of the body; see `ResponseReader.close`.
+
+        Raises:
+            IncompleteResult: repeated solutions are missing.
+        """
+        super().close()
+        if len(self._again) < self._size:
+            raise self._overlap.missing(len(self._again), self._size, self._header("Server"))
+
+
+def _text(solution: _Solution) -> str:
+    return shown(" ".join(term or "(unbound)" for term in solution)) or "a solution without values"
+
+
+# --- paging ---------------------------------------------------------------------------------------
+
+# --- keyset ---------------------------------------------------------------------------------------
+# Keyset pagination: each page has the solutions after the last whole group of the previous page.
+#
+# All solutions with one value of the key are a group. A full page may end within a group, so the next page begins
+# with this group again. So no page depends on the order of equal keys, or on two requests having the same order
+# (`paging.py` checks that for OFFSET). Keys are ordered as strings, by code point (SPARQL 1.2 Query, section
+# 17.4.1.7). Nothing here sends a request or writes a query.
+
+
+class Groups:
+    """The groups that have arrived, in the order of their keys.
+
+    Args:
+        url: the endpoint, for errors.
+        variable: the name of the key.
+        column: its index among the variables.
+
+    Attributes:
+        last: the key of the last group that has arrived, possibly incomplete; None: nothing has arrived.
+        count: the number of solutions of whole groups.
+    """
+
+    def __init__(self, url: str, variable: str, column: int) -> None:
+        self._url, self._variable, self._column = url, variable, column
+        self._pending: list[Solutions] = []
+        self._first: str | None = None
+        self.last: str | None = None
+        self.count = 0
+
+    @property
+    def pending(self) -> int:
+        """The number of solutions of the last group."""
+        return sum(map(len, self._pending))
+
+    def begin(self) -> None:
+        """Discards the incomplete group: the next response begins with it."""
+        self._pending.clear()
+        self.expect_last()
+
+    def expect_last(self) -> None:
+        """Makes the next response begin with the last group."""
+        self._first = self.last
+
+    def check_first(self, batch: Solutions) -> None:
+        """Checks that a response begins with the last group.
+
+        Raises:
+            IncompleteResult: it does not, possibly because the engine has a different string for the key.
+        """
+        first = self._key(batch.text[self._column][0])
+        if first != self._first:
+            raise IncompleteResult(
+                f"{self._url} was asked for solutions from {shown(str(self._first))} on, and began with {shown(first)}",
+                hint="ask again if the data changed meanwhile; otherwise read the result without page_key",
+            )
+        self._first = None
+
+    def add(self, batch: Solutions) -> Iterator[Solutions]:
+        """Takes the next solutions of a response, and yields those of complete groups.
+
+        Raises:
+            IncompleteResult: a key is not an IRI, or follows a greater one.
+        """
+        if self._first is not None:
+            self.check_first(batch)
+        begin = None  # of the last group, if it begins in this batch
+        for place, term in enumerate(batch.text[self._column]):
+            key = self._key(term)
+            if self.last is not None and key < self.last:
+                raise IncompleteResult(
+                    f"{self._url} does not order texts by code point: {shown(key)} came after {shown(self.last)}",
+                    hint="read the result without page_key",
+                )
+            if key != self.last:
+                begin, self.last = place, key
+        if begin is not None:
+            if begin:
+                self._pending.append(batch.head(begin))
+            yield from self.end()
+            batch = batch.tail(len(batch) - begin)
+        self._pending.append(batch)
+
+    def end(self) -> Iterator[Solutions]:
+        """Yields the pending group, which is complete."""
+        whole, self._pending = self._pending, []
+        for batch in whole:
+            self.count += len(batch)
+            yield batch
+
+    def vanished(self) -> IncompleteResult:
+        """Returns the error for an endpoint that does not send the last group again."""
+        return IncompleteResult(
+            f"{self._url} did not send the solution with {shown(str(self.last))} again",
+            hint="ask again if the data changed meanwhile; otherwise read the result without page_key",
+        )
+
+    def _key(self, term: Term) -> str:
+        if not term.startswith("<") or term.startswith("<<("):
+            what = shown(term) if term else "unbound"
+            raise IncompleteResult(
+                f"?{self._variable} is {what} in a solution of {self._url}, and no key",
+                hint="name a variable that is an IRI in every solution",
+            )
+        return term[1:-1]
+
+
+class KeyReader(ResponseReader):
+    """Reads a response, and yields the solutions of whole groups.
+
+    Args:
+        groups: the groups that have arrived.
+        arguments, options: see `ResponseReader`.
+    """
+
+    def __init__(self, groups: Groups, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._groups = groups
+        groups.begin()
+
+    def feed(self, piece: bytes) -> Iterator[Solutions]:
+        """Yields the solutions of the groups that a piece completes; see `ResponseReader.feed`."""
+        for batch in super().feed(piece):
+            yield from self._groups.add(batch)
+
+
+class KeyEnd(ResponseReader):
+    """Checks whether solutions follow the last group, and yields that group if there are none.
+
+    The response has the last solution of the group, and one more if there is one.
+    """
+
+    def __init__(self, groups: Groups, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._groups = groups
+        groups.expect_last()
+
+    def feed(self, piece: bytes) -> Iterator[Solutions]:
+        """Checks the solution that the piece completes, and yields nothing."""
+        for batch in super().feed(piece):
+            if self.count == len(batch):
+                self._groups.check_first(batch)
+        return iter(())
+
+    def rest(self) -> list[Solutions]:
+        """Returns the last group if no solution follows it; see `ResponseReader.rest`.
+
+        Raises:
+            IncompleteResult: the group has disappeared.
+        """
+        super().rest()
+        if self.count == 0 and self._status in OK:
+            raise self._groups.vanished()
+        return list(self._groups.end()) if self.count == 1 else []
+
+
+# --- paging ---------------------------------------------------------------------------------------
 
 _FIRST_PAGE: Final = 500
 _FAR: Final = (

@@ -28,13 +28,13 @@ from construct_messages.sparql.client.responses import (
 )
 from construct_messages.sparql.results import NewDecoder, ResultsDecoder, decoder_of
 from construct_messages.sparql.sources import Condition, Validators
-from construct_messages.sparql.sources.http.partial import explained_at, partial_reason, reason_of
 from construct_messages.sparql.sources.http.profiles import (
     PROFILES,
     Profile,
     cannot_sort,
     fitting_profile,
 )
+from construct_messages.sparql.sources.http.protocol import explained_at, partial_reason, reason_of
 
 _DETAIL_BYTES: Final = 4096  # of an error, in addition to the query that it may repeat
 _WORK: Final = 1 << 20  # see `ResponseReader.pieces`

@@ -21,9 +21,8 @@ from construct_messages.rdf.options import RETRIES
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.sparql.client.addresses import Addresses, CheckedResolver
 from construct_messages.sparql.client.aiohttp_client import areceive, asend, new_session
-from construct_messages.sparql.client.headers import authorization, check_header
 from construct_messages.sparql.client.oauth import AccessTokens
-from construct_messages.sparql.client.responses import OK, seconds
+from construct_messages.sparql.client.responses import OK, authorization, check_header, seconds
 from construct_messages.sparql.client.retries import Attempts
 from construct_messages.sparql.client.timeouts import Timeouts
 from construct_messages.sparql.sources import Request

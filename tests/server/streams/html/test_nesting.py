@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.rdf.formats import N_QUADS
 from construct_messages.rdf.terms import RDF, Term, parse_term
-from construct_messages.server.streams.html.nesting import Node, card
-from construct_messages.server.streams.html.shown import Shown
+from construct_messages.server.streams.html.nesting import Node, Shown, card
 from tests.support.http.streams import read
 
 NODES = [Term(f"_:b{number}") for number in range(5)]

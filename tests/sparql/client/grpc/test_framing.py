@@ -12,14 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, SourceError
-from construct_messages.sparql.client.grpc.framing import (
+from construct_messages.sparql.client.grpc.connection import (
     GZIP,
     IDENTITY,
+    GrpcStatus,
     MessageReader,
     ReceiveBuffer,
     framed,
+    http_status_of,
+    status_of,
 )
-from construct_messages.sparql.client.grpc.status import GrpcStatus, http_status_of, status_of
 from tests.support.logs.kinds import cut
 from tests.support.waiting import eventually
 
