@@ -1,4 +1,4 @@
-"""The command `run`: writes the log of one query. `construct.py` implements its options."""
+"""The command `run`: writes the log of one query. `construct/messages.py` implements its options."""
 
 from __future__ import annotations
 

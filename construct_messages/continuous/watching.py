@@ -1,6 +1,6 @@
 """Watches a source: evaluates a CONSTRUCT query repeatedly, and makes elements of its new or removed solutions.
 
-`watching.py` appends the elements, and saves the state in the same transactions. An evaluation that fails, or whose
+The elements are appended, and the state saved, in the same transactions. An evaluation that fails, or whose
 result is incomplete, returns nothing and changes nothing, so that solutions are not reported as removed by mistake.
 RSP-QL (ISTREAM, DSTREAM, RSTREAM); docs/decisions/049-state-of-continuous-queries.md.
 """

@@ -1,7 +1,7 @@
 """Relays: write the messages of a stream or a log to another one. `relay` is the public function.
 
 Each side is opened by its URL, and used as a `Transport` or a `Target`, independently of the broker.
-`delivery/guarantees.py` has the guarantees for each pair.
+`delivery/targets.py` has the guarantees for each pair.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The settings of a server, as data.
 
-One structure for the TOML file, the environment and the flags: `settings.py` reads them, `checks.py` checks that they
+One structure for the TOML file, the environment and the flags: `runtime/settings.py` reads them, `runtime/checks.py` checks that they
 make sense together. Holds no secrets, only the names of the environment variables that hold them. Opens no source and
 no socket.
 """
@@ -124,7 +124,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             none.
         evaluators: the number of processes that evaluate over files, one query each.
         evaluator_bytes: the memory limit of each of them; a query that needs more fails. `"auto"`: a share of the
-            machine's memory, see `memory.py`. None: no limit.
+            machine's memory, see `runtime/checks.py`. None: no limit.
         buffer_bytes: logs up to this size are sent as a whole, with their length.
         heartbeat_seconds: the maximal time between two events of an answer; then a comment is sent.
         limits: see `Limits`.

@@ -1,7 +1,7 @@
 """One registered query: runs it, follows its streams, and restarts it after failures.
 
 Its output is committed together with its progress, so each of its elements is appended exactly once, even if it is
-killed. `evaluator.py` runs in a separate process; `query.py` decides what to do after a failure. asyncio only; no
+killed. `evaluator.py` runs in a separate process. asyncio only; no
 HTTP.
 """
 

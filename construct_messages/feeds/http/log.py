@@ -1,7 +1,7 @@
 """Elements as message logs: pulls the elements of a stream by GET, and sends messages by POST.
 
-If a stream's description names an input that acknowledges a log while it is being sent, all batches are one log, see
-`log.py`. Otherwise each batch is a separate log.
+If a stream's description names an input that acknowledges a log while it is being sent, all batches are one log.
+Otherwise each batch is a separate log.
 
 LDN for RDF streams (pull); Linked Data Notifications, section 3.3.1; Idempotency-Key:
 draft-ietf-httpapi-idempotency-key-header.
@@ -38,7 +38,7 @@ from construct_messages.streams import Element
 # --- posting --------------------------------------------------------------------------------------
 # Sends a log that is acknowledged while it is being sent: one request for many batches.
 #
-# Its answer has lines, each about messages that are stored durably. `log.py` decides which servers support such logs,
+# Its answer has lines, each about messages that are stored durably. `LogWriter` decides which servers support such logs,
 # and sends to the others. docs/decisions/099-logs-acknowledged-on-the-way.md
 
 _TYPE: Final = content_type(N_QUADS, RDFM)

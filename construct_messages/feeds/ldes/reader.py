@@ -2,7 +2,7 @@
 
 LDES 1.0.0-alpha, and TREE. A traversal begins at the root and follows relations, those with the lowest bound first. A
 member is returned as soon as no unread page can have an earlier one. Pages that may change are requested again, others
-are not. `hypermedia.py` reads the content of pages.
+are not. `feeds/collections/hypermedia.py` reads the content of pages.
 """
 
 from __future__ import annotations

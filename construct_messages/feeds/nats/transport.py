@@ -548,7 +548,7 @@ class NatsTransport(RecordTransport):
     # --- writing ---
 
     async def send(self, records: Sequence[Record], key: str) -> None:  # noqa: ARG002 - each record has its own
-        """Sends records, each stored once (`transport.py`); see `RecordTransport.send`.
+        """Sends records, each stored once; see `RecordTransport.send`.
 
         Raises:
             LimitExceeded: a message is larger than the server or the stream accepts; none was sent.

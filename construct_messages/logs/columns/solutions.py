@@ -1,6 +1,6 @@
 """Converts batches of solutions to record batches with a typed column for each variable.
 
-The first batch decides the schema: see `solutions.py`. Batches are limited by rows, fields and bytes, to limit memory.
+The first batch decides the schema. Batches are limited by rows, fields and bytes, to limit memory.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded,
 # Estimates the cost of JSON-LD contexts before they are processed.
 #
 # Each context creates a copy of all terms in scope, and each name may become an IRI as long as the longest one of a
-# context: a few bytes of both multiply. PyLD interprets contexts, in `contexts.py`.
+# context: a few bytes of both multiply. PyLD interprets contexts.
 #
 # JSON-LD 1.1 API, section 4.1 (context processing) and 5.2 (IRI expansion).
 

@@ -1,4 +1,4 @@
-"""Incremental decompression, for the compressions of `unpacking.py`. No file is opened here.
+"""Compressions by file extension, and incremental decompression. No file is opened here.
 
 Concatenated members, streams or frames are one content; zeros may follow (RFC 1952, section 2.2; the .xz format,
 section 2.2; RFC 8878, section 3.1). The output at once is bounded at any rate of compression, and truncated data are an
@@ -51,7 +51,7 @@ def _open_zstd(file: Any, mode: str) -> IO[bytes]:
 PIECE_BYTES: Final = 1 << 16
 """The approximate number of bytes of output at once."""
 
-# like the openers of `unpacking.py`, the libraries are imported on use
+# like the openers above, the libraries are imported on use
 _MEMBERS: Final[Mapping[str, str]] = {
     ".gz": f"{__name__}:_GzipMember",
     ".bz2": "bz2:BZ2Decompressor",

@@ -1,6 +1,6 @@
 """Content negotiation: messages in a format and syntax, or the source's own answer.
 
-RFC 9110, section 12.5.1 (Accept, which `negotiation.py` reads), and the parameters `format` and `messages` of a URL for
+RFC 9110, section 12.5.1 (Accept), and the parameters `format` and `messages` of a URL for
 clients that cannot set headers. A range requests messages by its parameters (`messages=rdfm`, `version=1.2-messages`)
 or by a type that only logs have (`application/rdfm+xml`); all other ranges are plain, and are left to the source. In
 between are the types that logs share with plain RDF (`application/x-jelly-rdf`, `application/x-ld+ndjson`): without

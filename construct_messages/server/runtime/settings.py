@@ -1,7 +1,7 @@
 """Reads settings from a TOML file, environment variables and flags; later ones win, setting by setting.
 
 A setting is a path of keys, as `("endpoints", "dbpedia", "page_size")`. Errors name the place it was written in.
-`config.py` has the structures, `settings.py` converts values, and `checks.py` checks that they are consistent.
+`config.py` has the structures, and `checks.py` checks that they are consistent.
 Why not pydantic-settings: docs/decisions/053-settings-without-pydantic.md.
 """
 

@@ -1,8 +1,7 @@
 """A SPARQL endpoint: answers operations of the SPARQL Protocol with a message log or with the source's own answer.
 
 SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and chooses between the two answers. `protocol.py`
-reads requests, `rdf/formats/negotiation.py` chooses the format, `http/sending.py` sends bytes, `endpoint.py`
-fetches a source's own description.
+reads requests, `rdf/formats/negotiation.py` chooses the format, `http/sending.py` sends bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Parses HTTP requests into operations of the SPARQL Protocol, and selects the parameters to forward to the source.
 
 SPARQL 1.1 Protocol, section 2. Works on the parts of a request, without a web framework, and does not parse queries.
-`forms.py` decodes the parameters.
+`http/forms.py` decodes the parameters.
 """
 
 from __future__ import annotations

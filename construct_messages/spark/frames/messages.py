@@ -2,7 +2,7 @@
 
 SPARQL 1.2 Query, section 16.2 (CONSTRUCT). A message is one string: its quads as canonical N-Quads lines with line
 breaks between them; an empty message is an empty string. The rules for quads that are left out of a message are
-defined in `template.py` alone: `FORBIDDEN`, `live` and `coinciding` are used here, and the result must equal
+defined in `rdf/template.py` alone: `FORBIDDEN`, `live` and `coinciding` are used here, and the result must equal
 `Template.instantiate`. This module does not use queries, and does not write logs.
 """
 

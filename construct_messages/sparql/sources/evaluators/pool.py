@@ -1,7 +1,7 @@
 """A pool of processes in which the embedded engine evaluates, so that every evaluation can be stopped.
 
 The engine can neither limit nor cancel an evaluation; a process can be killed. The pool assigns a process to each
-evaluation (`pool.py`), waits a moment after its end for the process to be idle again, and otherwise kills and
+evaluation, waits a moment after its end for the process to be idle again, and otherwise kills and
 replaces it. The engine's output is piped to its reader unchanged, so a slow reader delays only its own process. See
 docs/decisions/010-evaluation-in-processes.md. asyncio only; reads no query.
 """

@@ -1,6 +1,6 @@
 """SPARQL endpoints as sources (SPARQL 1.1 Protocol, section 2.1).
 
-`protocol.py` makes the HTTP requests for both clients, `endpoint.py` sends them, and `paging.py` decides which to send.
+`protocol.py` makes the HTTP requests for both clients, and `paging.py` decides which to send.
 """
 
 from __future__ import annotations

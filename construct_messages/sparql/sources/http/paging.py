@@ -1,7 +1,7 @@
 """Pagination: the SELECT queries for a whole result, and the detection of results that row limits truncate.
 
 A page is a window of LIMIT and OFFSET over the query (`query/pages.py` writes it) and has a separate response. Each
-window begins with the last solutions of the previous one (`paging.py` compares them). Sources send the queries of
+window begins with the last solutions of the previous one, which are compared. Sources send the queries of
 `pages`, and feed each response to the page's reader. Opens no socket.
 """
 
