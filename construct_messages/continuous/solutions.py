@@ -27,7 +27,7 @@ from construct_messages.rdf.message import Message, of_distinct
 from construct_messages.rdf.rows import row_message
 from construct_messages.rdf.terms import XSD, OxTerm, Term, has_blank, map_blanks, parse_term
 from construct_messages.rdf.terms.values import microseconds_of_date_time
-from construct_messages.sparql.engine.query import StoreQuery
+from construct_messages.sparql.engine import StoreQuery
 from construct_messages.streams.element import GENERATED_AT
 
 # --- timestamps -----------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ from construct_messages.rdf.rows import row_message
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import parse_term
-from construct_messages.sparql.engine.query import StoreQuery
+from construct_messages.sparql.engine import StoreQuery
 
 BATCH: Final = 1000
 """The number of messages in one query."""

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 # --- changes --------------------------------------------------------------------------------------
 # Appends the elements of a watch: messages of new or removed solutions, together with the seen solutions.
 #
-# The digests of seen solutions are saved in the store, in the transactions that append the elements. `watching.py`
-# queries the source, and `comparison.py` finds the changes. RSP-QL (ISTREAM, DSTREAM, RSTREAM).
+# The digests of seen solutions are saved in the store, in the transactions that append the elements. `comparison.py`
+# finds the changes. RSP-QL (ISTREAM, DSTREAM, RSTREAM).
 
 T = TypeVar("T")
 

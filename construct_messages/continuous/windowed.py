@@ -14,7 +14,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, Generic, Protocol, Self, TypeAlias, TypeVar
 
-from construct_messages.continuous.dataset.contents import Contents, ElementIri, HeldElement
+from construct_messages.continuous.dataset import Contents, ElementIri, HeldElement
 from construct_messages.continuous.incremental.contents import HeldQuads, MatchedContents
 from construct_messages.continuous.incremental.expressions import NotMaintained
 from construct_messages.continuous.incremental.maintained import MaintainedSolutions

@@ -23,7 +23,7 @@ from construct_messages.rdf.arguments import checked_fields
 from construct_messages.rdf.errors import QueryError, UsageError
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.terms.values import TYPES, microseconds_of_date_time
-from construct_messages.sparql.engine.query import StoreQuery
+from construct_messages.sparql.engine import StoreQuery
 from construct_messages.streams.element import Element, generated_at
 
 # --- event time -----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Writes the elements of a subscription to a log, and stores the position in a state file.
 
 The state is written after the log is stored durably, with the size of the log. When the log is continued, content after
-this size is cut off, because the subscription yields it again (`logs/writing/__init__.py`).
+this size is cut off, because the subscription yields it again (`logs/writing.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 SPARQL 1.2 Query, section 16.2 (CONSTRUCT) and section 19.8, [10] ConstructQuery. The text is spliced, never
 regenerated: only the head changes, so dialects that no parser here knows are sent to the engine as written.
-`rewrite.py` makes the patterns of the template; other changes to the SELECT are in `select.py` and
-`pages.py`.
+Other changes to the SELECT are in `select.py` and `pages.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The settings of a server, as data.
 
-One structure for the TOML file, the environment and the flags: `runtime/settings.py` reads them, `runtime/checks.py` checks that they
-make sense together. Holds no secrets, only the names of the environment variables that hold them. Opens no source and
-no socket.
+One structure for the TOML file, the environment and the flags: `runtime/settings.py` reads them, `runtime/checks.py`
+checks that they make sense together. Holds no secrets, only the names of the environment variables that hold them.
+Opens no source and no socket.
 """
 
 from __future__ import annotations

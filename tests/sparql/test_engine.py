@@ -1,4 +1,4 @@
-"""`sparql/engine/query.py`: all solutions of a query at once are those that the engine yields one by one."""
+"""`sparql/engine.py`: all solutions of a query at once are those that the engine yields one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from construct_messages.rdf.errors import (
 )
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.terms import from_pyoxigraph
-from construct_messages.sparql.engine.query import StoreQuery
+from construct_messages.sparql.engine import StoreQuery
 
 DATA = b"""
 <urn:s> <urn:p> "a\\tb\\n", 1.50, "x"@en, _:b .

@@ -1,7 +1,7 @@
 """The quads in windows that match patterns, and their changes.
 
-The same dataset as in `dataset/contents.py` (docs/decisions/047-windows-as-datasets.md), as texts, and without a store:
-quads are counted, and only those that match a pattern of the query are kept. No SPARQL and no joins here.
+The same dataset as in `continuous/dataset.py` (docs/decisions/047-windows-as-datasets.md), as texts, and without a
+store: quads are counted, and only those that match a pattern of the query are kept. No SPARQL and no joins here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from construct_messages.continuous.dataset.contents import (
+from construct_messages.continuous.dataset import (
     CONTEXT_GRAPH,
     ElementIri,
     HeldElement,

@@ -14,7 +14,7 @@ from functools import lru_cache
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from construct_messages.continuous.dataset.contents import PLAIN_FORMS, StoredTerms
+from construct_messages.continuous.dataset import PLAIN_FORMS, StoredTerms
 from construct_messages.continuous.incremental.plan import Row
 from construct_messages.query.algebra.calls import mentioned
 from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var

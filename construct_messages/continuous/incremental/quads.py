@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.continuous.dataset.contents import PLAIN_FORMS, StoredTerms
+from construct_messages.continuous.dataset import PLAIN_FORMS, StoredTerms
 from construct_messages.continuous.incremental.expressions import necessary
 from construct_messages.continuous.incremental.plan import Row
 from construct_messages.continuous.incremental.relations import picking

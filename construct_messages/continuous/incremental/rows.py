@@ -20,7 +20,7 @@ from construct_messages.continuous.incremental.expressions import (
 from construct_messages.continuous.incremental.plan import FilterStep, Row, Step
 from construct_messages.query.algebra.nodes import Call, Constant, Exists, Expression, Var
 from construct_messages.rdf.terms import Term, to_pyoxigraph
-from construct_messages.sparql.engine.query import StoreQuery
+from construct_messages.sparql.engine import StoreQuery
 
 Counted: TypeAlias = "tuple[Row, int]"
 """A row, and the change of its count."""

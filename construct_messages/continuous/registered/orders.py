@@ -13,7 +13,7 @@ import msgspec
 
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.transform import BATCH
-from construct_messages.sparql.children.child import Failure
+from construct_messages.sparql.children import Failure
 from construct_messages.streams import Publication
 
 SLICE_SECONDS: Final = 1.0

@@ -27,7 +27,7 @@ from construct_messages.rdf.errors import SourceError, SourceTimeout, shown
 from construct_messages.rdf.formats.media_types import GRPC
 from construct_messages.rdf.wire import CallMetadata
 from construct_messages.sparql.client.failures import unreachable
-from construct_messages.sparql.client.grpc.connection import (
+from construct_messages.sparql.client.grpc import (
     CODINGS,
     IDENTITY,
     PASSING,

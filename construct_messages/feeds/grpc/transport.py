@@ -43,7 +43,7 @@ from construct_messages.rdf.errors import (
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.wire import CallMetadata, FrameMetadata
-from construct_messages.sparql.client.grpc.connection import (
+from construct_messages.sparql.client.grpc import (
     FRAME_BYTES,
     GZIP,
     IDENTITY,

@@ -38,8 +38,8 @@ from construct_messages.streams import Element
 # --- posting --------------------------------------------------------------------------------------
 # Sends a log that is acknowledged while it is being sent: one request for many batches.
 #
-# Its answer has lines, each about messages that are stored durably. `LogWriter` decides which servers support such logs,
-# and sends to the others. docs/decisions/099-logs-acknowledged-on-the-way.md
+# Its answer has lines, each about messages that are stored durably. `LogWriter` decides which servers support such
+# logs, and sends to the others. docs/decisions/099-logs-acknowledged-on-the-way.md
 
 _TYPE: Final = content_type(N_QUADS, RDFM)
 _DELIMITER: Final = RDFM.delimiter.encode()

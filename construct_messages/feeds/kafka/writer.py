@@ -1,8 +1,8 @@
 """Writes records to a topic: in order, each once while it runs, and each batch once over restarts.
 
 The producer is idempotent: records that it repeats after a lost answer are stored once. Batches that another process
-repeats are stored once because each batch is a transaction, and what the topic holds determines whether it is stored. The
-transactional id fences an older process that still runs.
+repeats are stored once because each batch is a transaction, and what the topic holds determines whether it is stored.
+The transactional id fences an older process that still runs.
 """
 
 from __future__ import annotations

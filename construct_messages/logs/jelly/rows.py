@@ -1,7 +1,7 @@
 """Reads the rows of Jelly frames, and returns the message of each frame.
 
-Jelly 1.1, serialization: RdfStreamFrame and RdfStreamRow of rdf.proto. `rows.py` reads terms; `decoder.py` adds the
-position of a frame in the log.
+Jelly 1.1, serialization: RdfStreamFrame and RdfStreamRow of rdf.proto. `decoder.py` adds the position of a frame in the
+log.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ from construct_messages.rdf.terms.wellformed import OUT_OF_PLACE
 # --- reader ---------------------------------------------------------------------------------------
 # Reads terms from the fields of Jelly statements, with the lookup tables that they refer to.
 #
-# An IRI is created and checked once per pair of table entries, a datatype or a language once per encoding. `rows.py`
-# decides which rows a frame may have, and uses the terms.
+# An IRI is created and checked once per pair of table entries, a datatype or a language once per encoding.
 #
 # Jelly 1.1, serialization: RdfIri, RdfLiteral, RdfTriple, RdfQuad, RdfGraphStart of rdf.proto.
 

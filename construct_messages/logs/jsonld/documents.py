@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #
 # The parser creates all quads of a document together, and each contains the `@id` of its node: the memory for a long
 # one with many values grows with the square of its size in the log. Documents are in expanded form, or have a context
-# of prefixes only; `documents.py` interprets them.
+# of prefixes only.
 
 _BLANK: Final = 34
 """The length of a label that the parser creates."""

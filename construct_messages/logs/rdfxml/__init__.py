@@ -1,8 +1,8 @@
 """Converts RDF/XML documents to N-Triples, for all readers of RDF/XML.
 
-`parser.py` parses XML and limits its cost, `productions.py` has the grammar of RDF/XML, `canonical.py` writes the
-content of XML literals, `parser.py` is a document as a file of N-Triples. pyoxigraph parses the output, and checks IRIs
-and language tags strictly; its own reader of RDF/XML loses statements without an error, see
+`parser.py` parses XML, limits its cost, and makes a file of N-Triples of a document, `productions.py` has the grammar
+of RDF/XML, `canonical.py` writes the content of XML literals. pyoxigraph parses the output, and checks IRIs and
+language tags strictly; its own reader of RDF/XML loses statements without an error, see
 docs/decisions/064-reading-rdf-xml.md. RDF 1.2 XML Syntax (https://www.w3.org/TR/rdf12-xml/). No file is opened here.
 """
 

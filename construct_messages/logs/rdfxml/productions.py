@@ -21,7 +21,7 @@ from construct_messages.rdf.terms.wellformed import fault_of_iri
 # --- names ----------------------------------------------------------------------------------------
 # Names of elements and attributes: converts expat's names to IRIs, and sorts attributes by their function.
 #
-# RDF 1.2 XML Syntax, sections 5.1.2, 5.1.4 and 6.2.2 to 6.2.7. `productions.py` defines the meaning of attributes.
+# RDF 1.2 XML Syntax, sections 5.1.2, 5.1.4 and 6.2.2 to 6.2.7.
 
 _XML: Final = "http://www.w3.org/XML/1998/namespace"
 _ITS: Final = "http://www.w3.org/2005/11/its"

@@ -2,8 +2,8 @@
 them.
 
 RDF Messages, section 3. `plain.py` reads most messages, many at a time. For the others, `scanner.py` finds the
-delimiter, and `decoder.py` parses the statements before it; this module assembles one message at a time, so that all
-messages before an error are returned before it is raised.
+delimiter, and the statements before it are parsed here; one message is assembled at a time, so that all messages before
+an error are returned before it is raised.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ from construct_messages.rdf.terms import Lenience, Term, from_pyoxigraph, map_bl
 #
 # One parser reads the whole log, so prefixes and the base persist. The parser gets a message followed by a statement
 # that logs do not contain: if it returns that statement, the message is complete; otherwise there is a syntax error.
-# `decoder.py` interprets delimiters.
 
 # text without brackets, and the brackets of triple terms
 _BRACKETS: Final = re.compile(

@@ -2,8 +2,8 @@
 
 A line that begins with a marker is one, even in literals (YAML 1.2.2, section 9.1.2), so documents are found by line. A
 truncated document in block style is often another valid document. Therefore, if one document of a log ends with `...`,
-like all from our encoder, each later one must. The active context works as in NDJSON-LD. `decoder.py` parses YAML,
-and `jsonld/documents.py` interprets documents.
+like all from our encoder, each later one must. The active context works as in NDJSON-LD. `jsonld/documents.py`
+interprets documents.
 """
 
 from __future__ import annotations

@@ -18,8 +18,6 @@ from typing import IO, Any, Final, Protocol
 
 # --- compression ----------------------------------------------------------------------------------
 # The table of compressions by extension, for reading, writing and names.
-#
-# Nothing is opened here. `unpacking.py` reads compressed files.
 
 ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 """The module for Zstandard, of Python or of its backport."""

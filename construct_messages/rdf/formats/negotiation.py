@@ -40,7 +40,7 @@ from construct_messages.rdf.formats.media_types import (
 # --- ranges ---------------------------------------------------------------------------------------
 # Parses the header `Accept`: its ranges, their weights, and the logs that each requests.
 #
-# RFC 9110, section 12.5.1. `negotiation.py` chooses among the ranges.
+# RFC 9110, section 12.5.1.
 #
 # Ranges are parsed by the grammar of RFC 9110 and not by a library: available libraries only parse `Content-Type`,
 # accept malformed ranges, or take quadratic time for a hostile header.

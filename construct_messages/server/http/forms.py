@@ -1,7 +1,8 @@
 """Reads the parameters of a request: of its URL, of a form, and of a multipart form.
 
 Percent-encoding is that of the WHATWG URL Standard, section 5.1, but strict: invalid UTF-8 and invalid escapes are
-errors. `multipart/form-data` (RFC 7578) is read by the library `multipart`. `sparql/protocol.py` interprets the parameters.
+errors. `multipart/form-data` (RFC 7578) is read by the library `multipart`. `sparql/protocol.py` interprets the
+parameters.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
 from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.bridges import BridgesEndpoint
 from construct_messages.server.streams.endpoint import StreamsEndpoint
-from construct_messages.server.streams.queries.view import WatchedEndpoint
+from construct_messages.server.streams.queries import WatchedEndpoint
 from construct_messages.sparql.client.urls import is_loopback
 from construct_messages.streams.store import open_store
 

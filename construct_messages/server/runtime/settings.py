@@ -38,8 +38,6 @@ from construct_messages.sparql.sources.open import VARIABLE as SOURCE_VARIABLE
 
 # --- setting values -------------------------------------------------------------------------------
 # Converts values of settings to their types, and describes types and mistakes in errors.
-#
-# `settings.py` finds the values in files, variables and flags.
 
 TABLES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "streams": StreamsSettings,

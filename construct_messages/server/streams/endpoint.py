@@ -33,13 +33,13 @@ from construct_messages.server.http.forms import decoded
 from construct_messages.server.http.sending import check_conditions, entity_tag
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import StreamLimits
-from construct_messages.server.streams.following.view import FollowingView
+from construct_messages.server.streams.following import FollowingView
 from construct_messages.server.streams.html.view import SHOWN, Activity, HtmlView, activity_of
 from construct_messages.server.streams.ldes.view import LdesView
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.publishing.messages import read_messages
 from construct_messages.server.streams.publishing.view import PublishingView
-from construct_messages.server.streams.queries.view import (
+from construct_messages.server.streams.queries import (
     PREVIEW,
     QueriesView,
     WatchedEndpoint,

@@ -391,7 +391,7 @@ def shared_scan(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> Qu
 # --- groups ---------------------------------------------------------------------------------------
 # Groups of solutions and their aggregates. SPARQL 1.1 Query, section 18.5.1.
 #
-# Where Spark cannot aggregate an expression itself, `evaluation.py` binds it to a variable before.
+# Where Spark cannot aggregate an expression itself, it is bound to a variable before.
 
 _INTEGER: Final = f'"^^<{XSD}integer>'
 _NONDETERMINISTIC: Final = {"SUM", "AVG", "SAMPLE", "GROUP_CONCAT"}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from construct_messages.rdf.errors import ValueOutOfRange
-from construct_messages.spark.regex.translation import (
+from construct_messages.spark.regex import (
     IllegalPattern,
     Regex,
     translate_pattern,

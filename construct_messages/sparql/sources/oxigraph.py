@@ -18,7 +18,7 @@ import pyoxigraph as ox
 from construct_messages.query.checks import REWRITTEN
 from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.sparql.engine.query import (
+from construct_messages.sparql.engine import (
     Document,
     QueryResult,
     StoreQuery,

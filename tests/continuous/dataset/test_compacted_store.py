@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from construct_messages.continuous import WindowedQuery
-from construct_messages.continuous.dataset import contents
-from construct_messages.continuous.dataset.contents import CompactedStore
+from construct_messages.continuous import WindowedQuery, dataset
+from construct_messages.continuous.dataset import CompactedStore
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri, literal
 from tests.support.windows.histories import STATIC, happen, histories, options_of, unordered
@@ -52,7 +51,7 @@ def at_each_removal() -> Iterator[None]:
     """Has stores built anew whenever something is removed."""
     with pytest.MonkeyPatch.context() as patch:
         for limit in ("_SPARE_BYTES", "_OF_CHANGING", "_OF_FIXED"):
-            patch.setattr(contents, limit, 0)
+            patch.setattr(dataset, limit, 0)
         yield
 
 

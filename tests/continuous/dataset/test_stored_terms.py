@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.continuous.dataset.contents import StoredTerms
+from construct_messages.continuous.dataset import StoredTerms
 from construct_messages.rdf.terms import XSD
 
 TIME = "[0-2][0-9]:[0-5][0-9]:[0-5][0-9]"

@@ -12,7 +12,7 @@ import pytest
 from construct_messages import Message
 from construct_messages.feeds import publish, subscribe
 from construct_messages.logs.jelly.service import PUBLISH, SUBSCRIBE, RdfStreamSubscribe
-from construct_messages.sparql.client.grpc.connection import MessageReader
+from construct_messages.sparql.client.grpc import MessageReader
 from tests.support.grpc.peer import decoded, split
 from tests.support.grpc.serving import GrpcServer
 from tests.support.logs.kinds import isomorphic

@@ -12,7 +12,7 @@ import time
 import msgspec
 import pyoxigraph as ox
 
-from construct_messages.sparql.children.child import Parent, frame
+from construct_messages.sparql.children import Parent, frame
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -1,8 +1,8 @@
 """Access control: an authorizer for each right, built from the settings.
 
 A rejected request gets 401 with a challenge (RFC 6750, section 3) if credentials are missing or wrong, and 403 if they
-are valid but insufficient, or if the right is switched off. `jwt.py` checks JSON Web Tokens, and `jwt.py` holds the
-keys of their issuer. This package does not depend on the protected resources.
+are valid but insufficient, or if the right is switched off. `jwt.py` checks JSON Web Tokens, and holds the keys
+of their issuer. This package does not depend on the protected resources.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The server side of gRPC calls: metadata, messages, and one status at the end. No service here.
 
-grpclib implements HTTP/2: connections, flow control, pings. `sparql/client/grpc/connection.py` implements messages:
+grpclib implements HTTP/2: connections, flow control, pings. `sparql/client/grpc.py` implements messages:
 grpclib neither decompresses them nor limits their size, and sends each one separately. docs/decisions/087-grpc.md
 
 gRPC over HTTP/2, https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
@@ -23,7 +23,7 @@ from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
 from construct_messages.rdf.formats.media_types import GRPC
-from construct_messages.sparql.client.grpc.connection import (
+from construct_messages.sparql.client.grpc import (
     CODINGS,
     GZIP,
     IDENTITY,

@@ -61,7 +61,7 @@ from construct_messages.server.streams.selection import (
     sequence_parameter,
 )
 from construct_messages.server.streams.shapes import StreamShapes
-from construct_messages.sparql.client.grpc.connection import (
+from construct_messages.sparql.client.grpc import (
     FRAME_BYTES,
     GZIP,
     IDENTITY,

@@ -1,6 +1,6 @@
 """Messages in a readable form: subjects with their properties, and nodes nested at their only mention.
 
-Templates show this form. Everything is limited, and omissions are counted. No HTML here; `nesting.py` has the terms.
+Templates show this form. Everything is limited, and omissions are counted. No HTML here.
 
 The page for queries creates the same form itself (`pages/static/nesting.js`), because it reads logs in the browser,
 also those of other servers. The HTML of streams needs no script; without a button for more, its limits are larger.

@@ -26,8 +26,8 @@ from construct_messages.rdf.errors import (
 )
 from construct_messages.rdf.formats.documents import TRIPLES
 from construct_messages.rdf.formats.results import SOLUTIONS
-from construct_messages.sparql.children.child import Failure, Parent
-from construct_messages.sparql.engine.query import (
+from construct_messages.sparql.children import Failure, Parent
+from construct_messages.sparql.engine import (
     RAISED,
     QueryResult,
     StoreQuery,

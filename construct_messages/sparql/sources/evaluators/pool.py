@@ -23,8 +23,8 @@ from construct_messages.rdf.formats.documents import TRIPLES
 from construct_messages.rdf.formats.negotiation import choose
 from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.sparql.children.child import Child
-from construct_messages.sparql.engine.query import (
+from construct_messages.sparql.children import Child
+from construct_messages.sparql.engine import (
     Document,
     adecoded,
     aread,
@@ -47,7 +47,7 @@ from construct_messages.sparql.sources.operations import Answer, Operation
 # --- evaluation -----------------------------------------------------------------------------------
 # One evaluation in a process of the pool: its order, the pipes of its answer, and its reports.
 #
-# `child.py` is the other end; `pool.py` chooses the process for an evaluation.
+# `child.py` is the other end; the pool chooses the process for an evaluation.
 
 Evaluator: TypeAlias = Child[Report]
 """A process that evaluates; it reports `Ended` when it is ready."""

@@ -198,7 +198,7 @@ def _text(solution: _Solution) -> str:
 #
 # All solutions with one value of the key are a group. A full page may end within a group, so the next page begins
 # with this group again. So no page depends on the order of equal keys, or on two requests having the same order
-# (`paging.py` checks that for OFFSET). Keys are ordered as strings, by code point (SPARQL 1.2 Query, section
+# (`Overlap` checks that for OFFSET). Keys are ordered as strings, by code point (SPARQL 1.2 Query, section
 # 17.4.1.7). Nothing here sends a request or writes a query.
 
 

@@ -16,7 +16,7 @@ from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.service import DEFAULT_OPTIONS, PUBLISH, SUBSCRIBE
 from construct_messages.logs.jelly.tags import options_row
 from construct_messages.rdf.errors import SourceError
-from construct_messages.sparql.client.grpc.connection import IDENTITY, framed
+from construct_messages.sparql.client.grpc import IDENTITY, framed
 from construct_messages.streams.element import Description
 from tests.support.grpc.serving import GrpcServer, serving_grpc
 from tests.support.logs.kinds import isomorphic

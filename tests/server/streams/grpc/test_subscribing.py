@@ -17,7 +17,7 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.frame_stream import FrameReader, read_metadata
 from construct_messages.logs.jelly.service import SUBSCRIBE, RdfStreamSubscribe
 from construct_messages.rdf.errors import SourceError
-from construct_messages.sparql.client.grpc.connection import IDENTITY, framed
+from construct_messages.sparql.client.grpc import IDENTITY, framed
 from tests.support.grpc.serving import GrpcServer, serving_grpc
 from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered

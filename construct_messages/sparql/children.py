@@ -1,4 +1,9 @@
-"""The parent's side of a child process: sends orders, receives reports, and can kill it at any time."""
+"""Child processes: starts them, sends orders, receives reports, and ends them at any time. All use one protocol.
+
+A child is a module of this package. It is started with one end of a Unix socket for orders and reports, which are
+frames of MessagePack; an order may include descriptors (SCM_RIGHTS). Its standard output is closed, so that output of
+libraries does not interfere. Both ends run the same version of the package. POSIX only.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +219,7 @@ async def readable(descriptor: int, seconds: float | None) -> None:
 # --- child ----------------------------------------------------------------------------------------
 
 
-_PACKAGES: Final = str(Path(__file__).parents[3])
+_PACKAGES: Final = str(Path(__file__).parents[2])
 # Oxigraph aborts if an allocation fails, and the system kills processes if memory is short
 _CAUSES: Final = {
     signal.SIGABRT: "most likely because it needed more memory than its limit",

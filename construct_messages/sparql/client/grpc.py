@@ -1,4 +1,4 @@
-"""A connection of HTTP/2 for either side of gRPC: pings, the size of frames, and ignored frames.
+"""The parts of gRPC over HTTP/2 that client and server share: messages, statuses, and connection settings.
 
 grpclib implements HTTP/2: docs/decisions/087-grpc.md. Each side implements its calls. RFC 9113.
 """

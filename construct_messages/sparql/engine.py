@@ -1,7 +1,7 @@
-"""A query over stores: starts it over a dataset, or evaluates it to its end.
+"""The embedded engine: evaluates queries over a `pyoxigraph.Store` and returns solutions.
 
-SPARQL 1.1 Protocol, section 2.1.4 (the dataset). Blocks until the engine returns; `query.py` is for results that are
-read incrementally. No I/O except for the store.
+A query is evaluated to its end, or writes its solutions into a pipe, from which they are read incrementally. SPARQL 1.1
+Protocol, section 2.1.4 (the dataset). No files, no sources and no windows here; no I/O except for the store and pipes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from construct_messages.rdf.errors import (
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import from_pyoxigraph
-from construct_messages.sparql.children.child import readable
+from construct_messages.sparql.children import readable
 from construct_messages.sparql.results.tsv import TsvDecoder
 
 # --- pipes ----------------------------------------------------------------------------------------
 # Reads the documents that evaluations write into pipes: opens the pipes, reads them, and decodes the solutions.
 #
-# The writer is a thread of this process or another process; `query.py` is its end. Starts no evaluation.
+# The writer is a thread of this process or another process, and a query its end. Starts no evaluation.
 
 _CHUNK: Final = 1 << 16
 _WIDE: Final = 1 << 20  # bytes in flight; the maximum for ordinary users in Linux
@@ -193,7 +193,7 @@ def _widen(pipe: int) -> int:
 # Writes the result of one evaluation into the write ends of pipes, blocking until it ends.
 #
 # Called where it may block: in a thread (`sparql/sources/oxigraph.py`), or in a separate process. See
-# docs/decisions/005-embedded-evaluation-through-a-pipe.md. POSIX only (`/dev/fd`). `query.py` reads the pipes.
+# docs/decisions/005-embedded-evaluation-through-a-pipe.md. POSIX only (`/dev/fd`).
 
 _FIRST_SOLUTIONS: Final = 64
 _SLOW: Final = 0.02  # seconds for this number

@@ -1,1 +1,0 @@
-"""Registering queries over HTTP, and the descriptions of running ones."""
