@@ -1,7 +1,7 @@
 """The orders to a process that evaluates a query, and its answers, as data; `process.py` and `evaluator.py` are the two
 ends.
 
-`sparql/children/` sends them. No I/O here.
+`sparql/children.py` sends them. No I/O here.
 """
 
 from __future__ import annotations
