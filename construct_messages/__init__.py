@@ -85,7 +85,7 @@ _ROOMS: Final = {
     "Gone": "rdf.errors",
     "GroupError": "rdf.errors",
     "Grouping": "rdf.options",
-    "GrowingLog": "logs.writing.growing",
+    "GrowingLog": "logs.writing",
     "IncompleteResult": "rdf.errors",
     "JellyOptions": "logs.jelly.options",
     "JsonOptions": "logs.json.options",

@@ -32,7 +32,7 @@ _ROOMS: Final = {
     "read_quads": "spark.quads.loading",
     "register": "spark.logs",
     "translated": "spark.session",
-    "with_sequence": "spark.logs.sequence",
+    "with_sequence": "spark.logs.records",
     "write_quads": "spark.quads.loading",
 }
 

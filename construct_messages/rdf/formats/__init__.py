@@ -216,7 +216,7 @@ JELLY: Final = Format(
     encoder="jelly.encoder:JellyEncoder",
     decoder="jelly.decoder:JellyDecoder",
     options="jelly.options:JellyOptions",
-    sniffer="jelly.sniffer:begins_stream",
+    sniffer="jelly.decoder:begins_stream",
     binary=True,
 )
 YAML_LD: Final = Format(
@@ -260,7 +260,7 @@ JSON_DOCUMENTS: Final = Format(
     documents=(JSON,),
     graphs=True,
     own=_own(triple_terms=False, directions=True),
-    encoder="json.encoder:JsonEncoder",
+    encoder="json.documents:JsonEncoder",
     decoder=None,
     options="json.options:JsonOptions",
 )
