@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from construct_messages.continuous.transform import transform
     from construct_messages.logs.columns.options import ColumnOptions
     from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
-    from construct_messages.logs.json import to_json
+    from construct_messages.logs.json.documents import to_json
     from construct_messages.logs.json.options import JsonOptions
     from construct_messages.logs.reading import LogReader, read_log
     from construct_messages.logs.writing import GrowingLog, awrite_log, write_log
@@ -135,7 +135,7 @@ _ROOMS: Final = {
     "open_source": "sparql.sources.open",
     "query_form": "query.rewrite",
     "read_log": "logs.reading",
-    "to_json": "logs.json",
+    "to_json": "logs.json.documents",
     "to_python": "rdf.terms",
     "transform": "continuous.transform",
     "triple": "rdf.terms",

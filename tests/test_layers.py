@@ -67,7 +67,8 @@ FLOORS = {
         "decoder / encoder",
     ),
     "sparql": floors("children / client / results", "engine", "sources"),
-    "construct": floors("shapes", "assembly", "messages"),
+    "construct": floors("assembly / shapes", "rows", "messages"),
+    "sparql/children": floors("failure / frames / waiting", "child / parent"),
     "sparql/client": floors(
         "failures / grpc / timeouts / tls / urls",
         "addresses / responses / retries",
@@ -148,9 +149,8 @@ FLOORS = {
     ),
     "query/optimizer": floors("cardinality / equalities / push_down", "explanation", "optimize"),
     "spark": floors(
-        "class_archive / failures / input_size / jar / kept",
-        "planning / regex / session",
-        "sql",
+        "class_archive / failures / input_size / jar / kept / line_numbers / planning / regex",
+        "session / sql",
         "quads",
         "frames",
         "logs",

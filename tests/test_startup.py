@@ -195,25 +195,6 @@ def test_ascii_alone_compiles_no_other_classes(code: str, data: Path) -> None:
     assert loaded(watching + code + counting, data)
 
 
-@pytest.mark.parametrize(
-    "code", [FROM_PYTHON, FROM_THE_COMMAND_LINE], ids=["Python", "command line"]
-)
-def test_annotations_are_not_compiled(code: str, data: Path) -> None:
-    """The first call of `compile` takes ten million instructions, and `typing` calls it for each quoted annotation.
-
-    So modules with a `NamedTuple` that each query imports do not import `annotations` from `__future__`.
-    """
-    watching = (
-        "import builtins\n"
-        "compile, seen = builtins.compile, []\n"
-        "def watch(source, name, mode, *rest, **options):\n"
-        "    seen.append(mode)\n"
-        "    return compile(source, name, mode, *rest, **options)\n"
-        "builtins.compile = watch\n"
-    )
-    assert loaded(f"{watching}{code}assert 'eval' not in seen\n", data)
-
-
 @pytest.mark.parametrize("flags", [0, re.IGNORECASE])
 def test_an_expression_is_that_of_re(flags: int) -> None:
     lazy, compiled = regex(r"(?P<word>[a-z]+)\d*", flags), re.compile(r"(?P<word>[a-z]+)\d*", flags)

@@ -2,7 +2,7 @@
 
 `construct_messages` is what users call. A `QueryMessages` pulls batches of solutions from the source, groups them,
 instantiates the template (`assembly.py`), and hands out messages or the bytes of a log. What is in a message is decided
-in `rdf/template.py`, how it is written in `logs/`, where solutions come from in `sparql/sources/`.
+in `template.py`, how it is written in `logs/`, where solutions come from in `sparql/sources/`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,10 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.construct.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
 from construct_messages.logs import FormatOptions
-from construct_messages.logs.columns.options import ColumnOptions
-from construct_messages.logs.columns.quads import MessageRows
-from construct_messages.logs.columns.solutions import SolutionRows, other_solutions
 from construct_messages.logs.columns.tables import Tabular
 from construct_messages.logs.targets import LogTarget, format_of_target, log_file
 from construct_messages.query.rewrite import ConstructQuery
@@ -37,82 +33,15 @@ from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import Dataset, Grouping, Requests
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import Lenience, Lenient, as_term, iri
 from construct_messages.sparql.sources import Condition, Request, Source
 from construct_messages.sparql.sources.open import name_of_source, open_source, paths_of_source
 
 if TYPE_CHECKING:
+    from construct_messages.construct.rows import QueryRows
     from construct_messages.construct.shapes import Validation
     from construct_messages.logs.columns.options import ColumnOptions
     from construct_messages.sparql.sources.open import SourceLike
-
-
-# --- rows -----------------------------------------------------------------------------------------
-# Converts batches of solutions to record batches of `logs/columns/`, over an assembly.
-
-
-class QueryRows:
-    """The rows of the solutions or messages of a query.
-
-    Args:
-        assembly: converts solutions to messages.
-        template: the assembly's.
-        options: see `ColumnOptions`; without a layout, that of solutions.
-        origin: see `columns.solutions.metadata`.
-
-    Raises:
-        UsageError: the rows are solutions, but these are grouped, left out or changed.
-    """
-
-    def __init__(
-        self,
-        assembly: Assembly,
-        template: Template,
-        options: ColumnOptions,
-        origin: Mapping[str, str],
-    ) -> None:
-        self._assembly, self._template = assembly, template
-        self._solutions: SolutionRows | None = None
-        if options.layout in (None, "solutions"):
-            if not assembly.is_plain:
-                raise other_solutions()
-            options = replace(options, layout="solutions")
-            self._solutions = SolutionRows(template.variables, options, origin)
-        else:
-            self._messages = MessageRows(options, origin)
-
-    def feed(self, solutions: Solutions) -> Iterator[Any]:
-        """Returns the record batches that a batch of solutions completes.
-
-        Raises:
-            ColumnError: a value that does not fit into its column.
-        """
-        if self._solutions is not None:
-            yield from self._solutions.add(self._assembly.take(solutions))
-        elif self._assembly.is_plain:
-            first = self._assembly.message_count
-            taken = self._assembly.take(solutions)
-            yield from self._messages.add_solutions(self._template, taken, first)
-        else:
-            for message in self._assembly.feed(solutions):
-                yield from self._messages.add(message)
-
-    def finish(self) -> Iterator[Any]:
-        """Returns the last record batches; only for a complete result.
-
-        Raises:
-            ColumnError: see `feed`.
-        """
-        if self._solutions is not None:
-            yield from self._solutions.finish()
-            return
-        for message in self._assembly.finish():
-            yield from self._messages.add(message)
-        yield from self._messages.finish()
-
-
-# --- messages -------------------------------------------------------------------------------------
 
 _NO_SOLUTIONS: Final = "no messages: the data have no solutions of the query"
 _AT_ONCE: Final = 128
@@ -434,6 +363,8 @@ class QueryMessages(Tabular):
         )
 
     def _record_batches(self, options: ColumnOptions) -> Generator[Any]:
+        from construct_messages.construct.rows import QueryRows
+
         rows = QueryRows(self._assembly, self._template, options, self._origin)
         return _tabulate(self._batches(), rows)
 

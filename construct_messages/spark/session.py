@@ -448,7 +448,7 @@ def _numbered(error: ConstructMessagesError) -> ConstructMessagesError:
     found = _MALFORMED.fullmatch(error.message)
     if found is None or not isinstance(error, QuadsError) or (spark := active_session()) is None:
         return error
-    from construct_messages.spark.failures import line_number
+    from construct_messages.spark.line_numbers import line_number
 
     try:
         number = line_number(spark, found["file"], found["text"])

@@ -30,7 +30,7 @@ from construct_messages.rdf.errors import (
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import from_pyoxigraph
-from construct_messages.sparql.children import readable
+from construct_messages.sparql.children.waiting import readable
 from construct_messages.sparql.results.tsv import TsvDecoder
 
 # --- pipes ----------------------------------------------------------------------------------------

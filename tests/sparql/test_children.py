@@ -27,7 +27,9 @@ from construct_messages.rdf.errors import (
     SourceError,
     UsageError,
 )
-from construct_messages.sparql.children import Child, Failure, Frames, frame
+from construct_messages.sparql.children.child import Child
+from construct_messages.sparql.children.failure import Failure
+from construct_messages.sparql.children.frames import Frames, frame
 from tests.support.engines.child import Order, Report
 from tests.support.places import ROOT
 from tests.support.waiting import SECONDS, eventually, wait_until

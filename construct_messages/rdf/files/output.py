@@ -10,7 +10,6 @@ import stat
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import IO, Final, cast
 
 from construct_messages.rdf.errors import CannotWrite, UsageError
@@ -31,6 +30,8 @@ def spooled_file() -> IO[bytes]:
     ...     file.write(b"PAR1")
     4
     """
+    from tempfile import SpooledTemporaryFile  # imports every compression
+
     return cast("IO[bytes]", SpooledTemporaryFile(_IN_MEMORY))
 
 

@@ -35,7 +35,7 @@ from construct_messages.rdf.formats.documents import (
 )
 from construct_messages.rdf.labels import of_file
 from construct_messages.rdf.terms import Lenience, Term, from_pyoxigraph, map_blanks
-from construct_messages.spark.failures import TEXT_SHOWN
+from construct_messages.spark.line_numbers import TEXT_SHOWN
 
 QUADS: Final = "subject string, predicate string, object string, graph string"
 """The schema of quads."""

@@ -26,7 +26,7 @@ from construct_messages.rdf.files.output import refuse_foreign, refuse_input
 from construct_messages.rdf.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.rdf.terms import Term
 from construct_messages.spark import jar
-from construct_messages.spark.failures import numbered, shown_line
+from construct_messages.spark.line_numbers import numbered, shown_line
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.table import QuadTable, loaded
 from construct_messages.spark.session import translated

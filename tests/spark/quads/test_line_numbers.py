@@ -87,16 +87,16 @@ def test_numbers_in_the_quarantine(
 def test_a_file_that_has_gone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from construct_messages.spark import failures
+    from construct_messages.spark import line_numbers
 
     path = tmp_path / "a.nt"
     path.write_bytes(GOOD + b"<urn:s>\n")
-    found = failures.line_number
+    found = line_numbers.line_number
 
     def gone(session: SparkSession, uri: str, text: str) -> int | None:
         path.unlink(missing_ok=True)
         return found(session, uri, text)
 
-    monkeypatch.setattr(failures, "line_number", gone)
+    monkeypatch.setattr(line_numbers, "line_number", gone)
     with pytest.raises(QuadsError, match=r"a\.nt: malformed line: <urn:s>"), translated():
         load_quads(spark, path).collect()

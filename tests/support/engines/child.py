@@ -12,7 +12,8 @@ import time
 import msgspec
 import pyoxigraph as ox
 
-from construct_messages.sparql.children import Parent, frame
+from construct_messages.sparql.children.frames import frame
+from construct_messages.sparql.children.parent import Parent
 
 
 class Order(msgspec.Struct, frozen=True):

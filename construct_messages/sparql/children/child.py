@@ -1,18 +1,11 @@
-"""Child processes: starts them, sends orders, receives reports, and ends them at any time. All use one protocol.
-
-A child is a module of this package. It is started with one end of a Unix socket for orders and reports, which are
-frames of MessagePack; an order may include descriptors (SCM_RIGHTS). Its standard output is closed, so that output of
-libraries does not interfere. Both ends run the same version of the package. POSIX only.
-"""
+"""The parent's side of a child process: sends orders, receives reports, and can kill it at any time."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import select as polling
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -23,203 +16,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-import msgspec
-
-from construct_messages.rdf.errors import (
-    ConstructMessagesError,
-    IncompleteResult,
-    NotAcceptable,
-    Position,
-    QueryError,
-    SourceError,
-    UsageError,
-)
-
-# --- frames ---------------------------------------------------------------------------------------
-# Frames on a stream: values of MessagePack, each with its length in four bytes as a prefix. No I/O here.
+from construct_messages.rdf.errors import IncompleteResult, SourceError
+from construct_messages.sparql.children.frames import RECEIVED, Frames, frame
+from construct_messages.sparql.children.waiting import readable
 
 T = TypeVar("T")
 
-RECEIVED: Final = 1 << 18
-"""The number of bytes to receive at once."""
-
-_LENGTH: Final = struct.Struct(">I")
-_MOST: Final = 1 << 30  # bytes; a greater length is invalid
-
-
-def frame(value: object) -> bytes:
-    """Returns the frame of a value that msgspec can encode."""
-    data = msgspec.msgpack.encode(value)
-    return _LENGTH.pack(len(data)) + data
-
-
-class Frames(Generic[T]):
-    """Reads frames of one type of values, from bytes as they arrive.
-
-    Args:
-        kind: the type of the values.
-
-    >>> frames = Frames(int)
-    >>> frames.feed(frame(7) + frame(8)[:-1])
-    >>> frames.take(), frames.take()
-    (7, None)
-    """
-
-    def __init__(self, kind: Any) -> None:
-        self._decoder: msgspec.msgpack.Decoder[T] = msgspec.msgpack.Decoder(kind)
-        self._received = bytearray()
-
-    def feed(self, data: bytes) -> None:
-        """Adds bytes."""
-        self._received += data
-
-    def take(self) -> T | None:
-        """Returns the next value; None if more bytes are needed.
-
-        Raises:
-            ValueError: the bytes are not a frame of such a value.
-        """
-        if len(self._received) < _LENGTH.size:
-            return None
-        (length,) = _LENGTH.unpack_from(self._received)
-        if length > _MOST:
-            raise ValueError(f"a frame of {length} bytes")
-        end = _LENGTH.size + length
-        if len(self._received) < end:
-            return None
-        data = bytes(self._received[_LENGTH.size : end])
-        del self._received[:end]
-        try:
-            return self._decoder.decode(data)
-        except msgspec.DecodeError as error:
-            raise ValueError(str(error)) from error
-
-
-# --- parent ---------------------------------------------------------------------------------------
-# The child's side of its parent process: receives orders, and sends reports.
-
-
-_DESCRIPTORS = 2  # the most in an order
-
-
-class Parent(Generic[T]):
-    """The other end of the socket whose descriptor is this process's first argument.
-
-    Args:
-        orders: the type of the orders.
-    """
-
-    def __init__(self, orders: Any) -> None:
-        self._socket = socket.socket(fileno=int(sys.argv[1]))
-        self._orders = Frames[T](orders)
-
-    def fileno(self) -> int:
-        """The descriptor of the socket, which is readable after an order or the parent's end."""
-        return self._socket.fileno()
-
-    def end_with(self) -> None:
-        """Ignores signals, and ends this process at once when its parent closes the socket, or ends."""
-        for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(ignored, signal.SIG_IGN)
-
-        def wait() -> None:
-            poll = polling.poll()
-            poll.register(self._socket, 0)  # hang-ups are always reported
-            poll.poll()
-            os._exit(0)
-
-        threading.Thread(target=wait, daemon=True).start()
-
-    def orders(self) -> Iterator[tuple[T, list[int]]]:
-        """Yields each order with the descriptors that came with it, until the parent closes the socket."""
-        descriptors = list[int]()
-        while True:
-            while (order := self._orders.take()) is None:
-                data, came, _, _ = socket.recv_fds(self._socket, RECEIVED, _DESCRIPTORS)
-                if not data:
-                    return
-                self._orders.feed(data)
-                descriptors += came
-            yield order, descriptors
-            descriptors = []
-
-    def report(self, value: object) -> None:
-        """Sends a report; if the parent has ended, ends this process."""
-        try:
-            self._socket.sendall(frame(value))
-        except ConnectionError:
-            os._exit(1)
-
-
-# --- child ----------------------------------------------------------------------------------------
-
-# --- failure --------------------------------------------------------------------------------------
-# An error of this package as a value, to be sent from one process to another.
-
-
-class Failure(msgspec.Struct, tag=True, frozen=True):
-    """The error of an order.
-
-    >>> Failure.of(UsageError("no such file")).error()
-    UsageError('no such file')
-    """
-
-    kind: str
-    message: str
-    position: tuple[int, int] | None
-    status: int
-    hint: str | None
-    offered: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, error: ConstructMessagesError) -> Failure:
-        """Creates the value for an error."""
-        offered = error.offered if isinstance(error, NotAcceptable) else ()
-        return cls(
-            type(error).__name__, error.message, error.position, error.status, error.hint, offered
-        )
-
-    def error(self) -> ConstructMessagesError:
-        """Returns the error."""
-        if self.kind == NotAcceptable.__name__:
-            return NotAcceptable(self.message, hint=self.hint, offered=self.offered)
-        kind = next(
-            (kind for kind in (QueryError, UsageError) if kind.__name__ == self.kind), SourceError
-        )
-        position = Position(*self.position) if self.position else None
-        return kind(self.message, position=position, status=self.status, hint=self.hint)
-
-
-# --- waiting --------------------------------------------------------------------------------------
-# Waits until a descriptor can be read, for asyncio.
-
-
-async def readable(descriptor: int, seconds: float | None) -> None:
-    """Waits for bytes, or the end; cancelling the wait loses nothing.
-
-    Args:
-        descriptor: the descriptor of a pipe or socket.
-        seconds: the maximal time to wait; None: no limit.
-
-    Raises:
-        TimeoutError: no bytes in time.
-    """
-    import asyncio  # imported here because it takes longer than a query over a small file
-
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(descriptor, ready.set)
-    try:
-        async with asyncio.timeout(seconds):
-            await ready.wait()
-    finally:
-        loop.remove_reader(descriptor)
-
-
-# --- child ----------------------------------------------------------------------------------------
-
-
-_PACKAGES: Final = str(Path(__file__).parents[2])
+_PACKAGES: Final = str(Path(__file__).parents[3])
 # Oxigraph aborts if an allocation fails, and the system kills processes if memory is short
 _CAUSES: Final = {
     signal.SIGABRT: "most likely because it needed more memory than its limit",
