@@ -170,11 +170,12 @@ SOME = Template(
 )
 X, Y, Z = (iri(f"http://example.org/{name}") for name in "xyz")
 UNBOUND = Term("")
+TRIPLE = "<<( <urn:s> <urn:p> <urn:o> )>>"
 
 
 @pytest.mark.parametrize(
     ("format", "bad"),
-    [(NDJSON_LD, "<urn:x%zz>"), (YAML_LD, "<urn:x%zz>"), (RDF_XML, '"\\u0001"')],
+    [(NDJSON_LD, TRIPLE), (YAML_LD, TRIPLE), (RDF_XML, '"\\u0001"')],
     ids=lambda value: getattr(value, "name", None),
 )
 @pytest.mark.parametrize("cut", range(5))
