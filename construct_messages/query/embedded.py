@@ -3,7 +3,8 @@
 Prefixed names with several full stops are written as IRIs: it refuses `ex:a.b.c` after `ex:a.b` (SPARQL 1.2 Query,
 section 19.8, [PN_LOCAL]). Alternatives of paths are written as UNION: it gives a solution of several of them once, not
 once for each (section 18.4). In `GRAPH ?g`, it takes ?g for a variable that both sides of MINUS share (section 18.6),
-and hides it in sub-selects that do not project it (section 13.3). The rest of the text is unchanged, so that the
+hides it in sub-selects that do not project it (section 13.3), and does not bind it where no triple is matched directly,
+as in `GRAPH ?g { GRAPH ?h { … } }`. The rest of the text is unchanged, so that the
 columns of other lines stay the same.
 
 Its ORDER BY compares literals of two kinds by their texts and numbers by their values. This is no total order: 9 < 10
@@ -94,7 +95,7 @@ def names_in_full(text: str) -> str:
 
 
 _ALTERNATIVE: Final = regex(r"[^|]\|[^|]")
-_WITHIN_GRAPH: Final = regex(r"(?i)\bGRAPH\b[\s\S]*\b(?:MINUS|SELECT)\b")
+_WITHIN_GRAPH: Final = regex(r"(?i)\bGRAPH\b")
 _MOST_WAYS: Final = 64
 
 
@@ -113,6 +114,8 @@ def for_embedded(text: str) -> str:
     'SELECT * { { ?s <urn:p> ?o . } UNION { ?s (<urn:q>)/(<urn:r>) ?o . } }'
     >>> for_embedded("SELECT * { GRAPH ?g { ?s ?p ?o MINUS { ?x ?q ?y } } }")
     'SELECT * { GRAPH ?g { ?s ?p ?o  } }'
+    >>> for_embedded("SELECT * { GRAPH ?g { VALUES ?x { 1 2 } } }")
+    'SELECT * { GRAPH ?g { { FILTER(true) } VALUES ?x { 1 2 } } }'
     >>> for_embedded("SELECT ?s { ?s ?p ?o } ORDER BY DESC(?o) LIMIT 5").partition(" BIND")[0]
     'SELECT ?s WHERE { { SELECT ?s ?o WHERE { ?s ?p ?o } }'
     >>> for_embedded("SELECT ?s { ?s ?p ?o } ORDER BY STR(?s)")
@@ -153,8 +156,10 @@ def _splices(text: str, form: Any) -> Iterator[tuple[int, int, str]]:
                 if (written := _without_alternatives(text, node, blocks)) is not None:
                     yield node.start, node.end, written
                 continue
-            case GraphPattern(name=VariableNode(name=name)):
+            case GraphPattern(name=VariableNode(name=name), group=group):
                 graph = f"?{name}"
+                if group.elements and not _binds_graph(group.elements):
+                    yield group.start + 1, group.start + 1, " { FILTER(true) }"
             case GraphPattern() | ServicePattern():
                 graph = ""
             case SelectForm() if graph:
@@ -169,6 +174,23 @@ def _splices(text: str, form: Any) -> Iterator[tuple[int, int, str]]:
                 left += [(each, graph) for each in elements if not isinstance(each, MinusPattern)]
                 continue
         left += [(part, graph) for part in node if isinstance(part, tuple)]
+
+
+def _binds_graph(elements: Sequence[Any]) -> bool:
+    """Whether the engine binds the variable of a graph to each graph in which a group has solutions.
+
+    It does so by triples, and in sub-selects by `with_graph`. A group of others, such as another GRAPH or VALUES, gets
+    a filter that is true, which it evaluates in every graph.
+    """
+    for element in elements:
+        match element:
+            case TriplesBlock() | SelectForm():
+                return True
+            case GroupPattern(elements=inner) if _binds_graph(inner):
+                return True
+            case UnionPattern(groups=groups) if all(_binds_graph(each.elements) for each in groups):
+                return True
+    return False
 
 
 # --- MINUS ----------------------------------------------------------------------------------------------------------
