@@ -146,7 +146,7 @@ def measure(
         encoder = encoder_for(JELLY, syntax, EncoderOptions(graphs=graphs))
         return b"".join(map(encoder.encode, messages))
 
-    def write_by_template() -> bytes:
+    def write_solutions() -> bytes:
         frames = encoder_for(JELLY, syntax, EncoderOptions(graphs=graphs)).for_template(template)
         return b"".join(bytes(frames.encode(batch, start)) for start, batch in batches)
 
@@ -169,7 +169,7 @@ def measure(
         return sum(map(len, parse_jelly_grouped(io.BytesIO(log))))
 
     if (
-        log != write_by_template()
+        log != write_solutions()
         or list(decoder_for(JELLY).feed(log)) != messages
         or read() != peer_read()
     ):
@@ -177,8 +177,8 @@ def measure(
     gc.collect()
     gc.freeze()  # what all have ready in memory is no garbage of whoever allocates next
     try:
-        peer_writes, writes, by_template, peer_reads, reads = alternate(
-            rounds, (peer_write, write, write_by_template, peer_read, read)
+        peer_writes, writes, of_solutions, peer_reads, reads = alternate(
+            rounds, (peer_write, write, write_solutions, peer_read, read)
         )
     finally:
         gc.unfreeze()
@@ -190,9 +190,9 @@ def measure(
             f"{what}: written, {rate / writes:.0f} k/s, {size}", writes, peer_writes / writes, "≥ 4"
         ),
         Figure(
-            f"{what}: by template, {rate / by_template:.0f} k/s",
-            by_template,
-            peer_writes / by_template,
+            f"{what}: written from solutions, {rate / of_solutions:.0f} k/s",
+            of_solutions,
+            peer_writes / of_solutions,
             "≥ 4",
         ),
         Figure(f"{what}: pyjelly reads {rate / peer_reads:.0f} k/s", peer_reads),

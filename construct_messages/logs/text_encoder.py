@@ -15,16 +15,14 @@ from construct_messages.logs.encoded import EncodedBatch, EncodedMessages, Encod
 from construct_messages.logs.layout import Layouts, NoLayout, Place, TextsByKind, is_laid_out, plain
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import Format, Syntax
-from construct_messages.rdf.message import Message
+from construct_messages.rdf.message import Message, of_distinct
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import Term
 
 # --- plain encoder --------------------------------------------------------------------------------
-# Encodes batches of solutions one by one: instantiates the template, and encodes the message.
-#
-# This is the plain path for the specialised template encoders, which must produce the same bytes
-# (tests/test_fast_path.py and tests/logs/test_encoded.py).
+# Encodes solutions by their messages. Specialised template encoders produce the same bytes (tests/test_fast_path.py and
+# tests/logs/test_encoded.py).
 
 
 class PlainTemplateEncoder:
@@ -49,8 +47,8 @@ class PlainTemplateEncoder:
         """Encodes a batch; see `TemplateEncoder.encode`."""
         return EncodedMessages(
             [
-                self._encode(Message(self._template.instantiate(solution, number)))
-                for number, solution in enumerate(solutions, first)
+                self._encode(of_distinct(quads))
+                for quads in self._template.instantiate_all(solutions.text, first)
             ]
         )
 

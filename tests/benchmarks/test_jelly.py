@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks.micro import jelly
-from construct_messages.logs.jelly.template import TemplateFrames
+from construct_messages.logs.text_encoder import PlainTemplateEncoder
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import Term
 
@@ -24,6 +24,6 @@ def test_it_runs(
     solutions = [make(number) for number in range(30)]
     figures = jelly.measure("small", template, solutions, rounds=1)
     assert [figure.goal for figure in figures] == ["", "≥ 4", "≥ 4", "", "≥ 2.5"]
-    monkeypatch.setattr(TemplateFrames, "encode", lambda *_: b"")
+    monkeypatch.setattr(PlainTemplateEncoder, "encode", lambda *_: b"")
     with pytest.raises(SystemExit, match="small: the logs differ"):
         jelly.measure("small", template, solutions, rounds=1)

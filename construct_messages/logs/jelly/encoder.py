@@ -1,6 +1,6 @@
 """The Jelly encoder: each message is a frame, after its length.
 
-`frames.py` writes the content of frames; `template.py` writes it for a template's solutions.
+`frames.py` writes the content of frames.
 
 Jelly 1.1, serialization; RDF Messages section 3.
 """
@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.jelly.frames import FrameWriter
-from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
+from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.tags import options_row
-from construct_messages.logs.jelly.template import TemplateFrames
 from construct_messages.logs.jelly.wire import delimited
-from construct_messages.logs.layout import is_laid_out
 from construct_messages.logs.text_encoder import PlainTemplateEncoder
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import Format, Syntax
@@ -102,9 +100,6 @@ class JellyEncoder:
         frame = options_row(self.options) * 2
         return delimited(frame) if self.options.delimited else frame
 
-    def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateFrames:
-        """Returns the encoder specialised for a template."""
-        graphs = self.options.physical_type is PhysicalType.GRAPHS
-        if graphs or not self.options.delimited or not is_laid_out(template):
-            return PlainTemplateEncoder(self.encode, template)
-        return TemplateFrames(self._frames, template)
+    def for_template(self, template: Template) -> PlainTemplateEncoder:
+        """Returns the encoder of a template's solutions."""
+        return PlainTemplateEncoder(self.encode, template)

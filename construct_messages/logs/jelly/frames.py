@@ -2,8 +2,7 @@
 
 Terms are canonical N-Triples strings. An IRI becomes two table ids, most of which the previous IRI makes unnecessary;
 the language or datatype of a literal is looked up by the text after the closing quote. A stream begins with explicit
-ids and complete statements, so that logs with the same options can be concatenated. `template.py` writes the same rows
-faster, for the solutions of a template.
+ids and complete statements, so that logs with the same options can be concatenated.
 
 Jelly 1.1, serialization (rdf.proto); RDF Messages section 3.
 """

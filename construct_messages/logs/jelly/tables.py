@@ -7,7 +7,7 @@ consecutive, so that they need not be written. No terms here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 
@@ -87,16 +87,6 @@ class Table:
         if count:
             self.last = (self.last + count - 1) % self.size + 1
             self.entered += count
-
-    def spares(self, ids: Iterable[int]) -> int:
-        """Returns the number of strings that can be entered before one of these ids is replaced.
-
-        >>> table = Table("names", 0x4A, 8)
-        >>> number, _, _ = table.enter("a", "b".__eq__)
-        >>> table.spares([number])
-        7
-        """
-        return min(((number - self.last - 1) % self.size for number in ids), default=self.size)
 
     def _free(self, is_kept: Callable[[str], bool]) -> int:
         for step in range(self.size):

@@ -9,7 +9,6 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
-from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import JELLY
@@ -116,20 +115,6 @@ def test_long_logs_outlive_their_tables(names: int, datatypes: int) -> None:
     assert [*decoder.feed(log), *decoder.close()] == [
         Message(STAR.instantiate(one, number)) for number, one in enumerate(solutions)
     ]
-
-
-def test_most_frames_are_written_by_what_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = encoder_for(JELLY, JELLY.own)
-    frames = encoder.for_template(STAR)
-    plainly: list[Message] = []
-    write = FrameWriter.write
-    monkeypatch.setattr(
-        FrameWriter, "write", lambda self, message: plainly.append(message) or write(self, message)
-    )
-    for number in range(9000):
-        subject = iri(f"http://example.org/thing/{number}")
-        frames.encode(Solutions.of([(subject, literal("a"), literal("b"), literal("c"))]), number)
-    assert 1 <= len(plainly) < 200
 
 
 def test_batches_and_messages_in_turn() -> None:

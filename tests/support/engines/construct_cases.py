@@ -821,7 +821,7 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
     },
     "VALUES in each named graph": {
         engine: Differs(_NO_GRAPH, Gives([[], []]))
-        for engine in ("oxigraph", "embedded", "virtuoso", "comunica")
+        for engine in ("oxigraph", "virtuoso", "comunica")
     },
     "VALUES in a graph that there is not": {
         engine: Differs(_ANY_GRAPH, Gives(_BOTH))
