@@ -61,7 +61,7 @@ _RAISED: Final = {
 }
 # of raise_error, which ends with its SQLSTATE, or in the last lines of a worker's traceback
 _OWN: Final = re.compile(
-    rf"(?:\[USER_RAISED_EXCEPTION\] |^construct_messages\.errors\.)({'|'.join(_RAISED)}|LogError): "
+    rf"(?:\[USER_RAISED_EXCEPTION\] |^construct_messages\.rdf\.errors\.)({'|'.join(_RAISED)}|LogError): "
     r"(.*?)(?:\n  hint: ([^\n]*?))?\s*(?: SQLSTATE: \w{5}|\n\s*at [\w.$]+\(|\n\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )

@@ -71,7 +71,11 @@ REST = """\
 - **The embedded engine** gets alternatives of paths as UNION, as it returns a solution of several of them once. An
   alternative whose blank node is used on both sides of a FILTER stays as it is. In `GRAPH ?g`, a `MINUS` that shares
   no variable with what is before it is left out. One whose shared variables may be unbound is refused: write it behind
-  the group of `GRAPH ?g`, or use `FILTER NOT EXISTS`.
+  the group of `GRAPH ?g`, or use `FILTER NOT EXISTS`. A sub-select in `GRAPH ?g` gets `?g` in its projection and its
+  `GROUP BY`, so that it is evaluated in each graph by itself. Refused are sub-selects there with `LIMIT` or `OFFSET`,
+  with aggregates but no `GROUP BY` (write `GROUP BY ?g`, which leaves out graphs without solutions), and with another
+  variable of the name `?g` (rename it). Where no triple is matched directly in `GRAPH ?g`, as in another `GRAPH` or
+  VALUES, `{ FILTER(true) }` is added, so that `?g` is bound. All this is the same in windows (`GRAPH ?m`).
 - **Truth values.** SPARQL 1.1 takes `"x"@en` for true and ill-typed numbers for false; drafts of SPARQL 1.2 take both
   for errors. On Spark they are those of SPARQL 1.1, with the other engines mostly errors: a `FILTER(?x)` over such
   values keeps other solutions. Write `FILTER(STR(?x) != "")` to test for text.
