@@ -2,15 +2,14 @@ r"""SPARQL 1.1 and 1.2 Query Results JSON (https://www.w3.org/TR/sparql12-result
 
 The document is cut at the solutions of `results.bindings`, and each piece is decoded as a whole. A cut in the wrong
 place (in a string, or in a nested array) makes a piece that is not JSON; a scanner of strings and brackets then finds
-the right place. `json_frame.py` reads the rest of the document; `json_structs.py` decodes the solutions, or
-`json_plain.py` the first ones.
+the right place. `json_frame.py` reads the rest of the document; `json_structs.py` decodes the solutions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Final, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from construct_messages.rdf.errors import IncompleteResult, TermError, shown
 from construct_messages.rdf.regex import regex
@@ -18,10 +17,7 @@ from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Lenience, Term
 from construct_messages.sparql.results import excerpt
 from construct_messages.sparql.results.json_frame import SPACE, Frame, Scanner
-from construct_messages.sparql.results.json_plain import PlainReader
-
-PLAIN_BYTES: Final = 1 << 17
-"""The length of solutions, about 1,000 terms, that takes less time to decode plainly than importing msgspec takes."""
+from construct_messages.sparql.results.json_structs import StructReader
 
 # --- detecting solutions --------------------------------------------------------------------------------------------
 
@@ -49,29 +45,8 @@ def _last_boundary(data: bytearray, start: int) -> int:
     return -1
 
 
-class SolutionReader(Protocol):
-    """Decodes solutions, in a form of its own."""
-
-    def read(self, text: bytes) -> list[Any] | None:
-        """Decodes a JSON array of solutions; None: `json_structs.py` must decode it.
-
-        Raises:
-            ValueError: the text is not JSON, or its values are not solutions for these variables.
-        """
-
-    def terms(self, solutions: list[Any], column: int) -> Iterable[Term]:
-        """Returns the terms of a column of decoded solutions; they are created when they are iterated over.
-
-        Raises:
-            TermError: one is not a term. Iteration raises it in the place of the term.
-        """
-
-
 class JsonDecoder:
     """See `NewDecoder`. Columns have terms; IRIs are percent-encoded if the endpoint omitted that.
-
-    Attributes:
-        plain_bytes: the number of bytes that the standard library may still decode in this process.
 
     >>> decoder = JsonDecoder(("x", "n"))
     >>> [list(b) for b in decoder.feed(b'{"results":{"bindings":[{"x":{"type":"uri","value":"urn:a"}}')]
@@ -80,8 +55,6 @@ class JsonDecoder:
     Traceback (most recent call last):
     construct_messages.rdf.errors.IncompleteResult: the JSON result ends before its end, after 1 whole solutions
     """
-
-    plain_bytes: ClassVar[int] = PLAIN_BYTES
 
     def __init__(
         self,
@@ -95,7 +68,7 @@ class JsonDecoder:
         self._scope, self._lenience = scope, lenience
         self._variables = variables
         self._frame = Frame(variables)
-        self._reader: SolutionReader | None = None  # after the solutions began
+        self._reader: StructReader | None = None  # after the solutions began
         self._declared: Sequence[str] = ()
         self._is_behind = False  # whether they ended
         self._rest = bytearray()  # from the first undecoded solution on
@@ -110,22 +83,15 @@ class JsonDecoder:
             if start is None:
                 return []
             self._declared = self._frame.declared()
-            self._reader = self._plain() if self.plain_bytes > 0 else self._structs()
+            self._reader = StructReader(
+                self._variables, self._declared, self._scope, self._lenience
+            )
             data = data[start:]
         elif self._is_behind:
             self._frame.feed(data)
             return []
         self._rest += data
         return [self._batch(solutions) for solutions in self._take()]
-
-    def _plain(self) -> SolutionReader:
-        return PlainReader(self._variables, self._declared, self._scope, self._lenience)
-
-    def _structs(self) -> SolutionReader:
-        from construct_messages.sparql.results.json_structs import StructReader  # imports msgspec
-
-        type(self).plain_bytes = 0  # it is imported now
-        return StructReader(self._variables, self._declared, self._scope, self._lenience)
 
     def close(self) -> list[Solutions]:
         """See `Decoder.close`; `feed` has returned all solutions."""
@@ -204,14 +170,8 @@ class JsonDecoder:
     def _decode(self, end: int, *, sure: bool = False) -> list[Any]:
         assert self._reader is not None
         text = b"[" + self._rest[:end] + b"]"
-        if isinstance(self._reader, PlainReader):
-            type(self).plain_bytes -= end
-            solutions = self._reader.read(text) if self.plain_bytes >= 0 else None
-            if solutions is not None:
-                return solutions
-            self._reader = self._structs()
         try:
-            return self._reader.read(text) or []
+            return self._reader.read(text)
         except ValueError as error:
             if sure:
                 raise self._malformed(str(error)) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
 from construct_messages.rdf.errors import IncompleteResult, shown
@@ -28,20 +28,19 @@ _REST: Final = regex(_STRING, re.DOTALL)
 _TOKEN: Final = regex(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
 
 
-def load(text: bytes, pairs: Callable[[list[tuple[str, Any]]], object] | None = None) -> Any:
+def load(text: bytes) -> Any:
     """Decodes JSON in UTF-8 by the standard library, without the numbers that only Python accepts.
 
     Args:
         text: the JSON text.
-        pairs: returns an object for its members; None: as a dict.
 
     Raises:
         ValueError, RecursionError: the text is not JSON, or is nested too deeply.
 
-    >>> load(b'{"a": [1]}'), load(b"{}", list)
-    ({'a': [1]}, [])
+    >>> load(b'{"a": [1]}')
+    {'a': [1]}
     """
-    return json.loads(text.decode(), object_pairs_hook=pairs, parse_constant=_refuse)
+    return json.loads(text.decode(), parse_constant=_refuse)
 
 
 def _refuse(name: str) -> NoReturn:

@@ -1,7 +1,4 @@
-"""Decodes the solutions of a JSON result by msgspec: one struct per solution, with a field for each variable.
-
-For long results: importing msgspec takes longer than decoding a short one, see `json_plain.py`.
-"""
+"""Decodes the solutions of a JSON result by msgspec: one struct per solution, with a field for each variable."""
 
 from __future__ import annotations
 
@@ -93,7 +90,7 @@ _IRIS: Final = regex(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
 
 
 class StructReader:
-    """See `SolutionReader`; reads every solution, and raises the errors."""
+    """Decodes solutions."""
 
     def __init__(
         self,
@@ -108,14 +105,22 @@ class StructReader:
         self._decoder = _decoder(variables, declared)
 
     def read(self, text: bytes) -> list[Any]:
-        """See `SolutionReader.read`."""
+        """Decodes a JSON array of solutions.
+
+        Raises:
+            ValueError: the text is not JSON, or its values are not solutions for these variables.
+        """
         try:
             return self._decoder.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ValueError(str(error)) from error
 
     def terms(self, solutions: list[Any], column: int) -> Iterable[Term]:
-        """See `SolutionReader.terms`."""
+        """Returns the terms of a column of decoded solutions; they are created when they are iterated over.
+
+        Raises:
+            TermError: one is not a term. Iteration raises it in the place of the term.
+        """
         values = list(map(self._columns[column], solutions))
         return self._alike(values) or map(partial(accepted, self._lenience, self._term), values)
 

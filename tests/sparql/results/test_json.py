@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.rdf.errors import IncompleteResult
 from construct_messages.rdf.terms import XSD
-from construct_messages.sparql.results.json import PLAIN_BYTES, JsonDecoder
+from construct_messages.sparql.results.json import JsonDecoder
 from tests.support.results import reading
-from tests.support.results.reading import ByStandardLibrary, ByStructs, in_pieces
+from tests.support.results.reading import in_pieces
 
-_READERS = (ByStandardLibrary, ByStructs)
 BINDING = {"x": {"type": "literal", "value": "1"}}
 
 
@@ -25,27 +21,8 @@ def decode(
     document: bytes,
     size: int | None = None,
     variables: tuple[str, ...] = ("x",),
-    *,
-    new_decoder: type[JsonDecoder] | None = None,
 ) -> list[tuple[str, ...]]:
-    """The solutions, as both readers decode them; each has to raise the same error."""
-    if new_decoder is None:
-        found = [outcome(document, size, variables, each) for each in _READERS]
-        assert found[0] == found[1]
-        new_decoder = ByStructs
-    return reading.decode(new_decoder(variables), in_pieces(document, size))
-
-
-def outcome(
-    document: bytes,
-    size: int | None,
-    variables: tuple[str, ...],
-    new_decoder: type[JsonDecoder],
-) -> list[tuple[str, ...]] | str:
-    try:
-        return decode(document, size, variables, new_decoder=new_decoder)
-    except IncompleteResult as error:
-        return str(error)
+    return reading.decode(JsonDecoder(variables), in_pieces(document, size))
 
 
 @pytest.mark.parametrize("size", [None, 1, 7])
@@ -209,47 +186,3 @@ BINDINGS = st.one_of(
         optional=MEMBERS,
     ),
 )
-
-
-@given(
-    solutions=st.lists(
-        st.dictionaries(st.sampled_from("xyz"), BINDINGS, max_size=3), min_size=1, max_size=4
-    ),
-    damage=st.sampled_from(["", "", "", "\\ud800", "NaN", '"x":null,', "\x01", "01", ","]),
-    at=st.floats(0, 1),
-    declared=st.booleans(),
-    size=st.sampled_from([None, 5]),
-)
-def test_the_standard_library_decodes_the_same(
-    solutions: list[dict[str, Any]], damage: str, at: float, declared: bool, size: int | None
-) -> None:
-    head = {"vars": ["x", "y"]} if declared else {}
-    document = json.dumps({"head": head, "results": {"bindings": solutions}})
-    place = int(at * len(document))
-    damaged = (document[:place] + damage + document[place:]).encode()
-    plain, structs = (outcome(damaged, size, ("x",), each) for each in _READERS)
-    assert plain == structs
-
-
-def test_long_results_are_decoded_by_structs() -> None:
-    solutions = [{"x": {"type": "literal", "value": str(number) * 100}} for number in range(999)]
-    document = json.dumps({"results": {"bindings": solutions}}).encode()
-    assert len(document) > 2 * PLAIN_BYTES
-    expected = [(f'"{solution["x"]["value"]}"',) for solution in solutions]
-    for size in (None, 999, PLAIN_BYTES):
-        assert decode(document, size) == expected
-
-
-@pytest.mark.parametrize(
-    ("solutions", "is_needed"),
-    [(10, False), (PLAIN_BYTES, True)],
-    ids=["short", "long"],
-)
-def test_what_is_imported(solutions: int, is_needed: bool) -> None:
-    code = (
-        "import sys; from construct_messages.sparql.results.json import JsonDecoder; decoder = JsonDecoder(('x',)); "
-        f"decoder.feed(b'{{\"results\":{{\"bindings\":[{{}}' + b',{{}}' * {solutions} + b']}}}}'); decoder.close(); "
-        "print('msgspec' in sys.modules)"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == str(is_needed)

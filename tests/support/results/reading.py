@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 import rdflib
@@ -12,7 +12,6 @@ from rdflib.query import Result
 
 from construct_messages.rdf.terms import from_pyoxigraph, from_rdflib
 from construct_messages.sparql.results import ResultsDecoder
-from construct_messages.sparql.results.json import PLAIN_BYTES, JsonDecoder
 
 Table: TypeAlias = list[tuple[str, ...]]
 
@@ -21,20 +20,6 @@ OXIGRAPH: Final = {
     "xml": ox.QueryResultsFormat.XML,
     "tsv": ox.QueryResultsFormat.TSV,
 }
-
-
-class ByStandardLibrary(JsonDecoder):
-    """Decodes the first solutions by the standard library, as a new process does."""
-
-    def __init__(self, variables: tuple[str, ...], **options: Any) -> None:
-        super().__init__(variables, **options)
-        type(self).plain_bytes = PLAIN_BYTES
-
-
-class ByStructs(JsonDecoder):
-    """Decodes all solutions by msgspec."""
-
-    plain_bytes = 0
 
 
 def in_pieces(document: bytes, size: int | None) -> Iterator[bytes]:
