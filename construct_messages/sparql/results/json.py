@@ -2,22 +2,451 @@ r"""SPARQL 1.1 and 1.2 Query Results JSON (https://www.w3.org/TR/sparql12-result
 
 The document is cut at the solutions of `results.bindings`, and each piece is decoded as a whole. A cut in the wrong
 place (in a string, or in a nested array) makes a piece that is not JSON; a scanner of strings and brackets then finds
-the right place. `json_frame.py` reads the rest of the document; `json_structs.py` decodes the solutions.
+the right place. msgspec decodes the solutions: one struct for each, with a field for each variable.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import Any, Final, NoReturn, TypeAlias
+
+import msgspec
 
 from construct_messages.rdf.errors import IncompleteResult, TermError, shown
 from construct_messages.rdf.regex import regex
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.rdf.terms import Lenience, Term
-from construct_messages.sparql.results import excerpt
-from construct_messages.sparql.results.json_frame import SPACE, Frame, Scanner
-from construct_messages.sparql.results.json_structs import StructReader
+from construct_messages.rdf.terms import (
+    NEEDS_ESCAPE,
+    UNBOUND,
+    USUAL_IRI,
+    Lenience,
+    Term,
+    blank,
+    iri,
+    literal,
+    triple,
+)
+from construct_messages.sparql.results import (
+    DEEPEST,
+    OPAQUE,
+    accepted,
+    check_head,
+    checked_iri,
+    excerpt,
+)
+from construct_messages.sparql.results.completeness import check_members
+
+# --- json frame -----------------------------------------------------------------------------------
+# The rest of a JSON results document around its solutions: found by strings and brackets, then parsed as a whole.
+#
+# Each byte is scanned once, however the document is split. The text before and after the solutions must be one JSON
+# object, so missing or additional text is detected. `json.py` cuts and decodes the solutions.
+
+AROUND_LIMIT: Final = 1 << 20  # bytes before and after the solutions
+SPACE: Final = b" \t\r\n"
+_MALFORMED: Final = (ValueError, RecursionError)
+"""The errors of `load`."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_BINDINGS: Final = ["results", "bindings"]
+_STRING: Final = rb'(?:[^"\\]++|\\.)*+("?)'  # after the opening quote; without the closing quote while it is incomplete
+_REST: Final = regex(_STRING, re.DOTALL)
+_TOKEN: Final = regex(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
+
+
+def load(text: bytes) -> Any:
+    """Decodes JSON in UTF-8 by the standard library, without the numbers that only Python accepts.
+
+    Args:
+        text: the JSON text.
+
+    Raises:
+        ValueError, RecursionError: the text is not JSON, or is nested too deeply.
+
+    >>> load(b'{"a": [1]}')
+    {'a': [1]}
+    """
+    return json.loads(text.decode(), parse_constant=_refuse)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+class Scanner:
+    """Tracks the strings and brackets of JSON text in pieces.
+
+    Attributes:
+        depth: the number of open objects and arrays.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self._in_string = False
+        self._escapes = False  # the last byte of that string so far was a backslash
+
+    def tokens(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        r"""The offsets of the brackets, colons and strings that begin in the next bytes, each with its first byte.
+
+        >>> scanner = Scanner()
+        >>> list(scanner.tokens(b'{"a\\')), list(scanner.tokens(b'"}b": []')), scanner.depth
+        ([(0, b'{'), (1, b'"')], [(4, b':'), (6, b'['), (7, b']')], 1)
+        """
+        start = 0
+        if self._in_string and data:
+            match = _REST.match(data, int(self._escapes))
+            assert match is not None
+            self._in_string, self._escapes = not match[1], not match[1] and match.end() < len(data)
+            start = match.end()
+            if self._in_string:
+                return
+        for match in _TOKEN.finditer(data, start):
+            token = data[match.start() : match.start() + 1]
+            if token in b"{[":
+                self.depth += 1
+            elif token in b"}]":
+                self.depth -= 1
+            elif token == b'"' and not match[1]:
+                self._in_string, self._escapes = True, match.end() < len(data)
+                yield match.start(), token
+                return
+            yield match.start(), token
+
+
+class Frame:
+    """The document without its solutions.
+
+    Args:
+        variables: the requested variables.
+    """
+
+    def __init__(self, variables: tuple[str, ...]) -> None:
+        self._variables = variables
+        self._text = bytearray()
+        self._scanner = Scanner()
+        self._string: int | None = None  # the start of the last string
+        self._follows_colon = False  # the expected next token
+        self._path: list[str] = []  # the names of the open members, down to the second level
+        self._names: set[tuple[str, ...]] = set()
+        self._before = 0  # the length of the text before the solutions
+        self._has_begun = False
+
+    def feed(self, data: bytes) -> int | None:
+        """Reads the next bytes up to the solutions, and returns the offset in the bytes where the solutions begin.
+
+        Raises:
+            IncompleteResult: this is not a JSON object, is too long, or repeats a member.
+        """
+        base = len(self._text)
+        self._text += data
+        if not self._has_begun:
+            self._check_beginning(base, data)
+        for place, token in self._scanner.tokens(data):
+            if token == b'"':
+                self._string = base + place
+            elif token == b":":
+                self._name(base + place)
+            elif (
+                token == b"["
+                and self._scanner.depth == 3
+                and self._path == _BINDINGS
+                and self._follows_colon
+            ):
+                del self._text[base + place + 1 :]
+                self._before = len(self._text)
+                self._check_size()
+                return place + 1
+            self._follows_colon = token == b":"
+        self._check_size()
+        return None
+
+    def declared(self) -> tuple[str, ...]:
+        """The variables that the document has declared so far.
+
+        Raises:
+            IncompleteResult: this is not a results document, it has other variables, or it reports a failure.
+        """
+        return self._read(
+            bytes(self._text) + b"]}}", f"before its solutions: {excerpt(bytes(self._text))}"
+        )
+
+    def close(self, count: int) -> None:
+        """Ends the document.
+
+        Args:
+            count: the number of solutions.
+
+        Raises:
+            IncompleteResult: see `declared`.
+        """
+        self._read(
+            bytes(self._text),
+            f"after its {count} solutions: {excerpt(bytes(self._text[self._before :]))}",
+        )
+
+    def no_solutions(self) -> IncompleteResult:
+        """The error for a document with this end."""
+        text = bytes(self._text)
+        try:
+            whole = load(text.removeprefix(_BOM))
+        except _MALFORMED:
+            return IncompleteResult(
+                f"the JSON result ends before its first solution: {excerpt(text)}"
+            )
+        if isinstance(whole, dict) and "boolean" in whole:
+            return IncompleteResult("expected the solutions of a SELECT, got the result of an ASK")
+        return IncompleteResult(f"the JSON result has no results.bindings: {excerpt(text)}")
+
+    def _check_beginning(self, base: int, data: bytes) -> None:
+        beginning = data if base >= len(_BOM) else bytes(self._text).removeprefix(_BOM)
+        beginning = beginning.lstrip(SPACE)
+        if beginning and not _BOM.startswith(self._text):
+            self._has_begun = True
+            if not beginning.startswith(b"{"):
+                raise IncompleteResult(
+                    f"expected a JSON object in UTF-8, got {excerpt(bytes(self._text))}"
+                )
+
+    def _check_size(self) -> None:
+        if len(self._text) > AROUND_LIMIT:
+            raise IncompleteResult(
+                f"the JSON result has more than {AROUND_LIMIT} bytes around its solutions"
+            )
+
+    def _name(self, colon: int) -> None:
+        """Reads the last string as the name of a member."""
+        depth = self._scanner.depth
+        if self._string is None or not 1 <= depth <= 2 or len(self._path) < depth - 1:
+            return
+        try:
+            name = load(bytes(self._text[self._string : colon]))
+        except _MALFORMED as error:
+            raise IncompleteResult(f"the JSON result is damaged: {shown(str(error))}") from error
+        self._string = None
+        self._path[depth - 1 :] = [name]
+        if depth == 1 or self._path[0] in ("head", "results"):
+            if tuple(self._path) in self._names:
+                raise IncompleteResult(
+                    f"the JSON result is damaged: its member {shown(name)!r} is repeated"
+                )
+            self._names.add(tuple(self._path))
+
+    def _read(self, text: bytes, place: str) -> tuple[str, ...]:
+        try:
+            document = load(text.removeprefix(_BOM))
+        except _MALFORMED as error:
+            raise IncompleteResult(f"the JSON result is damaged {place}") from error
+        results, head = document.get("results"), document.get("head") or {}
+        if (
+            not isinstance(results, dict)
+            or results.get("bindings") != []
+            or not isinstance(head, dict)
+        ):
+            raise IncompleteResult(f"the JSON result is damaged {place}")
+        check_members("JSON", document)
+        names = head.get("vars")
+        if names is None:
+            return ()
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise IncompleteResult("the JSON result is damaged: head.vars are not names")
+        declared = dict.fromkeys(names)
+        check_head("JSON", declared, self._variables)
+        return tuple(declared)
+
+
+# --- json structs ---------------------------------------------------------------------------------
+# Decodes the solutions of a JSON result by msgspec: one struct per solution, with a field for each variable.
+
+
+class _Strict(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A member with another name, such as `lang`, is an error: without it, this would be another term."""
+
+
+class _Iri(_Strict, tag_field="type", tag="uri", gc=False):
+    value: str
+
+
+class _Blank(_Strict, tag_field="type", tag="bnode", gc=False):
+    value: str
+
+
+class _Literal(_Strict, tag_field="type", tag="literal", gc=False):
+    value: str
+    datatype: str | None = None
+    language: str | None = msgspec.field(default=None, name="xml:lang")
+    direction: str | None = msgspec.field(default=None, name="its:dir")
+
+
+class _TypedLiteral(_Literal, tag_field="type", tag="typed-literal", gc=False):
+    """The type of literals with a datatype in drafts of the first edition; Virtuoso still uses it."""
+
+
+class _Parts(_Strict, gc=False):
+    """The terms of a triple term by the names of RDF 1.2, or by those of RDF4J, GraphDB and Stardog."""
+
+    subject: _Value | None = None
+    predicate: _Value | None = None
+    object: _Value | None = None
+    s: _Value | None = None
+    p: _Value | None = None
+    o: _Value | None = None
+
+    def terms(self) -> tuple[_Value, _Value, _Value]:
+        names = _LONG if self.s is self.p is self.o is None else _SHORT
+        first, second, third = (getattr(self, name) for name in names)
+        given = [name for name in (*_LONG, *_SHORT) if getattr(self, name) is not None]
+        if first is None or second is None or third is None or len(given) > len(names):
+            raise TermError(f"a triple term of {', '.join(given) or 'nothing'}")
+        return first, second, third
+
+
+class _Triple(_Strict, tag_field="type", tag="triple", gc=False):
+    value: _Parts
+
+
+class _Statement(_Parts, tag_field="type", tag="statement", gc=False):
+    """A triple term of Stardog, with the graph that has the triple, which is no part of the term."""
+
+    value: _Parts | None = None
+    g: msgspec.Raw = msgspec.Raw()
+
+
+_Value: TypeAlias = _Iri | _Blank | _Literal | _TypedLiteral | _Triple | _Statement
+
+_LONG: Final = ("subject", "predicate", "object")
+_SHORT: Final = ("s", "p", "o")
+
+_CLOSE: Final = " )>>"
+_value = attrgetter("value")
+_literal_kind = attrgetter("datatype", "language", "direction")
+_IRIS: Final = regex(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
+
+
+class StructReader:
+    """Decodes solutions."""
+
+    def __init__(
+        self,
+        variables: Sequence[str],
+        declared: Sequence[str],
+        scope: str,
+        lenience: Lenience | None,
+    ) -> None:
+        self._scope, self._lenience = scope, lenience
+        self._columns = [attrgetter(f"v{index}") for index in range(len(variables))]
+        self._suffixes = _Suffixes()
+        self._decoder = _decoder(variables, declared)
+
+    def read(self, text: bytes) -> list[Any]:
+        """Decodes a JSON array of solutions.
+
+        Raises:
+            ValueError: the text is not JSON, or its values are not solutions for these variables.
+        """
+        try:
+            return self._decoder.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ValueError(str(error)) from error
+
+    def terms(self, solutions: list[Any], column: int) -> Iterable[Term]:
+        """Returns the terms of a column of decoded solutions; they are created when they are iterated over.
+
+        Raises:
+            TermError: one is not a term. Iteration raises it in the place of the term.
+        """
+        values = list(map(self._columns[column], solutions))
+        return self._alike(values) or map(partial(accepted, self._lenience, self._term), values)
+
+    def _alike(self, values: list[Any]) -> list[Term] | None:
+        """The terms of a column of one kind without corrections; None for any other column."""
+        kinds = set(map(type, values))
+        if kinds == {_Iri}:
+            texts = list(map(_value, values))
+            text = "\n".join(texts)
+            is_usual = text.count("\n") == len(texts) - 1 and OPAQUE[1:] not in text
+            if is_usual and _IRIS.fullmatch(text):
+                return [Term(f"<{text}>") for text in texts]
+        elif kinds <= {_Literal, _TypedLiteral}:
+            texts = list(map(_value, values))
+            if not NEEDS_ESCAPE.search("".join(texts)):
+                try:
+                    suffixes = list(map(self._suffixes.__getitem__, map(_literal_kind, values)))
+                except TermError:
+                    return None  # term by term, to count it, or to find the number of its solution
+                return [
+                    Term(f'"{text}"{suffix}') for text, suffix in zip(texts, suffixes, strict=True)
+                ]
+        return None
+
+    def _term(self, value: _Value | None) -> Term:
+        match value:
+            case None:
+                return UNBOUND
+            case _Iri():
+                return checked_iri(iri(value.value, encode=True, lenience=self._lenience))
+            case _Blank():
+                return blank(value.value, self._scope)
+            case _Literal():
+                return literal(
+                    value.value,
+                    datatype=value.datatype,
+                    language=value.language,
+                    direction=value.direction,
+                    lenience=self._lenience,
+                )
+            case _Triple() | _Statement():
+                return self._triple(value)
+
+    def _triple(self, value: _Value) -> Term:
+        """Returns a triple term, without recursion and without copying it for each enclosing term.
+
+        Only its object can be a triple term, too (RDF 1.2 Concepts, section 3.1).
+        """
+        opened: list[str] = []
+        while isinstance(value, _Triple | _Statement):
+            if len(opened) == DEEPEST:
+                raise TermError(f"more than {DEEPEST} triple terms are nested")
+            parts = (value.value or value) if isinstance(value, _Statement) else value.value
+            *others, value = parts.terms()
+            subject, predicate = (
+                Term("<<(") if isinstance(part, _Triple | _Statement) else self._term(part)
+                for part in others
+            )
+            opened.append(triple(subject, predicate, UNBOUND).removesuffix(_CLOSE))
+        return Term("".join((*opened, self._term(value), _CLOSE * len(opened))))
+
+
+def _decoder(variables: Sequence[str], declared: Sequence[str]) -> msgspec.json.Decoder[list[Any]]:
+    """Returns a decoder of solutions; a value for an unknown variable is an error.
+
+    Its field for the first variable is `v0`, and so on.
+    """
+    others = [name for name in declared if name not in variables]
+    names = {f"v{index}": name for index, name in enumerate((*variables, *others))}
+    kinds = [*[_Value | None] * len(variables), *[msgspec.Raw] * len(others)]
+    fields = [(field, kind, None) for field, kind in zip(names, kinds, strict=True)]
+    solution = msgspec.defstruct(
+        "Solution", fields, rename=names, gc=False, forbid_unknown_fields=True
+    )
+    return msgspec.json.Decoder(list[solution])  # type: ignore[valid-type] # made above
+
+
+class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
+    """The text after a literal's closing quote, by its datatype, language and direction."""
+
+    def __missing__(self, kind: tuple[str | None, str | None, str | None]) -> str:
+        datatype, language, direction = kind
+        suffix = self[kind] = literal(
+            "", datatype=datatype, language=language, direction=direction
+        )[2:]
+        return suffix
+
+
+# --- json -----------------------------------------------------------------------------------------
 
 # --- detecting solutions --------------------------------------------------------------------------------------------
 

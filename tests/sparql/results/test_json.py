@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from construct_messages.rdf.errors import IncompleteResult
 from construct_messages.rdf.terms import XSD
@@ -157,32 +156,3 @@ def test_variables_with_any_name() -> None:
     binding = {name: {"type": "literal", "value": name} for name in variables}
     document = json.dumps({"results": {"bindings": [binding]}}).encode()
     assert decode(document, variables=variables) == [tuple(f'"{name}"' for name in variables)]
-
-
-VALUES = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(allow_nan=False),
-        st.text(max_size=4),
-        st.sampled_from(["urn:a", "en", "e n", XSD + "integer", "relative", "b1", ""]),
-    ),
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2)
-    ),
-    max_leaves=3,
-)
-MEMBERS = dict.fromkeys(("datatype", "xml:lang", "its:dir", "other"), VALUES)
-BINDINGS = st.one_of(
-    VALUES,
-    st.fixed_dictionaries(
-        {
-            "type": st.sampled_from(
-                ["uri", "bnode", "literal", "typed-literal", "triple", "thing"]
-            ),
-            "value": st.sampled_from(["urn:a", "a", "\U0001f600", '"\\', "http://b c/"]) | VALUES,
-        },
-        optional=MEMBERS,
-    ),
-)
