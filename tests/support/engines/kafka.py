@@ -162,6 +162,9 @@ class Kafka:
 
         name = name or f"topic-{uuid4().hex}"
         settings = {option.replace("_", "."): value for option, value in config.items()}
+        settings.setdefault(
+            "retention.ms", "-1"
+        )  # the times of records are those of tests, often of 1970
         topic = NewTopic(name, partitions, 1, config=settings)
         for done in self.admin.create_topics([topic]).values():
             done.result()
