@@ -41,7 +41,7 @@ FLOORS = {
         "__main__",
     ),
     "rdf": floors(
-        "compiled / errors / regex / values",
+        "compiled / errors / values",
         "arguments / files",
         "formats / options / terms",
         "isomorphism / labels / solutions / wire",

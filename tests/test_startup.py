@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import re
 import subprocess
 import sys
 import threading
@@ -21,7 +20,6 @@ import construct_messages
 from construct_messages import cli
 from construct_messages.__main__ import _collect_later
 from construct_messages.rdf.formats.results import TSV
-from construct_messages.rdf.regex import regex
 from tests.support.commands import ENVIRONMENT, ROOT
 
 HEAVY = {
@@ -179,51 +177,6 @@ def test_each_command_is_found_by_its_name() -> None:
                 if isinstance(action, argparse._SubParsersAction)
             )
             assert tuple(commands.choices) == names
-
-
-@pytest.mark.parametrize(
-    "code", [FROM_PYTHON, FROM_THE_COMMAND_LINE], ids=["Python", "command line"]
-)
-def test_ascii_alone_compiles_no_other_classes(code: str, data: Path) -> None:
-    """A class of characters beyond ASCII takes a millisecond to compile, and names have ten of them."""
-    watching = (
-        "import re\n"
-        "compile, seen = re.compile, []\n"
-        "re.compile = lambda pattern, flags=0: seen.append(pattern) or compile(pattern, flags)\n"
-    )
-    counting = "assert seen and not [each for each in seen if isinstance(each, str) and not each.isascii()]"
-    assert loaded(watching + code + counting, data)
-
-
-@pytest.mark.parametrize("flags", [0, re.IGNORECASE])
-def test_an_expression_is_that_of_re(flags: int) -> None:
-    lazy, compiled = regex(r"(?P<word>[a-z]+)\d*", flags), re.compile(r"(?P<word>[a-z]+)\d*", flags)
-    for text in ("abc1 d", "ABC", "", "1"):
-        assert lazy.sub("-", text) == compiled.sub("-", text)
-        assert lazy.findall(text) == compiled.findall(text)
-        assert [match is None for match in (lazy.fullmatch(text), lazy.search(text, 1))] == [
-            match is None for match in (compiled.fullmatch(text), compiled.search(text, 1))
-        ]
-    assert (lazy.pattern, lazy.flags, lazy.groupindex) == (
-        compiled.pattern,
-        compiled.flags,
-        compiled.groupindex,
-    )
-
-
-def test_an_expression_is_compiled_once_on_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[object] = []
-    compile = re.compile
-    monkeypatch.setattr(re, "compile", lambda *given: compiled.append(given[0]) or compile(*given))
-    lazy = regex(b"a+")
-    assert compiled == []
-    assert [lazy.findall(b"aba"), lazy.findall(b"b")] == [[b"a", b"a"], []]
-    assert compiled == [b"a+"]
-
-
-def test_an_expression_has_no_attributes_of_its_own() -> None:
-    with pytest.raises(AttributeError, match="no_such_method"):
-        regex("a").no_such_method  # type: ignore[attr-defined]  # noqa: B018 - looking it up is the test
 
 
 def test_the_first_collection_is_late_and_others_are_as_usual() -> None:

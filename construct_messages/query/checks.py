@@ -39,7 +39,6 @@ from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import ESCAPE
 from construct_messages.rdf.errors import Position, QueryError
-from construct_messages.rdf.regex import regex
 
 # --- refusals -------------------------------------------------------------------------------------
 # Errors for queries that a SPARQL parser rejects, with the position in the query and a hint.
@@ -123,7 +122,7 @@ _FUNCTIONS: Final = frozenset(("NOW", "RAND", "UUID", "STRUUID", "BNODE"))
 # Virtuoso's own
 _NAMES: Final = frozenset(("bif:now", "bif:rnd", "bif:uuid", "bif:curdatetime"))
 # most queries have none of them, and need not be parsed
-_MAY_CALL: Final = regex("|".join([*_FUNCTIONS, *_NAMES]), re.IGNORECASE)
+_MAY_CALL: Final = re.compile("|".join([*_FUNCTIONS, *_NAMES]), re.IGNORECASE)
 
 
 def volatile(select: Select) -> frozenset[str]:

@@ -15,6 +15,7 @@ Nothing is evaluated here.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -63,10 +64,9 @@ from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import QueryText, error, tokenize
 from construct_messages.rdf.errors import QueryError
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.values import Value
 
-_SUSPECT: Final = regex(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
+_SUSPECT: Final = re.compile(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
 
 
 def names_in_full(text: str) -> str:
@@ -94,8 +94,8 @@ def names_in_full(text: str) -> str:
     return "".join((*pieces, text[done:]))
 
 
-_ALTERNATIVE: Final = regex(r"[^|]\|[^|]")
-_WITHIN_GRAPH: Final = regex(r"(?i)\bGRAPH\b")
+_ALTERNATIVE: Final = re.compile(r"[^|]\|[^|]")
+_WITHIN_GRAPH: Final = re.compile(r"(?i)\bGRAPH\b")
 _MOST_WAYS: Final = 64
 
 
@@ -410,9 +410,9 @@ def _written(text: str, node: Any, way: int) -> str:
 
 # --- ORDER BY ---------------------------------------------------------------------------------------------------------
 
-_ORDER: Final = regex(r"(?i)\border\b")
-_DIRECTION: Final = regex(r"(?i)(?:asc|desc)\b")
-_NO_LINE_BREAK: Final = regex(r"[^\r\n]")
+_ORDER: Final = re.compile(r"(?i)\border\b")
+_DIRECTION: Final = re.compile(r"(?i)(?:asc|desc)\b")
+_NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
 
 # functions whose results the engine compares by a total order: texts, which IRIs come before, and integers
 _TEXTS: Final = frozenset(
@@ -423,7 +423,7 @@ _NAMESPACES: Final = {
     "<xsd:": "<http://www.w3.org/2001/XMLSchema#",
     "<rdf:": "<http://www.w3.org/1999/02/22-rdf-syntax-ns#",
 }
-_KEY_VARIABLE: Final = regex(r"\?([a-z]+)")
+_KEY_VARIABLE: Final = re.compile(r"\?([a-z]+)")
 # By the name of each further key: its expression, of ?key, and of those before it. Triple terms (only they have a
 # ?subject) are the last and compared by their parts, where triple terms within triple terms are equal.
 _KEYS: Final[Mapping[str, str]] = {

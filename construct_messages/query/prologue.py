@@ -5,17 +5,17 @@ SPARQL 1.2 Query, section 4.1 (IRI syntax), [4] Prologue. No query forms and no 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from construct_messages.query.tokens import Token, decoded, error, tokenize
 from construct_messages.rdf.errors import QueryError, TermError, UsageError
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.terms import Term, iri, is_iri, resolve, unescape
 from construct_messages.rdf.values import Value, field
 
-_SCHEME: Final = regex(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-_LOCAL_ESCAPE: Final = regex(r"\\(.)")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_LOCAL_ESCAPE: Final = re.compile(r"\\(.)")
 _EXPANDED: Final = 1 << 20  # characters, and this number for each character of the query
 _EXPANDED_EACH: Final = 256
 

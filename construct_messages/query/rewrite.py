@@ -7,6 +7,7 @@ Other changes to the SELECT are in `select.py` and `pages.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -39,7 +40,6 @@ from construct_messages.query.tokens import QueryText, Token, decoded, error, ou
 from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.arguments import checked, warn
 from construct_messages.rdf.errors import NotConstruct, Position, QueryError, UsageError
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.template import (
     Blank,
     Constant,
@@ -135,8 +135,8 @@ _UPDATES: Final = (
     "MOVE",
     "COPY",
 )
-_LINE_BREAK: Final = regex(r"\r\n|\r|\n")
-_SPACE: Final = regex(r"[\x20\t\r\n]*")
+_LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
+_SPACE: Final = re.compile(r"[\x20\t\r\n]*")
 
 
 @checked

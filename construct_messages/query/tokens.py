@@ -11,12 +11,11 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from construct_messages.rdf.errors import Position, QueryError, TermError
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.terms import PN_BASE, PN_CHARS, unescape
 from construct_messages.rdf.terms.grammar import compiled
 
 _CODEPOINT: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
-ESCAPE: Final = regex(_CODEPOINT)
+ESCAPE: Final = re.compile(_CODEPOINT)
 """A codepoint escape."""
 
 _VARIABLE_CHARS: Final = PN_CHARS.replace("\\-", "")

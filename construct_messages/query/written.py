@@ -11,9 +11,8 @@ from typing import Final, NamedTuple
 import pyoxigraph as ox
 
 from construct_messages.query.embedded import names_in_full, without_order
-from construct_messages.rdf.regex import regex
 
-_NO_LINE_BREAK: Final = regex(r"[^\r\n]")
+_NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
 # compiled when an endpoint rejects a query, which is rare
 _PLACE: Final = (
     r"(?i)(?P<before>\b(?:line|at) )(?P<line>\d{1,9})(?P<between>, ?column |:)(?P<column>\d{1,9})"

@@ -6,6 +6,7 @@ imported for type checkers only, are not checked.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import (
@@ -35,7 +36,6 @@ from typing import (
 )
 
 from construct_messages.rdf.errors import QueryWarning, WrongType, shown
-from construct_messages.rdf.regex import regex
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -44,7 +44,7 @@ _Check = Callable[[Any], bool]
 _PLAIN: Final = (str, bytes, NoneType)
 _PACKAGE: Final = "construct_messages."
 _COROUTINE: Final = 0x80  # `inspect.CO_COROUTINE`, without importing `inspect`
-_MODULE: Final = regex(r"\b(?:[a-z_]\w*\.)+(?=\w)")
+_MODULE: Final = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 
 
 def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:

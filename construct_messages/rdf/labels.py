@@ -11,11 +11,11 @@ RDF 1.2 Concepts, section 3.4: labels have meaning in one document only. docs/de
 from __future__ import annotations
 
 import os
+import re
 from _thread import allocate_lock  # `threading` has the same, and takes longer to import
 from typing import Final, cast
 
 from construct_messages.rdf.errors import UsageError
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.terms import Term, has_blank
 
 # without vowels: a prefix is neither a word nor a number, unlike labels of other programs
@@ -27,8 +27,8 @@ _NUMBER_BYTES: Final = 16  # random bytes of a prefix: enough to make all prefix
 _MAKING: Final = allocate_lock()
 """Held while a random prefix is created."""
 
-_PREFIX: Final = regex(r"[a-z][a-z0-9]{0,31}")
-_UNIQUE: Final = regex(
+_PREFIX: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
+_UNIQUE: Final = re.compile(
     "|".join(
         f"_:[{letters}][{characters}]{{{_LENGTH - 1}}}_[{kinds}]"
         for letters, characters, kinds in (

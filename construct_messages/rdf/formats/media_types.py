@@ -6,9 +6,9 @@ chooses one for a client.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.values import Value
 
 # RFC 9110, section 8.3; HTML; CSS; RFC 9239; SVG; RFC 9457
@@ -61,9 +61,11 @@ class Serialization(Value, kw_only=True):
 # RFC 9110: section 5.6.2 (token), 5.6.4 (quoted-string), 5.6.6 (parameters), 8.3.1 (media-type), in possessive
 # repetitions, so that a hostile header takes linear time
 _TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
-_MEDIA_TYPE: Final = regex(rf"[ \t]*+({_TOKEN}/{_TOKEN})[ \t]*+")
-_PARAMETER: Final = regex(rf';[ \t]*+(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*+)"))?[ \t]*+')
-_QUOTED_PAIR: Final = regex(r"\\(.)")
+_MEDIA_TYPE: Final = re.compile(rf"[ \t]*+({_TOKEN}/{_TOKEN})[ \t]*+")
+_PARAMETER: Final = re.compile(
+    rf';[ \t]*+(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*+)"))?[ \t]*+'
+)
+_QUOTED_PAIR: Final = re.compile(r"\\(.)")
 
 
 def read_media_type(text: str) -> tuple[str, dict[str, str]] | None:

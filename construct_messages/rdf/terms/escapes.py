@@ -9,7 +9,6 @@ import re
 from typing import Final
 
 from construct_messages.rdf.errors import TermError
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.terms.grammar import ECHAR, HEX, NEVER_PLAIN, NO_XML
 
 _SHORT_ESCAPES: Final = {
@@ -26,10 +25,10 @@ _LONG_ESCAPES: Final = str.maketrans(
     {chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)}
 )
 _AT_ONCE: Final = 1 << 16  # characters
-NEEDS_ESCAPE: Final = regex(f"[{NEVER_PLAIN}]|[{NO_XML}]")
+NEEDS_ESCAPE: Final = re.compile(f"[{NEVER_PLAIN}]|[{NO_XML}]")
 """Finds the characters in the text of a literal that canonical N-Triples escapes."""
 
-_UNESCAPE: Final = regex(rf"\\(?:u({HEX}{{4}})|U({HEX}{{8}})|([{ECHAR}]))|\\")
+_UNESCAPE: Final = re.compile(rf"\\(?:u({HEX}{{4}})|U({HEX}{{8}})|([{ECHAR}]))|\\")
 _SHORT_UNESCAPES: Final = {escape[1]: char for char, escape in _SHORT_ESCAPES.items()} | {"'": "'"}
 
 

@@ -14,8 +14,6 @@ import re
 from functools import cache
 from typing import Final
 
-from construct_messages.rdf.regex import regex
-
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
@@ -34,7 +32,7 @@ NO_XML: Final = r"\ufffe\uffff"
 """The characters that it escapes because XML 1.1 does not have them."""
 SURROGATES: Final = r"\ud800-\udfff"
 
-_BEYOND_ASCII: Final = regex("[^\0-\x7f](?:-[^\0-\x7f])?")
+_BEYOND_ASCII: Final = re.compile("[^\0-\x7f](?:-[^\0-\x7f])?")
 
 
 @cache

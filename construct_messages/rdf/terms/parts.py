@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Final
 
 from construct_messages.rdf.errors import TermError
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.terms.canonical import Term, triple
 from construct_messages.rdf.terms.escapes import unescape
 
@@ -45,7 +44,7 @@ def has_blank(term: Term, label: str = "") -> bool:
 
 
 # In canonical terms a token ends at its closing character; spaces only occur between tokens.
-_PART: Final = regex(r'<<\(|\)>>|<[^>]*>|_:[^ ]+|"(?:[^"\\]|\\.)*+"(?:@[^ ]+|\^\^<[^>]*>)?')
+_PART: Final = re.compile(r'<<\(|\)>>|<[^>]*>|_:[^ ]+|"(?:[^"\\]|\\.)*+"(?:@[^ ]+|\^\^<[^>]*>)?')
 
 
 def triple_parts(term: Term) -> tuple[Term, Term, Term]:
@@ -106,7 +105,7 @@ def map_blanks(term: Term, change: Callable[[Term], Term]) -> Term:
     return term
 
 
-_LITERAL: Final = regex(
+_LITERAL: Final = re.compile(
     r'"((?:[^"\\]|\\.)*+)"(?:@([a-z0-9\-]+?)(?:--(ltr|rtl))?|\^\^<([^>]*)>)?', re.DOTALL
 )
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
 
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.terms import grammar
 from construct_messages.rdf.terms.canonical import Term, iri
 from construct_messages.rdf.terms.wellformed import resolved
 
-_SCHEME: Final = regex(grammar.SCHEME)
+_SCHEME: Final = re.compile(grammar.SCHEME)
 
 
 @lru_cache(maxsize=1024)

@@ -15,15 +15,14 @@ from typing import Final, Literal, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.rdf.errors import TermError, shown
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.terms import grammar
 
 # --- IRIs -----------------------------------------------------------------------------------------------------------
 
-NOT_IN_IRIREF: Final = regex(f"[{grammar.NOT_IN_IRIREF}]|[{grammar.SURROGATES}]")
+NOT_IN_IRIREF: Final = re.compile(f"[{grammar.NOT_IN_IRIREF}]|[{grammar.SURROGATES}]")
 """Finds characters that are not allowed between `<` and `>` in N-Triples, Turtle and SPARQL (IRIREF), or in UTF-8."""
-SCHEME: Final = regex(grammar.SCHEME)
-SURROGATE: Final = regex(f"[{grammar.SURROGATES}]")
+SCHEME: Final = re.compile(grammar.SCHEME)
+SURROGATE: Final = re.compile(f"[{grammar.SURROGATES}]")
 
 
 @cache
@@ -105,7 +104,7 @@ def resolved(reference: str, base: str, *, lenient: bool = False) -> str:
 
 # --- language tags --------------------------------------------------------------------------------------------------
 
-LANGTAG: Final = regex(grammar.LANGTAG)
+LANGTAG: Final = re.compile(grammar.LANGTAG)
 
 
 @lru_cache(maxsize=1024)
@@ -127,7 +126,7 @@ def is_language(tag: str) -> bool:
 
 Lenient: TypeAlias = bool | Literal["skip"]
 """Whether terms that are not RDF are accepted; `"skip"`: the solutions with them are left out."""
-UNENDED: Final = regex(f"[<\r\n{grammar.SURROGATES}]")
+UNENDED: Final = re.compile(f"[<\r\n{grammar.SURROGATES}]")
 """Finds what an IRI that does not end has in a log, and what is no text at all."""
 UNREADABLE: Final = "\0"
 """Takes the place of a term in a solution that is left out; no term contains this character."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.message import Message
@@ -17,19 +18,18 @@ from urllib.parse import urljoin, urlsplit
 from construct_messages.rdf.errors import SourceError, UsageError, shown
 from construct_messages.rdf.formats.media_types import OCTET_STREAM
 from construct_messages.rdf.formats.results import find_results
-from construct_messages.rdf.regex import regex
 from construct_messages.sparql.client.urls import without_query
 
 # --- headers --------------------------------------------------------------------------------------
 # Headers of requests: checks whether HTTP can send them, and writes credentials.
 
-HEADER_NAME: Final = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
+HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
 """The syntax of names of headers (RFC 9110, section 5.6.2)."""
 
 TOKEN_URL: Final = "CONSTRUCT_MESSAGES_TOKEN_URL"
 """The environment variable with the token endpoint of the client in the environment; see `sparql/client/oauth.py`."""
 
-_NOT_IN_HEADER: Final = regex(r"[^\t\x20-\x7e]")
+_NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
 
 
 def check_header(name: str, value: str) -> None:

@@ -19,7 +19,6 @@ from functools import partial
 from typing import IO, Any, Final, cast
 
 from construct_messages.rdf.errors import SourceError, SourceTimeout
-from construct_messages.rdf.regex import regex
 from construct_messages.sparql.client.failures import (
     REDIRECTS,
     reason,
@@ -33,7 +32,7 @@ _CHUNK: Final = 1 << 16
 _LENGTH_DIGITS: Final = 19  # those of 2⁶³
 _CLOSE_SECONDS: Final = 5.0  # until a connection closes after the endpoint announced its end
 # after some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
-_CHUNK_BEGINS: Final = regex(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
+_CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 
 
 def receive(

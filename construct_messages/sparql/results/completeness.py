@@ -11,17 +11,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from construct_messages.rdf.errors import IncompleteResult, shown
-from construct_messages.rdf.regex import regex
 
 _FAILURES: Final = frozenset(("error", "errors", "exception", "exceptions"))
 _DEPTH_OF_FAILURES: Final = 2  # deeper members named error may be about something else
 _OF_A_RESULT: Final = r"(?:is|are|was|were|has|have|results?|rows?|bindings|solutions|data)*"
-_PARTIAL: Final = regex(
+_PARTIAL: Final = re.compile(
     rf"{_OF_A_RESULT}(?:partial|incomplete|truncated|timedout|capped|cutoff|more){_OF_A_RESULT}"
 )
-_WHOLE: Final = regex(rf"{_OF_A_RESULT}(?:complete|completed|exhaustive){_OF_A_RESULT}")
-_STATE: Final = regex(r"status|state|warnings?")
-_SAID: Final = regex(r"\b(?:incomplete|partial|truncat|timed[ _-]?out|cancel+ed)", re.IGNORECASE)
+_WHOLE: Final = re.compile(rf"{_OF_A_RESULT}(?:complete|completed|exhaustive){_OF_A_RESULT}")
+_STATE: Final = re.compile(r"status|state|warnings?")
+_SAID: Final = re.compile(
+    r"\b(?:incomplete|partial|truncat|timed[ _-]?out|cancel+ed)", re.IGNORECASE
+)
 _NO: Final = ("", "0", "false", "no", "none", "null")
 
 

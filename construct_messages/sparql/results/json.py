@@ -17,7 +17,6 @@ from typing import Any, Final, NoReturn, TypeAlias
 import msgspec
 
 from construct_messages.rdf.errors import IncompleteResult, TermError, shown
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import (
     NEEDS_ESCAPE,
@@ -54,8 +53,8 @@ _MALFORMED: Final = (ValueError, RecursionError)
 _BOM: Final = b"\xef\xbb\xbf"
 _BINDINGS: Final = ["results", "bindings"]
 _STRING: Final = rb'(?:[^"\\]++|\\.)*+("?)'  # after the opening quote; without the closing quote while it is incomplete
-_REST: Final = regex(_STRING, re.DOTALL)
-_TOKEN: Final = regex(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
+_REST: Final = re.compile(_STRING, re.DOTALL)
+_TOKEN: Final = re.compile(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
 
 
 def load(text: bytes) -> Any:
@@ -323,7 +322,7 @@ _SHORT: Final = ("s", "p", "o")
 _CLOSE: Final = " )>>"
 _value = attrgetter("value")
 _literal_kind = attrgetter("datatype", "language", "direction")
-_IRIS: Final = regex(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
+_IRIS: Final = re.compile(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
 
 
 class StructReader:
@@ -450,12 +449,12 @@ class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
 
 # --- detecting solutions --------------------------------------------------------------------------------------------
 
-_SPACES: Final = regex(rb"[%b]*+" % SPACE)
-_BOUNDARY: Final = regex(rb"\}[%b]*+,[%b]*+\Z" % (SPACE, SPACE))
+_SPACES: Final = re.compile(rb"[%b]*+" % SPACE)
+_BOUNDARY: Final = re.compile(rb"\}[%b]*+,[%b]*+\Z" % (SPACE, SPACE))
 # the end of every solution contains one of these, as few other places do: without them, the scanner is not needed yet
-_MAY_END: Final = regex(rb"[{}\]][%b]*+\}|\]" % SPACE)
+_MAY_END: Final = re.compile(rb"[{}\]][%b]*+\}|\]" % SPACE)
 # the error of msgspec for JSON that is no solution
-_IN_SOLUTION: Final = regex(r"(.*) - at `\$\[([0-9]+)\]\.?(.*)`", re.DOTALL)
+_IN_SOLUTION: Final = re.compile(r"(.*) - at `\$\[([0-9]+)\]\.?(.*)`", re.DOTALL)
 _OTHER_FORMAT: Final = 'the endpoint writes what no results document has: ask for another format, such as results="xml"'
 # beyond this much white space, or this many braces of an incomplete solution, the scanner is used
 _BOUNDARY_SPAN: Final = 64

@@ -7,10 +7,10 @@ truncated between two lines looks complete: only the HTTP framing reveals this (
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from construct_messages.rdf.errors import IncompleteResult, TermError, shown
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.solutions import SharedRows, Solutions
 from construct_messages.rdf.terms import XSD, Lenience, Term, nesting, parse_term
 from construct_messages.rdf.terms.grammar import (
@@ -37,12 +37,12 @@ _SAMPLE: Final = 64
 """The number of fields, or lines, by which repetition is detected."""
 _WORTH: Final = 4
 """The least number of lines that must share a row for it to be read separately."""
-_ROWS: Final = regex(rb"\t([^\n]*+)\n")
+_ROWS: Final = re.compile(rb"\t([^\n]*+)\n")
 """The rest of a line after its first field."""
 
 # Columns are matched as one text, with a line feed before each field. A field is a term in canonical form, or empty.
 _CANONICAL: Final = rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+"
-_CANONICAL_ASCII: Final = regex(
+_CANONICAL_ASCII: Final = re.compile(
     rf"(?:\n(?:{CANONICAL_ASCII_IRI}|{CANONICAL_ASCII_LITERAL}|))*+".encode("ascii")
 )
 _ASCII: Final = bytes(range(0x80))
@@ -52,22 +52,22 @@ _IN_IRI: Final = bytes(
 _OTHER_CHARS: Final = f"[{OTHER_CHARS}]*+"
 _LETTERS: Final = bytes(range(0x80, 0xED))
 """The bytes of most of these characters, those before U+D000, in UTF-8."""
-_CONTROLS: Final = regex(b"\xc2[\x80-\x9f]")
+_CONTROLS: Final = re.compile(b"\xc2[\x80-\x9f]")
 """The characters of these bytes that are not allowed."""
-_USUAL_END: Final = regex(
+_USUAL_END: Final = re.compile(
     rf'"(?:@{USUAL_LANGUAGE}|\^\^<{XSD}(?!string>)[A-Za-z]+>)?'.encode("ascii")
 )
 """The end of most canonical literals; the whole expression takes ten times as long to compile."""
 _IN_STRING: Final = bytes(code for code in range(0x100) if code >= 0x20 and code not in b'"\\\x7f')
 _NO_CHARACTERS: Final = ("\ufffe".encode(), "\uffff".encode())
 # these exclude text of the other characters that is not an IRI
-_ODD_HOST: Final = regex(rb"://[A-Za-z0-9\-._~]*+[^A-Za-z0-9\-._~/?#>]")
-_TWO_FRAGMENTS: Final = regex(b"#[^>#]*+#")
-_NO_ENCODING: Final = regex(b"%(?![0-9A-Fa-f]{2})")
+_ODD_HOST: Final = re.compile(rb"://[A-Za-z0-9\-._~]*+[^A-Za-z0-9\-._~/?#>]")
+_TWO_FRAGMENTS: Final = re.compile(b"#[^>#]*+#")
+_NO_ENCODING: Final = re.compile(b"%(?![0-9A-Fa-f]{2})")
 _OPAQUE: Final = f"\n{OPAQUE}".encode()
-_BLANK: Final = regex(rb"(?:\n_:[A-Za-z0-9]++)*+")
+_BLANK: Final = re.compile(rb"(?:\n_:[A-Za-z0-9]++)*+")
 _ABBREVIATED: Final = tuple(
-    (regex(rb"(?:\n(?:%b))*+" % lexical), b'"^^<%b%b>' % (XSD.encode(), datatype))
+    (re.compile(rb"(?:\n(?:%b))*+" % lexical), b'"^^<%b%b>' % (XSD.encode(), datatype))
     for lexical, datatype in (
         (rb"[+\-]?[0-9]++", b"integer"),
         (rb"[+\-]?[0-9]*+\.[0-9]++", b"decimal"),

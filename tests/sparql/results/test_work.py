@@ -23,7 +23,6 @@ import pytest
 import construct_messages.rdf.terms
 import construct_messages.sparql.results
 from construct_messages.rdf.errors import SourceError
-from construct_messages.rdf.regex import regex
 from construct_messages.sparql.sources.http import response
 from tests.support.http.fault_server import JSON, TSV, XML
 from tests.support.results.documents import json_document, tsv_document, xml_document
@@ -91,7 +90,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         ]
         for module in found:
             for name, value in list(vars(module).items()):
-                if isinstance(value, re.Pattern | type(regex(""))):
+                if isinstance(value, re.Pattern | type(re.compile(""))):
                     monkeypatch.setattr(module, name, Pattern(value, work))
 
     class Decoder:

@@ -5,6 +5,7 @@ SPARQL 1.1 Protocol, sections 2.1 and 2.2. Sends nothing; imports no HTTP client
 
 from __future__ import annotations
 
+import re
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from construct_messages._version import __version__
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats.media_types import FORM, SPARQL_QUERY
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.values import Value
 from construct_messages.sparql.client.responses import OK, authorization, check_header
 from construct_messages.sparql.client.urls import check_url, without_query
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #
 # `sparql/results/completeness.py` checks the result itself.
 
-_RANGE: Final = regex(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
+_RANGE: Final = re.compile(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
 
 
 def partial_reason(status: int, header: Callable[[str], str | None]) -> str | None:
@@ -61,10 +61,10 @@ def _is_whole(content_range: str) -> bool:
 
 
 # what engines append to a result that they cannot finish: QLever; Blazegraph, with the query
-_TAILS: Final = regex(r"!!!!>># An error has occurred|SPARQL-QUERY: queryStr=")
+_TAILS: Final = re.compile(r"!!!!>># An error has occurred|SPARQL-QUERY: queryStr=")
 _QLEVER: Final = "The error message was:"
 # of Java's exceptions, each within the one before: the last one says the reason
-_WRAPPERS: Final = regex(
+_WRAPPERS: Final = re.compile(
     r"(?:SPARQL-QUERY: queryStr=)?\s*(?:[\w.$]+(?:Exception|Error): (?=[\w.$]+(?:Exception|Error)\b))*"
 )
 

@@ -8,6 +8,7 @@ Opens no socket.
 from __future__ import annotations
 
 import codecs
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -15,7 +16,6 @@ from typing import Final
 from construct_messages.query.select import Select
 from construct_messages.rdf.errors import IncompleteResult, SourceError, SourceTimeout, shown
 from construct_messages.rdf.formats.results import JSON, READ, ResultsFormat, find_results
-from construct_messages.rdf.regex import regex
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Lenience
 from construct_messages.sparql.client.responses import (
@@ -463,7 +463,7 @@ _UTF8: Final = ("utf-8", "ascii")
 _WIDE: Final = ("utf-16", "utf-32")
 # with what ISO 2022, HZ and UTF-7 begin other characters by
 _ASCII: Final = bytes(range(0x20, 0x7F)) + b"\x1b$B\x1b$)C\x0e~{+AGE-"
-_DECLARATION: Final = regex(
+_DECLARATION: Final = re.compile(
     rb"""(?:\xef\xbb\xbf)?<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._\-]*)["']"""
 )
 _DECLARATION_BYTES: Final = 200
