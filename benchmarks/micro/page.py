@@ -24,7 +24,7 @@ from benchmarks.harness import Figure, report
 from construct_messages.server.config import Config
 from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.endpoint import Measure, Observe, Route
-from construct_messages.server.http.record import RequestRecord
+from construct_messages.server.http.request_log import RequestRecord
 from construct_messages.server.pages.endpoint import Listed, PagesEndpoint
 from tests.support.pages.browser import Browser, browsing
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from construct_messages.logs import EncoderOptions, FormatOptions, TemplateEncoder, encoder_for
-from construct_messages.logs.encoded import EncodedBatch
+from construct_messages.logs.layout import EncodedBatch
 from construct_messages.rdf.errors import GroupError, LimitExceeded, SourceError
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message, Quad, of_distinct

@@ -2,7 +2,7 @@
 
 `construct_messages` is what users call. A `QueryMessages` pulls batches of solutions from the source, groups them,
 instantiates the template (`assembly.py`), and hands out messages or the bytes of a log. What is in a message is decided
-in `template.py`, how it is written in `logs/`, where solutions come from in `sparql/sources/`.
+in `rdf/template.py`, how it is written in `logs/`, where solutions come from in `sparql/sources/`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Final, Literal
 import pyoxigraph as ox
 
 from construct_messages.logs.checking import Checker
-from construct_messages.query.algebra.expressions import exists_in
+from construct_messages.query.algebra.calls import exists_in
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Dataset,

@@ -25,7 +25,7 @@ import msgspec
 
 from construct_messages.construct.messages import construct_messages
 from construct_messages.continuous.comparison import Comparison, Known, digest_of
-from construct_messages.continuous.spool import Spool, page_messages
+from construct_messages.continuous.streaming import Spool, page_messages
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.query.continuous.values import Operator
 from construct_messages.query.results import read_results

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, Self
 
 import pyoxigraph as ox
 
-from construct_messages.logs.encoded import EncodedBatch
+from construct_messages.logs.layout import EncodedBatch
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import WRITTEN, Format, Syntax
 from construct_messages.rdf.labels import Labels

@@ -11,8 +11,17 @@ from collections.abc import Callable, Collection
 from typing import ClassVar
 
 from construct_messages.logs.capabilities import CapabilityCheck
-from construct_messages.logs.encoded import EncodedBatch, EncodedMessages, EncodedTexts
-from construct_messages.logs.layout import Layouts, NoLayout, Place, TextsByKind, is_laid_out, plain
+from construct_messages.logs.layout import (
+    EncodedBatch,
+    EncodedMessages,
+    EncodedTexts,
+    Layouts,
+    NoLayout,
+    Place,
+    TextsByKind,
+    is_laid_out,
+    plain,
+)
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message, of_distinct

@@ -34,9 +34,9 @@ from construct_messages.query.syntax.nodes import (
     Unknown,
     ValuesPattern,
     VariableNode,
+    walk,
 )
 from construct_messages.query.syntax.parser import Query, parse
-from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import ESCAPE
 from construct_messages.rdf.errors import Position, QueryError
 

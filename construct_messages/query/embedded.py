@@ -59,9 +59,9 @@ from construct_messages.query.syntax.nodes import (
     Unknown,
     ValuesPattern,
     VariableNode,
+    walk,
 )
 from construct_messages.query.syntax.parser import Query, parse
-from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import QueryText, error, tokenize
 from construct_messages.rdf.errors import QueryError
 from construct_messages.rdf.values import Value

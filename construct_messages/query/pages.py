@@ -12,9 +12,8 @@ from typing import Final
 
 from construct_messages.query.checks import volatile
 from construct_messages.query.select import Select
-from construct_messages.query.syntax.nodes import OrderCondition, Unknown, VariableNode
+from construct_messages.query.syntax.nodes import OrderCondition, Unknown, VariableNode, walk
 from construct_messages.query.syntax.parser import parse
-from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import error
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import literal

@@ -33,9 +33,9 @@ from construct_messages.query.syntax.nodes import (
     TripleTermNode,
     Unknown,
     VariableNode,
+    walk,
 )
 from construct_messages.query.syntax.parser import CLAUSES, FORMS, Query, parse
-from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import QueryText, Token, decoded, error, outer, tokenize
 from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.arguments import checked, warn

@@ -23,8 +23,8 @@ from construct_messages.query.syntax.nodes import (
     SelectForm,
     ValuesPattern,
     VariableNode,
+    walk,
 )
-from construct_messages.query.syntax.tree import walk
 
 
 def in_scope(*nodes: Any) -> dict[str, None]:

@@ -18,9 +18,9 @@ from construct_messages.query.syntax.nodes import (
     OrderClause,
     SelectForm,
     VariableNode,
+    walk,
 )
 from construct_messages.query.syntax.parser import parse
-from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import tokenize
 from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.errors import UsageError

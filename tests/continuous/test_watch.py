@@ -165,7 +165,7 @@ def test_what_is_given_out_is_what_changed(
         store.close()
 
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("construct_messages.continuous.spool.PAGE_MESSAGES", 2)
+        patch.setattr("construct_messages.continuous.streaming.PAGE_MESSAGES", 2)
         asyncio.run(check(folder))
 
 
@@ -258,7 +258,7 @@ async def test_sources_of_libraries(out: StreamStore) -> None:
 async def test_many_new_solutions_wait_on_disk(
     out: StreamStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("construct_messages.continuous.spool._IN_MEMORY", 1000)
+    monkeypatch.setattr("construct_messages.continuous.streaming._IN_MEMORY", 1000)
     store = ox.Store()
     names = random.Random(1).sample(range(100_000), 2500)
     store.extend(

@@ -124,9 +124,7 @@ def test_the_wheel_runs_outside_of_the_checkout(wheel: Path, tmp_path: Path) -> 
     compiled = "from construct_messages.rdf import compiled; print(compiled.wire.__file__)"
     assert run(python, "-c", compiled, cwd=tmp_path) == f"{packages / MODULE}\n"
 
-    pages = (
-        "from construct_messages.server.pages.files import static_files as f; print(*sorted(f()))"
-    )
+    pages = "from construct_messages.server.pages.endpoint import static_files as f; print(*sorted(f()))"
     assert {"index.html", "main.js", "page.css"} <= set(
         run(python, "-c", pages, cwd=tmp_path).split()
     )

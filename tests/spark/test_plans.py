@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.micro.spark_data import QUERY
 from benchmarks.micro.spark_papers import QUERIES
-from construct_messages.query.algebra.expressions import conjuncts
+from construct_messages.query.algebra.calls import conjuncts
 from construct_messages.query.algebra.join_order import linked
 from construct_messages.query.algebra.nodes import (
     Bgp,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from construct_messages.query.algebra.expressions import conjuncts
+from construct_messages.query.algebra.calls import conjuncts
 from construct_messages.query.algebra.nodes import Aggregation, Expression, Triple, Values, Var
 
 Row: TypeAlias = "tuple[str, ...]"

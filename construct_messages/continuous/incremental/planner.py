@@ -25,12 +25,12 @@ from construct_messages.continuous.incremental.plan import (
     Step,
 )
 from construct_messages.continuous.incremental.quads import QuadReader
-from construct_messages.query.algebra.calls import mentioned
-from construct_messages.query.algebra.expressions import (
+from construct_messages.query.algebra.calls import (
     conjunction,
     conjuncts,
     exists_in,
     map_bodies,
+    mentioned,
 )
 from construct_messages.query.algebra.nodes import (
     NOTHING,

@@ -31,10 +31,9 @@ from construct_messages.rdf.errors import (
     shown,
 )
 from construct_messages.sparql.client.aiohttp_client import areceive, asend, new_session
-from construct_messages.sparql.client.failures import unreachable
 from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, tokens_for
 from construct_messages.sparql.client.responses import seconds
-from construct_messages.sparql.client.retries import Attempts
+from construct_messages.sparql.client.retries import Attempts, unreachable
 from construct_messages.sparql.client.timeouts import Timeouts
 from construct_messages.sparql.client.tls import check_plain, check_tls
 from construct_messages.sparql.client.urls import check_url, without_query

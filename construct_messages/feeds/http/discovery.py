@@ -14,7 +14,7 @@ from urllib.parse import urldefrag
 
 import aiohttp
 
-from construct_messages.feeds.collections.hypermedia import Hypermedia
+from construct_messages.feeds.collections.known import Hypermedia
 from construct_messages.feeds.http.client import (
     Client,
     as_http,

@@ -13,8 +13,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
-from construct_messages.feeds.collections.hypermedia import Hypermedia
-from construct_messages.feeds.collections.known import Known
+from construct_messages.feeds.collections.known import Hypermedia, Known
 from construct_messages.feeds.http.client import link, target_of
 from construct_messages.feeds.http.connections import HttpStream
 from construct_messages.feeds.http.pages import ACCEPT_PAGES, description_in, document_in, quads_in

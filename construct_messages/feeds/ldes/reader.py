@@ -2,7 +2,7 @@
 
 LDES 1.0.0-alpha, and TREE. A traversal begins at the root and follows relations, those with the lowest bound first. A
 member is returned as soon as no unread page can have an earlier one. Pages that may change are requested again, others
-are not. `feeds/collections/hypermedia.py` reads the content of pages.
+are not. `feeds/collections/known.py` reads the content of pages.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import urldefrag
 
-from construct_messages.feeds.collections.hypermedia import (
+from construct_messages.feeds.collections.known import (
     EventStream,
     Hypermedia,
+    Known,
     Member,
     Path,
     Relation,
+    Value,
     check_member,
+    value_of,
 )
-from construct_messages.feeds.collections.known import Known
-from construct_messages.feeds.collections.values import Value, value_of
 from construct_messages.feeds.http.client import target_of
 from construct_messages.feeds.http.connections import HttpStream
 from construct_messages.feeds.http.pages import ACCEPT_PAGES, document_in, quads_in

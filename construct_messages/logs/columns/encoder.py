@@ -11,7 +11,7 @@ from construct_messages.logs.columns.arrow import arrow
 from construct_messages.logs.columns.options import ColumnOptions
 from construct_messages.logs.columns.quads import MessageRows
 from construct_messages.logs.columns.solutions import SolutionRows, no_solutions, other_solutions
-from construct_messages.logs.encoded import EncodedMessages
+from construct_messages.logs.layout import EncodedMessages
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import CSV, PARQUET, Format, Syntax
 from construct_messages.rdf.message import Message

@@ -12,7 +12,6 @@ from decimal import Decimal
 from typing import Any, Final
 
 from construct_messages.logs.columns.arrow import arrow, joined
-from construct_messages.logs.columns.characters import Characters, TermKind, characters, term_array
 from construct_messages.logs.columns.options import ColumnOptions
 from construct_messages.logs.columns.types import (
     CATEGORIES,
@@ -22,9 +21,13 @@ from construct_messages.logs.columns.types import (
     STRING,
     TYPES,
     ZONED_TIMES,
+    Characters,
     ColumnType,
+    TermKind,
+    characters,
     column_type,
     has_zone,
+    term_array,
 )
 from construct_messages.rdf.errors import ColumnError, UsageError, shown
 from construct_messages.rdf.solutions import Solutions
@@ -67,7 +70,7 @@ class TypedColumn:
     Attributes:
         nulls: the number of values that are null because they did not fit.
 
-    >>> from construct_messages.logs.columns.characters import term_array
+    >>> from construct_messages.logs.columns.types import term_array
     >>> column = TypedColumn("n")
     >>> terms = term_array([b'"7"^^<http://www.w3.org/2001/XMLSchema#int>', b""])
     >>> column.decide(terms)

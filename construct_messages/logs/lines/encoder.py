@@ -16,7 +16,7 @@ from typing import Final, cast
 
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.capabilities import CapabilityCheck
-from construct_messages.logs.encoded import EncodedBatch
+from construct_messages.logs.layout import EncodedBatch
 from construct_messages.logs.text_encoder import PlainTemplateEncoder
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels

@@ -78,9 +78,9 @@ from construct_messages.query.syntax.nodes import (
     UnionPattern,
     ValuesPattern,
     VariableNode,
+    walk,
 )
 from construct_messages.query.syntax.parser import Query, parse
-from construct_messages.query.syntax.tree import walk
 from construct_messages.rdf.errors import QueryError
 from construct_messages.rdf.terms import Term, iri
 

@@ -56,9 +56,9 @@ from construct_messages.query.syntax.nodes import (
     Unknown,
     VariableNode,
     WindowPattern,
+    walk,
 )
-from construct_messages.query.syntax.reader import read
-from construct_messages.query.syntax.tree import walk
+from construct_messages.query.syntax.triples import read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
 from construct_messages.rdf.errors import QueryError
 from construct_messages.rdf.terms import iri

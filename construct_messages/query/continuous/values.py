@@ -13,7 +13,7 @@ from enum import Enum, Flag
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from construct_messages.query.syntax.reader import Reader, read
+from construct_messages.query.syntax.triples import Reader, read
 from construct_messages.query.tokens import Token, error, tokenize
 
 # --- durations ------------------------------------------------------------------------------------

@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, TypeAlias, assert_never
 
-from construct_messages.query.algebra.correlation import mentions
-from construct_messages.query.algebra.expressions import (
+from construct_messages.query.algebra.calls import (
     conjunction,
     conjuncts,
     exists_in,
     is_volatile,
 )
+from construct_messages.query.algebra.correlation import mentions
 from construct_messages.query.algebra.nodes import (
     NOTHING,
     Bgp,

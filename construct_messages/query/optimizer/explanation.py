@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
+from construct_messages.query.algebra.calls import conjuncts, exists_in
 from construct_messages.query.algebra.correlation import mentions
-from construct_messages.query.algebra.expressions import conjuncts, exists_in
 from construct_messages.query.algebra.join_order import linked
 from construct_messages.query.algebra.nodes import (
     Bgp,

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import assert_never
 
-from construct_messages.query.algebra.correlation import correlated_variables, mentions
-from construct_messages.query.algebra.expressions import (
+from construct_messages.query.algebra.calls import (
     conjunction,
     conjuncts,
     exists_in,
     is_volatile,
     map_bodies,
 )
+from construct_messages.query.algebra.correlation import correlated_variables, mentions
 from construct_messages.query.algebra.join_order import connected_patterns, join_operands
 from construct_messages.query.algebra.nodes import (
     NOTHING,

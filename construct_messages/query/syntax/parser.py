@@ -37,11 +37,10 @@ from construct_messages.query.syntax.nodes import (
     TripleTermNode,
     Unknown,
     VariableNode,
+    walk,
 )
 from construct_messages.query.syntax.patterns import PatternReader
-from construct_messages.query.syntax.reader import Refused, read
-from construct_messages.query.syntax.tree import walk
-from construct_messages.query.syntax.triples import NIL, TYPE
+from construct_messages.query.syntax.triples import NIL, TYPE, Refused, read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
 from construct_messages.rdf.errors import Position, QueryError, TermError, UnsupportedQuery
 from construct_messages.rdf.terms import Term, boolean, literal, number, triple, unescape

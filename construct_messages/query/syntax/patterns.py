@@ -35,8 +35,7 @@ from construct_messages.query.syntax.nodes import (
     ValuesPattern,
     VariableNode,
 )
-from construct_messages.query.syntax.reader import MOST_NESTED, Refused
-from construct_messages.query.syntax.triples import TriplesReader
+from construct_messages.query.syntax.triples import MOST_NESTED, Refused, TriplesReader
 from construct_messages.query.tokens import Token
 
 # --- expressions ----------------------------------------------------------------------------------

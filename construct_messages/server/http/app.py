@@ -24,14 +24,14 @@ from construct_messages.server.config import Config
 from construct_messages.server.http.endpoint import Endpoint, Handler, Route, foreign_origin
 from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.problems import problem, router_problem
-from construct_messages.server.http.record import (
+from construct_messages.server.http.request_log import (
     RECORD,
+    RequestLog,
     RequestRecord,
     client_address,
     reason_of,
     request_id,
 )
-from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import Aborted, ClientLeft
 
 # --- accept ---------------------------------------------------------------------------------------

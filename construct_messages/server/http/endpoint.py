@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from aiohttp import web
 
-from construct_messages.server.http.record import RequestRecord
+from construct_messages.server.http.request_log import RequestRecord
 
 Observe: TypeAlias = Callable[[RequestRecord], AbstractContextManager[None]]
 """Logs and counts the answer while a context is open, and writes the request's line at its end."""

@@ -21,7 +21,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from construct_messages.server.http.endpoint import Measure
-from construct_messages.server.http.record import REASONS, RequestRecord
+from construct_messages.server.http.request_log import REASONS, RequestRecord
 
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that makes prometheus_client share values; read when it is imported."""

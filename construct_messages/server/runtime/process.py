@@ -24,7 +24,7 @@ from construct_messages.rdf.errors import ConstructMessagesError, QueryWarning
 from construct_messages.server.config import Config
 from construct_messages.server.http.app import REQUEST_TASK, make_app, runner_of
 from construct_messages.server.http.request_log import RequestLog
-from construct_messages.server.pages.templates import problem_page
+from construct_messages.server.pages.endpoint import problem_page
 from construct_messages.server.runtime.endpoints import open_endpoints
 from construct_messages.sparql.children.parent import Parent
 

@@ -56,11 +56,9 @@ from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.app import accept_header
 from construct_messages.server.http.body import read_body
 from construct_messages.server.http.endpoint import Measure, Observe, Route, foreign_origin
-from construct_messages.server.http.record import RECORD
-from construct_messages.server.http.request_log import RequestLog
+from construct_messages.server.http.request_log import RECORD, RequestLog
 from construct_messages.server.http.sending import negotiate_coding, send
-from construct_messages.server.pages.files import send_page
-from construct_messages.server.pages.templates import wants_html
+from construct_messages.server.pages.endpoint import send_page, wants_html
 from construct_messages.server.sparql.answers import KnownFrames, MessagesAnswer, choose_answer
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.messages import MessagesSender

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
 
-from construct_messages.server.http.record import Counted, RequestRecord
+from construct_messages.server.http.request_log import Counted, RequestRecord
 
 FORMS: Final = frozenset(("SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE", "description"))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from construct_messages.server.http.record import RequestRecord
+from construct_messages.server.http.request_log import RequestRecord
 
 ACTIONS: Final = frozenset(
     (

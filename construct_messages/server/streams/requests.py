@@ -26,7 +26,7 @@ from construct_messages.server.http.access import Permit, Requesting
 from construct_messages.server.http.app import accept_header
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
-from construct_messages.server.http.record import RECORD
+from construct_messages.server.http.request_log import RECORD
 from construct_messages.server.http.sending import entity_tag, is_known, send
 from construct_messages.server.streams.documents import log, not_carried
 from construct_messages.server.streams.publishing.messages import ACCEPTED

@@ -17,14 +17,14 @@ from uuid import uuid4
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from construct_messages.query.algebra.correlation import correlated_variables, mentions
-from construct_messages.query.algebra.expressions import (
+from construct_messages.query.algebra.calls import (
     conjunction,
     conjuncts,
     exists_in,
     is_volatile,
     replace_exists,
 )
+from construct_messages.query.algebra.correlation import correlated_variables, mentions
 from construct_messages.query.algebra.join_order import contains_path, join_order
 from construct_messages.query.algebra.nodes import (
     NOTHING,

@@ -26,9 +26,8 @@ from construct_messages.rdf.formats import content_type
 from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.logs.files import Place, place_of
 from construct_messages.spark.logs.options import WriteOptions
-from construct_messages.spark.logs.owners import Owner
 from construct_messages.spark.logs.records import LogFile, RunRecord
-from construct_messages.spark.logs.runs import Run, check_overwriting, check_runs
+from construct_messages.spark.logs.runs import Owner, Run, check_overwriting, check_runs
 
 _CHUNK_BYTES: Final = 1 << 20
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -28,7 +28,6 @@ from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format, Syntax, c
 from construct_messages.spark.frames.messages import MESSAGE
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.files import Place, place_of, s3_settings
-from construct_messages.spark.logs.owners import Owner
 from construct_messages.spark.logs.records import (
     RECORDS,
     SUCCESS,
@@ -37,7 +36,7 @@ from construct_messages.spark.logs.records import (
     record_of,
     run_id,
 )
-from construct_messages.spark.logs.runs import Run, check_overwriting, check_runs
+from construct_messages.spark.logs.runs import Owner, Run, check_overwriting, check_runs
 from construct_messages.spark.quads.loading import literal_path, refuse_foreign_files
 from construct_messages.spark.session import is_remote, translated
 from construct_messages.spark.sql.values import literal

@@ -20,13 +20,13 @@ from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError
 
 from construct_messages.rdf.errors import SourceError
-from construct_messages.sparql.client.failures import (
+from construct_messages.sparql.client.responses import ends_by_length, redirected
+from construct_messages.sparql.client.retries import (
     REDIRECTS,
     reason,
     too_many_redirects,
     unreachable,
 )
-from construct_messages.sparql.client.responses import ends_by_length, redirected
 from construct_messages.sparql.client.timeouts import CONNECT_SECONDS, Timeouts, keep_alive
 
 _LARGE_BYTES: Final = 1 << 20

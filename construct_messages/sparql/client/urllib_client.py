@@ -19,13 +19,13 @@ from functools import partial
 from typing import IO, Any, Final, cast
 
 from construct_messages.rdf.errors import SourceError, SourceTimeout
-from construct_messages.sparql.client.failures import (
+from construct_messages.sparql.client.responses import ends_by_length, redirected
+from construct_messages.sparql.client.retries import (
     REDIRECTS,
     reason,
     too_many_redirects,
     unreachable,
 )
-from construct_messages.sparql.client.responses import ends_by_length, redirected
 from construct_messages.sparql.client.timeouts import Timeouts, keep_alive
 
 _CHUNK: Final = 1 << 16

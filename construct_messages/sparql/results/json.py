@@ -43,7 +43,7 @@ from construct_messages.sparql.results.completeness import check_members
 # The rest of a JSON results document around its solutions: found by strings and brackets, then parsed as a whole.
 #
 # Each byte is scanned once, however the document is split. The text before and after the solutions must be one JSON
-# object, so missing or additional text is detected. `json.py` cuts and decodes the solutions.
+# object, so missing or additional text is detected.
 
 AROUND_LIMIT: Final = 1 << 20  # bytes before and after the solutions
 SPACE: Final = b" \t\r\n"

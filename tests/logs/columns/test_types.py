@@ -12,8 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.logs.columns.characters import Characters, characters, term_array
-from construct_messages.logs.columns.types import TYPES, column_type
+from construct_messages.logs.columns.types import (
+    TYPES,
+    Characters,
+    characters,
+    column_type,
+    term_array,
+)
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import literal
 

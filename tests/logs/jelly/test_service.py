@@ -9,16 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyjelly.jelly import RdfStreamOptions
 
-from construct_messages.logs.jelly.frame_stream import (
-    find_metadata,
-    metadata_fields,
-    read_metadata,
-)
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.service import (
     DEFAULT_OPTIONS,
     RdfStreamSubscribe,
+    find_metadata,
+    metadata_fields,
     negotiated,
+    read_metadata,
     refused_options,
 )
 from construct_messages.rdf.errors import UsageError

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.query.algebra.correlation import correlated_variables, mentions
-from construct_messages.query.algebra.expressions import (
+from construct_messages.query.algebra.calls import (
     conjunction,
     conjuncts,
     exists_in,
     is_volatile,
 )
+from construct_messages.query.algebra.correlation import correlated_variables, mentions
 from construct_messages.query.algebra.join_order import join_order
 from construct_messages.query.algebra.nodes import (
     Aggregation,

@@ -26,9 +26,9 @@ from construct_messages.query.syntax.nodes import (
     HavingClause,
     SelectForm,
     VariableNode,
+    walk,
 )
 from construct_messages.query.syntax.parser import Query, parse
-from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import Token, tokenize
 from construct_messages.rdf.terms import is_iri
 from tests.support.places import shared_path

@@ -22,9 +22,9 @@ from construct_messages.query.syntax.nodes import (
     SliceClause,
     Unknown,
     VariableNode,
+    walk,
 )
 from construct_messages.query.syntax.parser import Query, parse
-from construct_messages.query.syntax.tree import walk
 from tests.support.places import shared_path
 from tests.support.queries.mutants import BASE
 from tests.support.queries.syntax_cases import syntax_cases

@@ -8,9 +8,8 @@ from typing import Final
 import pytest
 
 from construct_messages import QueryError
-from construct_messages.query.syntax.nodes import Unknown
+from construct_messages.query.syntax.nodes import Unknown, walk
 from construct_messages.query.syntax.parser import parse
-from construct_messages.query.syntax.tree import walk
 from construct_messages.rdf.errors import Position
 from tests.support.places import shared_path
 from tests.support.queries.mutants import BASE

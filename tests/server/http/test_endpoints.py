@@ -19,8 +19,7 @@ from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.endpoint import Endpoint, Measure, Observe, Route
 from construct_messages.server.http.metrics import Metrics
-from construct_messages.server.http.record import RECORD, RequestRecord
-from construct_messages.server.http.request_log import RequestLog
+from construct_messages.server.http.request_log import RECORD, RequestLog, RequestRecord
 from construct_messages.server.runtime.endpoints import open_endpoints
 from tests.support.waiting import SECONDS
 

@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from construct_messages.server.http.metrics import DIRECTORY, Metrics
-from construct_messages.server.http.record import REASONS
+from construct_messages.server.http.request_log import REASONS
 from construct_messages.server.sparql.record import SparqlRecord
 from tests.support.places import ROOT
 

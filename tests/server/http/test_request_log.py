@@ -20,14 +20,14 @@ from construct_messages.rdf.errors import (
     UnsupportedByFormat,
 )
 from construct_messages.server.config import Config
-from construct_messages.server.http.record import (
+from construct_messages.server.http.request_log import (
     REASONS,
+    RequestLog,
     RequestRecord,
     client_address,
     reason_of,
     request_id,
 )
-from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.sparql.record import SparqlRecord
 
 

@@ -19,8 +19,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from construct_messages.server.config import Limits
-from construct_messages.server.http.record import request_id
-from construct_messages.server.pages.files import POLICY
+from construct_messages.server.http.request_log import request_id
+from construct_messages.server.pages.endpoint import POLICY
 from tests.support.engines.servers import Serve
 from tests.support.http.fault_server import FaultServer
 from tests.support.waiting import SECONDS

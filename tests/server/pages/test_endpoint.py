@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from construct_messages.server.config import EndpointSettings, ExampleSettings, StreamsSettings
-from construct_messages.server.pages.files import POLICY, static_files
+from construct_messages.server.pages.endpoint import POLICY, static_files
 from tests.support.http.serving import Served, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

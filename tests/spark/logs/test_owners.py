@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from construct_messages.spark.logs import owners
-from construct_messages.spark.logs.owners import Owner
+from construct_messages.spark.logs import runs
+from construct_messages.spark.logs.runs import Owner
 
 TELL = (
-    "import sys; from construct_messages.spark.logs.owners import Owner; import msgspec; "
+    "import sys; from construct_messages.spark.logs.runs import Owner; import msgspec; "
     "print(msgspec.json.encode(Owner.{}()).decode(), flush=True); sys.stdin.read()"
 )
 
@@ -58,21 +58,21 @@ def test_a_process_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_process: int, _signal: int) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(owners.os, "kill", refuse)
+    monkeypatch.setattr(runs.os, "kill", refuse)
     assert not msgspec.structs.replace(Owner.this(), started="1").has_ended()
 
 
 def test_where_processes_are_told_by_ps(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on macOS, where there is no /proc."""
-    monkeypatch.setattr(owners, "_BOOT", Path("/nowhere"))
+    monkeypatch.setattr(runs, "_BOOT", Path("/nowhere"))
     process, owner = told_by(sys.executable, "-c", TELL.format("this"))
     with process:
-        found, this = owners._look_up(process.pid), owners._look_up(owners.os.getpid())
+        found, this = runs._look_up(process.pid), runs._look_up(runs.os.getpid())
         process.kill()
     if this is None:
         pytest.skip("there is no ps")
     assert found is not None
-    assert (found.parent, found.is_zombie) == (owners.os.getpid(), False)
+    assert (found.parent, found.is_zombie) == (runs.os.getpid(), False)
     assert found.started.split()[-1].startswith("20")
     assert owner.process == process.pid
 

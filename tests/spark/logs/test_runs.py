@@ -17,9 +17,8 @@ from construct_messages.rdf.errors import IncompleteResult, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
 from construct_messages.spark.logs import runs
 from construct_messages.spark.logs.files import Place, place_of
-from construct_messages.spark.logs.owners import Owner
 from construct_messages.spark.logs.records import LogFile, RunRecord
-from construct_messages.spark.logs.runs import Run
+from construct_messages.spark.logs.runs import Owner, Run
 from construct_messages.spark.logs.verification import verify_folder
 
 LINE = "# @message\n<urn:s> <urn:p> <urn:o> .\n"
@@ -233,7 +232,7 @@ def succeeds(commit: Callable[[], object]) -> bool:
 
 BEGIN = (
     "import sys; from construct_messages.spark.logs.files import place_of; "
-    "from construct_messages.spark.logs.owners import Owner; from construct_messages.spark.logs.runs import Run; "
+    "from construct_messages.spark.logs.runs import Owner; from construct_messages.spark.logs.runs import Run; "
     "print(Run.begin(place_of(sys.argv[1]), Owner.this()).id, flush=True); sys.stdin.read()"
 )
 

@@ -15,7 +15,7 @@ import pytest
 
 from construct_messages.rdf.errors import ConstructMessagesError, IncompleteResult, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, TRIG
-from construct_messages.spark.logs.owners import Owner
+from construct_messages.spark.logs.runs import Owner
 from construct_messages.spark.logs.verification import verify_folder
 
 room = pytest.importorskip("construct_messages.spark.logs.writer")

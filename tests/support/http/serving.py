@@ -18,7 +18,7 @@ from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.endpoint import Endpoint
 from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.request_log import RequestLog
-from construct_messages.server.pages.templates import problem_page
+from construct_messages.server.pages.endpoint import problem_page
 from construct_messages.server.runtime.endpoints import open_endpoints
 from construct_messages.server.runtime.process import THREAD_NAMES, THREADS
 from tests.support.waiting import SECONDS

@@ -16,10 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from construct_messages.server.pages import files
+from construct_messages.server.pages import endpoint
 
-BUNDLE: Final = Path(files.__file__).parent / "static" / "codemirror.js"
-SOURCE: Final = Path(files.__file__).parent / "editor"
+BUNDLE: Final = Path(endpoint.__file__).parent / "static" / "codemirror.js"
+SOURCE: Final = Path(endpoint.__file__).parent / "editor"
 _NAMES: Final = ("codemirror.js", "package.json", "package-lock.json")
 
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from construct_messages.server.pages.files import static_files
+from construct_messages.server.pages.endpoint import static_files
 from tests.support.pages.browser import node_folder
 
 

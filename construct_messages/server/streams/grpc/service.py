@@ -22,14 +22,15 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.jelly.frame_stream import FrameReader, metadata_fields
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.service import (
     PUBLISH,
     RECEIVED,
     SUBSCRIBE,
+    FrameReader,
     RdfStreamSubscribe,
+    metadata_fields,
     negotiated,
     refused_options,
 )
@@ -46,7 +47,7 @@ from construct_messages.rdf.wire import CallMetadata, FrameMetadata, Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Permit
 from construct_messages.server.http.endpoint import Observe
-from construct_messages.server.http.record import reason_of, request_id
+from construct_messages.server.http.request_log import reason_of, request_id
 from construct_messages.server.http.sending import ClientLeft
 from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits

@@ -28,7 +28,7 @@ from construct_messages.rdf.terms import (
     literal_parts,
     triple_parts,
 )
-from construct_messages.server.pages.files import static_files
+from construct_messages.server.pages.endpoint import static_files
 
 # --- marks ----------------------------------------------------------------------------------------
 # Marks for invisible characters and for those that change the direction of text, as views show them.

@@ -19,8 +19,7 @@ from construct_messages.rdf.formats.media_types import HTML
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.vocabulary import TREE
 from construct_messages.rdf.wire import Parameter
-from construct_messages.server.pages.files import root_from
-from construct_messages.server.pages.templates import render, send_rendered, wants_html
+from construct_messages.server.pages.endpoint import render, root_from, send_rendered, wants_html
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.html.nesting import Card, card
 from construct_messages.server.streams.ldes.pages import LdesPage

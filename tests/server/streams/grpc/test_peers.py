@@ -11,8 +11,8 @@ from pyjelly.options import LookupPreset
 
 from construct_messages import Message, Quad, blank, iri, literal
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.jelly.frame_stream import FrameReader, find_metadata, read_metadata
 from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.logs.jelly.service import FrameReader, find_metadata, read_metadata
 from construct_messages.rdf.formats import N_QUADS
 from tests.support.grpc.peer import asked, decoded, frames_of, grpc_peer, split, texts
 from tests.support.grpc.serving import GrpcServer

@@ -12,10 +12,14 @@ import pytest
 from pyjelly.jelly import RdfStreamOptions
 
 from construct_messages import Message, Quad, blank, iri, literal, triple
-from construct_messages.feeds.grpc.calls import ClientCall
+from construct_messages.feeds.grpc.transport import ClientCall
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.jelly.frame_stream import FrameReader, read_metadata
-from construct_messages.logs.jelly.service import SUBSCRIBE, RdfStreamSubscribe
+from construct_messages.logs.jelly.service import (
+    SUBSCRIBE,
+    FrameReader,
+    RdfStreamSubscribe,
+    read_metadata,
+)
 from construct_messages.rdf.errors import SourceError
 from construct_messages.sparql.client.grpc import IDENTITY, framed
 from tests.support.grpc.serving import GrpcServer, serving_grpc

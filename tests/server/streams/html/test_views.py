@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from construct_messages import Message, Quad, iri, literal
-from construct_messages.server.pages.files import POLICY
+from construct_messages.server.pages.endpoint import POLICY
 from construct_messages.server.streams.html.nesting import pieces
 from construct_messages.streams import Description, Retention, open_store
 from tests.support.http.streams import Answer, StreamsServer, serving_streams
