@@ -108,15 +108,15 @@ soak-relay:
 
 # Kafka's broker, publishers and subscribers, each killed 50 times, and 20,000 messages with large ones
 kill-kafka:
-	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/kafka/test_kills.py
+	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/brokers/kafka/test_kills.py
 
 # Mosquitto and the NATS server, killed 50 times each under a writer and a reader
 kill-brokers:
-	$(PYTHON) -m pytest -q -s -n 0 --kills 25 tests/feeds/mqtt/test_kills.py tests/feeds/nats/test_kills.py
+	$(PYTHON) -m pytest -q -s -n 0 --kills 25 tests/feeds/brokers/mqtt/test_kills.py tests/feeds/brokers/nats/test_kills.py
 
 # logs of 20,000 messages through Mosquitto, the NATS server and our service of gRPC
 logs-brokers:
-	$(PYTHON) -m pytest -q -n 0 --messages 20000 -k test_a_log tests/feeds/mqtt tests/feeds/nats tests/feeds/grpc
+	$(PYTHON) -m pytest -q -n 0 --messages 20000 -k test_a_log tests/feeds/brokers/mqtt tests/feeds/brokers/nats tests/feeds/grpc
 
 # windows over ten million messages, in one process and at a server: some hours
 soak-windows:

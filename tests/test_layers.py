@@ -12,7 +12,6 @@ from typing import NamedTuple
 import pytest
 
 import construct_messages
-from construct_messages.feeds.table import TRANSPORTS
 from tests.support.layers import PICTURE, drawn
 
 pytestmark = pytest.mark.slow  # `make lint` runs them
@@ -24,9 +23,6 @@ PACKAGE = Path(construct_messages.__file__).parent
 def floors(*floors: str) -> dict[str, int]:
     return {room: level for level, floor in enumerate(floors) for room in floor.split(" / ")}
 
-
-TRANSPORT_ROOMS = {kind.room.partition(":")[0].partition(".")[0] for kind in TRANSPORTS} - {"http"}
-"""Transports are siblings, above what they have in common."""
 
 FLOORS = {
     "": floors(
@@ -113,13 +109,10 @@ FLOORS = {
         "registration", "orders", "evaluator / process", "preview / query", "registry"
     ),
     "feeds": floors(
-        "state / sequences / table / record",
+        "state / sequences / table",
         "transport",
         "documents / connections",
-        "records",
-        "collections",
-        "http",
-        " / ".join(TRANSPORT_ROOMS),
+        "brokers / grpc / http",
         "opening",
         "delivery",
         "subscription / registration",
@@ -127,10 +120,15 @@ FLOORS = {
         "bridging",
     ),
     "feeds/delivery": floors("batches / logs / targets", "progress"),
-    "feeds/records": floors("transport", "dead_letters"),
-    "feeds/kafka": floors("client", "groups", "reader", "writer", "transport"),
-    "feeds/nats": floors("connection", "transport"),
-    "feeds/http": floors("client", "connections / pages", "discovery / log"),
+    "feeds/brokers": floors("records", "dead_letters", "kafka / mqtt / nats"),
+    "feeds/brokers/kafka": floors("client", "groups", "reader", "writer", "transport"),
+    "feeds/brokers/nats": floors("connection", "transport"),
+    "feeds/http": floors(
+        "client / collections / event_stream",
+        "connections / pages",
+        "discovery",
+        "inbox / ldes / log / sse / websocket",
+    ),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
     "query/algebra": floors(
         "property_paths", "nodes", "correlation / join_order / patterns", "calls", "translation"

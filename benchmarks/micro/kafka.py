@@ -28,7 +28,7 @@ from confluent_kafka import TopicPartition as Partition
 from benchmarks.harness import Figure, report
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.feeds import publish, subscribe
-from construct_messages.feeds.record import Record
+from construct_messages.feeds.transport import Record
 from tests.support.engines.kafka import Kafka, kafka
 
 _GOAL: Final = "≥ 0.7"

@@ -13,15 +13,15 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Self
 
+from construct_messages.feeds.brokers.dead_letters import DeadLetterFile, DeadLetterTopic
 from construct_messages.feeds.http.client import check_stream_url, origin_of
 from construct_messages.feeds.opening import check_dead_letters, check_via, opened
-from construct_messages.feeds.record import DeadLetters
-from construct_messages.feeds.records.dead_letters import DeadLetterFile, DeadLetterTopic
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.table import kinds_for
 from construct_messages.feeds.transport import (
     IDLE_SECONDS,
     RETRIES,
+    DeadLetters,
     Settings,
     Start,
     Transport,

@@ -14,7 +14,7 @@ import pytest
 from construct_messages import Message
 from construct_messages.cli import build_parser
 from construct_messages.feeds import Checkpoint, opening, publish, subscribe, table
-from construct_messages.feeds.collections.known import Known
+from construct_messages.feeds.http.collections import Known
 from construct_messages.feeds.http.connections import ConnectionState
 from construct_messages.feeds.table import TRANSPORTS, Capabilities, TransportKind, kinds_for
 from construct_messages.feeds.transport import Settings, Start, Transport
@@ -233,7 +233,7 @@ async def test_the_extras_of_brokers(
 ) -> None:
     """Without its package, a room cannot be imported, and the error names what to install."""
     (kind,) = kinds_for(url)
-    room = f"construct_messages.feeds.{kind.name}"
+    room = f"construct_messages.feeds.brokers.{kind.name}"
     for name in [each for each in sys.modules if each.startswith((room, f"{package}."))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)

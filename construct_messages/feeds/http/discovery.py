@@ -14,7 +14,6 @@ from urllib.parse import urldefrag
 
 import aiohttp
 
-from construct_messages.feeds.collections.known import Hypermedia
 from construct_messages.feeds.http.client import (
     Client,
     as_http,
@@ -22,6 +21,7 @@ from construct_messages.feeds.http.client import (
     link,
     target_of,
 )
+from construct_messages.feeds.http.collections import Hypermedia
 from construct_messages.feeds.http.connections import Endpoints
 from construct_messages.feeds.http.pages import ACCEPT_PAGES, FETCHED, description_in, quads_in
 from construct_messages.feeds.transport import Settings

@@ -1,6 +1,6 @@
 """Writes server-sent events, independently of their content. No I/O.
 
-WHATWG HTML, section 9.2.5 (parsing an event stream). `feeds/sse/event_stream.py` reads them.
+WHATWG HTML, section 9.2.5 (parsing an event stream). `feeds/http/event_stream.py` reads them.
 """
 
 from __future__ import annotations

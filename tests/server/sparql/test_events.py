@@ -17,7 +17,7 @@ import pytest_asyncio
 from msgspec import structs
 
 from construct_messages import Message
-from construct_messages.feeds.sse.event_stream import Event, EventParser
+from construct_messages.feeds.http.event_stream import Event, EventParser
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.documents import DocumentReader, document_format
 from construct_messages.rdf.errors import ProtocolError

@@ -21,9 +21,9 @@ _PUSH: Final = "tests/server/streams/test_push.py"
 _PARSE: Final = (f"{_LOGS}::test_parse",)
 _ERROR: Final = (f"{_LOGS}::test_error",)
 _ROUND_TRIP: Final = (f"{_LOGS}::test_round_trip",)
-_KAFKA: Final = "tests/feeds/kafka/test_cases.py"
-_MQTT: Final = "tests/feeds/mqtt/test_cases.py"
-_NATS: Final = "tests/feeds/nats/test_cases.py"
+_KAFKA: Final = "tests/feeds/brokers/kafka/test_cases.py"
+_MQTT: Final = "tests/feeds/brokers/mqtt/test_cases.py"
+_NATS: Final = "tests/feeds/brokers/nats/test_cases.py"
 _GRPC: Final = "tests/feeds/grpc/test_peers.py"
 _GRPC_SERVER: Final = "tests/server/streams/grpc/test_peers.py"
 

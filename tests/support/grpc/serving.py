@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from construct_messages import Message
-from construct_messages.feeds.grpc.transport import Address, GrpcConnection
+from construct_messages.feeds.grpc import Address, GrpcConnection
 from construct_messages.streams.element import Element
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.waiting import SECONDS

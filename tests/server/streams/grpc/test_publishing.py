@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal
-from construct_messages.feeds.grpc.transport import ClientCall
+from construct_messages.feeds.grpc import ClientCall
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.service import DEFAULT_OPTIONS, PUBLISH, SUBSCRIBE

@@ -12,7 +12,7 @@ import pytest
 from pyjelly.jelly import RdfStreamOptions
 
 from construct_messages import Message, Quad, blank, iri, literal, triple
-from construct_messages.feeds.grpc.transport import ClientCall
+from construct_messages.feeds.grpc import ClientCall
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.service import (
     SUBSCRIBE,

@@ -1,1 +1,0 @@
-"""Shared by event streams and inboxes: pages of members in RDF, and the known members. No I/O."""

@@ -1,1 +1,0 @@
-"""Streams of Jelly's gRPC service. Needs the extra `grpc`."""

@@ -1,0 +1,105 @@
+"""The elements that an event stream pushes. RDF Messages, section 3; WHATWG HTML, section 9.2 (server-sent events)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Container
+from typing import Final
+
+import aiohttp
+
+from construct_messages.feeds.documents import reader_of
+from construct_messages.feeds.http.client import link
+from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
+from construct_messages.feeds.http.event_stream import EventParser
+from construct_messages.feeds.sequences import check_next, is_sequence
+from construct_messages.logs.documents import DocumentReader
+from construct_messages.rdf.errors import SourceError, shown
+from construct_messages.rdf.formats.media_types import EVENT_STREAM
+from construct_messages.rdf.wire import CONTEXT_RELATION, Event, Header, Property
+from construct_messages.sparql.client.urls import without_query
+from construct_messages.streams import Element
+from construct_messages.streams.publication import received
+
+_DEFAULT_TYPE: Final = "message"
+_PAUSES: Final = (0.1, 60.0)
+"""The minimal and maximal seconds before reconnecting that a server may set."""
+
+
+class EventsTransport(ConnectedTransport):
+    """Reads server-sent events; see `Transport`."""
+
+    endpoint = Property.EVENTS
+    counts = False
+
+    @property
+    def _types(self) -> Container[str]:
+        """The types of events that are messages: also the default one, if the caller names the format of the data."""
+        if self._settings.media_type is None:
+            return (Event.MESSAGE,)
+        return (Event.MESSAGE, _DEFAULT_TYPE)
+
+    async def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
+        """Yields the elements of one connection; see `ConnectedTransport.connection`.
+
+        Raises:
+            SourceError: also for a format that events cannot carry.
+        """
+        stream, most = self._stream.endpoints.stream, self._settings.message_bytes
+        headers = {"Accept": EVENT_STREAM, "Cache-Control": "no-store"}
+        if state.event_id is not None:
+            headers[Header.LAST_EVENT_ID] = state.event_id
+        # the id alone says where to go on at servers of others, whose URLs have no such parameter
+        is_other = state.event_id is not None and not state.identity
+        asked = url if is_other else state.url(url)
+        response = await self._client.open("GET", asked, headers)
+        async with self._client.reading(response, url) as chunks:
+            reader = self._reader(response, asked)
+            numbered = state.begin(response, url)
+            parser = EventParser(2 * most)  # as text, a message may be longer than as N-Quads
+            resumed = state.event_id
+            async for chunk in chunks:
+                for event in parser.feed(chunk):
+                    if event.type == Event.ERROR:
+                        reason = shown(event.data.decode(errors="replace"))
+                        raise SourceError(f"{without_query(url)} ended with an error: {reason}")
+                    if event.type not in self._types:
+                        continue
+                    last = state.sequence or 0
+                    sequence = int(event.id) if is_sequence(event.id) else last + 1
+                    if numbered:
+                        if sequence <= last:
+                            continue  # it was already read
+                        check_next(without_query(url), last, sequence)
+                    else:  # ids have no order, and may stay the same
+                        if event.id and event.id == resumed:
+                            continue  # the server sends the last one again
+                        resumed = None
+                        sequence = max(sequence, last + 1)
+                    element = received(stream, sequence, reader.read(event.data, sequence))
+                    state.sequence, state.resumable = sequence, bool(event.id)
+                    state.event_id = event.id or None
+                    yield element
+                state.event_id = parser.last_id or state.event_id
+                if parser.retry is not None:
+                    state.retry_seconds = min(max(parser.retry / 1000, _PAUSES[0]), _PAUSES[1])
+
+    def _reader(self, response: aiohttp.ClientResponse, url: str) -> DocumentReader:
+        """Returns the reader of the data of events."""
+        if response.content_type != EVENT_STREAM:
+            raise SourceError(
+                f"{without_query(url)} answers with {shown(response.content_type)}, and not {EVENT_STREAM}"
+            )
+        content_type = response.headers.get(Header.CONTENT_TYPE, self._settings.media_type)
+        if content_type is None:
+            raise SourceError(
+                f"{without_query(url)} does not declare the format of its events:  {Header.CONTENT_TYPE} is missing",
+                hint="give the media type of the data, if you know it: media_type=, or --media-type",
+            )
+        context = link(response, CONTEXT_RELATION)
+        reader = reader_of(content_type, self._settings, base=without_query(url), context=context)
+        if reader.format.binary:
+            raise SourceError(
+                f"{without_query(url)} sends {reader.format.name}, which is binary, as server-sent events",
+                hint="subscribe via websocket, or ask for a text format",
+            )
+        return reader

@@ -1,1 +1,0 @@
-"""Inboxes of Linked Data Notifications, by polling."""

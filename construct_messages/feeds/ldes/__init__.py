@@ -1,1 +1,0 @@
-"""Linked Data Event Streams, page by page."""

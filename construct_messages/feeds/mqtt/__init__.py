@@ -1,1 +1,0 @@
-"""Topics of MQTT 5."""

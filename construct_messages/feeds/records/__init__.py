@@ -1,1 +1,0 @@
-"""Shared by the transports of brokers: a record is one message, read and written as a document."""
