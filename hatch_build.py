@@ -43,11 +43,9 @@ def build(root: Path) -> None:
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    # paths of sources are relative
-    with chdir(root), TemporaryDirectory() as objects:
-        folder = Path(_FOLDER)
-        for old in folder.glob("_wire.*"):
-            old.unlink()
+    # paths of sources are relative; a process that imports the module meanwhile finds the old one or the new one
+    folder = Path(_FOLDER)
+    with chdir(root), TemporaryDirectory(dir=folder) as built:
         extension = Extension(
             f"{_FOLDER.replace('/', '.')}._wire",
             sorted(map(str, folder.glob("*.c"))),
@@ -56,9 +54,15 @@ def build(root: Path) -> None:
             py_limited_api=True,
         )
         command = build_ext(Distribution({"ext_modules": [extension]}))
-        command.inplace, command.force, command.build_temp = True, True, objects
+        command.build_lib = command.build_temp = built
+        command.force = True
         command.ensure_finalized()
         command.run()
+        (module,) = map(Path, command.get_outputs())
+        for old in folder.glob("_wire.*"):
+            if old.name != module.name:
+                old.unlink()
+        module.replace(folder / module.name)
 
 
 if __name__ == "__main__":
