@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Final, TextIO
 
 from construct_messages.cli.arguments import Parser, PrintCompletion, PrintVersion
-from construct_messages.cli.examine import report
+from construct_messages.cli.report import report
 from construct_messages.cli.standard import END_SIGNALS, occupy_closed, refuse_inputs
 from construct_messages.rdf.errors import (
     CannotFold,

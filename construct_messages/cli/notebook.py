@@ -11,12 +11,12 @@ from keyword import iskeyword
 from typing import Any, Final, NoReturn, Protocol
 
 from construct_messages.cli.arguments import Parser, add_lenient, option
-from construct_messages.cli.examine import report_lines
 from construct_messages.cli.queries import (
     add_asking,
     add_dataset,
     add_messages,
 )
+from construct_messages.cli.report import report_lines
 from construct_messages.cli.run import add_bounds, ask
 from construct_messages.rdf.errors import ConstructMessagesError, UsageError
 from construct_messages.rdf.message import Message

@@ -13,7 +13,6 @@ from construct_messages.cli.arguments import (
     add_reports,
     option,
 )
-from construct_messages.cli.examine import warn
 from construct_messages.cli.feeds.options import add_transport, target_of
 from construct_messages.cli.queries import (
     add_asking,
@@ -24,6 +23,7 @@ from construct_messages.cli.queries import (
     query_text,
     requests,
 )
+from construct_messages.cli.report import warn
 from construct_messages.cli.standard import STANDARD, until_stopped
 from construct_messages.query.continuous.values import duration
 from construct_messages.rdf.errors import QueryError, SourceError, UsageError

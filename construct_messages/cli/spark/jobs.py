@@ -20,7 +20,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import add_reports, option, pairs
-from construct_messages.cli.examine import warn
+from construct_messages.cli.report import warn
 from construct_messages.cli.standard import STOP_SIGNALS
 from construct_messages.rdf.errors import UsageError
 from construct_messages.spark import class_archive, kept

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 
 from construct_messages.cli.arguments import Commands, add_reports, option, pairs
-from construct_messages.cli.examine import warn
+from construct_messages.cli.report import warn
 from construct_messages.rdf.errors import UsageError
 from construct_messages.spark import kept
 from construct_messages.spark.session import serve as serve_session

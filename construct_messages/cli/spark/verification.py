@@ -7,7 +7,8 @@ import json
 from typing import Final
 
 from construct_messages.cli.arguments import Commands, add_reports, option
-from construct_messages.cli.examine import counted, report, warn
+from construct_messages.cli.examine import counted
+from construct_messages.cli.report import report, warn
 from construct_messages.rdf.errors import IncompleteResult
 from construct_messages.spark.session import require
 
