@@ -284,12 +284,6 @@ class FrameWriter:
         )
         return position.triple + delimited(body)
 
-    def found(self, term: Term) -> Iri | None:
-        """Finds an IRI whose prefix and name are in the tables."""
-        start, rest = self._split(term)
-        prefix, name = self.prefixes.ids.get(start), self.names.ids.get(rest)
-        return None if prefix is None or name is None else iri_of(prefix, name)
-
     def _entered(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> Iri:
         """Enters the prefix and the name of an IRI into the tables."""
         start, rest = self._split(term)

@@ -33,7 +33,6 @@ class Table:
         ids: the ids of the current strings, from 1.
         strings: the strings, in the order of their ids.
         last: the id of the last entry.
-        entered: the number of strings that were entered so far.
 
     >>> table = Table("prefixes", 0x52, 1)
     >>> table.enter("a", "b".__eq__)
@@ -47,7 +46,7 @@ class Table:
         self._heads = _entry_heads(tag)
         self.ids: dict[str, int] = {}
         self.strings: list[str] = []
-        self.last = self.entered = 0
+        self.last = 0
 
     def enter(self, string: str, is_kept: Callable[[str], bool]) -> tuple[int, str | None, bytes]:
         """Enters a string; returns its id, the string that it replaces, and the row of the entry.
@@ -72,7 +71,6 @@ class Table:
             strings[index] = string
             number = index + 1
         self.ids[string] = self.last = number
-        self.entered += 1
         follows = number == last + 1 > 1
         data = string.encode()
         # 0 means the id after the last one; the first id is written, so that logs can be concatenated
@@ -86,7 +84,6 @@ class Table:
         """Records strings that were entered in order, each replacing the oldest one."""
         if count:
             self.last = (self.last + count - 1) % self.size + 1
-            self.entered += count
 
     def _free(self, is_kept: Callable[[str], bool]) -> int:
         for step in range(self.size):
