@@ -31,7 +31,6 @@ HEAVY = {
     "pyspark",
     "rdflib",
     "rich",
-    "tenacity",
 }
 """What no start of the command line needs."""
 NOT_FOR_QUERIES = HEAVY | {"concurrent.futures", "dataclasses", "inspect", "logging"}
@@ -88,8 +87,7 @@ def data(tmp_path: Path) -> Path:
 
 def loaded(code: str, *arguments: object) -> set[str]:
     """The modules that a fresh process has imported when it has run some code."""
-    # tenacity imports tornado, and asyncio with it, where notebooks have brought it
-    told = f"import sys\nsys.modules['tornado'] = None\n{code}\nprint(*sys.modules, sep='\\n')"
+    told = f"import sys\n{code}\nprint(*sys.modules, sep='\\n')"
     done = subprocess.run(
         [sys.executable, "-c", told, *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -10,17 +10,13 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from itertools import count
+from typing import Final
 
 from construct_messages.rdf.errors import SourceError, shown
 from construct_messages.sparql.client.timeouts import Timeouts
-
-if TYPE_CHECKING:
-    from tenacity import AttemptManager, RetryCallState
-
 
 # --- failures -------------------------------------------------------------------------------------
 # Failures of requests, the same for both HTTP clients: their messages, and whether a retry may succeed.
@@ -123,12 +119,8 @@ _LONGEST_RETRY_AFTER: Final = 60.0  # the caller decides about a longer wait
 class Attempts:
     """The attempts at a request, to be iterated with `for` or `async for`; each is a context manager.
 
-    The error of the last attempt is raised.
-
-    Args:
-        retries: the maximal number of attempts after the first.
-        timeouts: if a pause would exceed them, the error is raised at once.
-        may_retry: returns whether the request may be sent again after an error.
+    An error after which no attempt follows leaves its `with` block. `may_retry` decides whether the request may be sent
+    again after an error; a pause that would exceed the `timeouts` is not begun.
 
     >>> for attempt in Attempts(0, Timeouts(None), lambda error: True):
     ...     with attempt:
@@ -142,104 +134,68 @@ class Attempts:
     ) -> None:
         self._retries, self._timeouts, self._may_retry = retries, timeouts, may_retry
 
-    def __iter__(self) -> Iterator[AbstractContextManager[None]]:
-        first = _FirstAttempt()
-        yield first
-        if first.error is None:
-            return
-        from tenacity import Retrying
+    def __iter__(self) -> Iterator[Attempt]:
+        for number in count(1):
+            yield (attempt := Attempt(self, number))
+            if attempt.pause is None:
+                return
+            time.sleep(attempt.pause)
 
-        for attempt in Retrying(**self._rules()):
-            if attempt.retry_state.attempt_number == 1:
-                first.fail(attempt)
-            else:
-                yield attempt
+    async def __aiter__(self) -> AsyncIterator[Attempt]:
+        import asyncio  # imported here because blocking callers do not need it
 
-    async def __aiter__(self) -> AsyncIterator[AbstractContextManager[None]]:
-        first = _FirstAttempt()
-        yield first
-        if first.error is None:
-            return
-        import asyncio
+        for number in count(1):
+            yield (attempt := Attempt(self, number))
+            if attempt.pause is None:
+                return
+            await asyncio.sleep(attempt.pause)
 
-        from tenacity import AsyncRetrying
-
-        async for attempt in AsyncRetrying(sleep=asyncio.sleep, **self._rules()):
-            if attempt.retry_state.attempt_number == 1:
-                first.fail(attempt)
-            else:
-                yield attempt
-
-    def _rules(self) -> dict[str, Any]:
-        """The arguments of tenacity's classes."""
-        from tenacity import stop_after_attempt
-
-        return {
-            "retry": self._may_follow,
-            "stop": stop_after_attempt(self._retries + 1),
-            "wait": pause,
-            "before_sleep": _log,
-            "reraise": True,
-        }
-
-    def _may_follow(self, state: RetryCallState) -> bool:
-        """Whether another attempt may follow the last one."""
-        error = _error(state)
-        if not isinstance(error, SourceError) or not error.transient or not self._may_retry(error):
+    def allows(self, error: SourceError, number: int) -> bool:
+        """Whether another attempt may follow the attempt of this number, which failed."""
+        if number > self._retries or not error.transient or not self._may_retry(error):
             return False
         longest = error.retry_after
         if longest is None:
-            longest = min(_LONGEST, _INITIAL * 2 ** (state.attempt_number - 1)) + _JITTER
+            longest = _exponential(number) + _JITTER
         elif longest > _LONGEST_RETRY_AFTER:
             return False
         return self._timeouts.allows(longest)
 
 
-class _FirstAttempt:
-    """The first attempt, which most requests are done with: holds the error that it ends with."""
+class Attempt:
+    """One attempt; suppresses an error after which another one follows, and has then the seconds until that."""
 
-    error: BaseException | None = None
+    def __init__(self, attempts: Attempts, number: int) -> None:
+        self._attempts, self._number = attempts, number
+        self.pause: float | None = None
 
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        self.error = error
-        return error is not None
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, SourceError) or not self._attempts.allows(error, self._number):
+            return False
+        self.pause = pause(error, self._number)
+        import logging  # imported here because few requests are sent again
 
-    def fail(self, attempt: AttemptManager) -> None:
-        """Ends an attempt of tenacity with the same error."""
-        assert self.error is not None
-        attempt.__exit__(type(self.error), self.error, self.error.__traceback__)
-
-
-def pause(state: RetryCallState) -> float:
-    """Seconds until the next attempt."""
-    error = _error(state)
-    retry_after = error.retry_after if isinstance(error, SourceError) else None
-    if retry_after is not None:
-        return retry_after
-    from tenacity.wait import wait_exponential, wait_random
-
-    return (wait_exponential(multiplier=_INITIAL, max=_LONGEST) + wait_random(0, _JITTER))(state)
+        logging.getLogger(__name__).info(
+            "%s: asked again in %.1f seconds, attempt %d",
+            type(error).__name__,
+            self.pause,
+            self._number + 1,
+        )
+        return True
 
 
-def _log(state: RetryCallState) -> None:
-    import logging  # imported here because few requests are sent again
+def pause(error: SourceError, number: int) -> float:
+    """The seconds to wait after the attempt of this number."""
+    if error.retry_after is not None:
+        return error.retry_after
+    import random  # imported here because few requests are sent again
 
-    cause = type(_error(state)).__name__
-    logging.getLogger(__name__).info(
-        "%s: asked again in %.1f seconds, attempt %d",
-        cause,
-        state.upcoming_sleep,
-        state.attempt_number + 1,
-    )
+    # clients that failed together do not ask again together
+    return _exponential(number) + random.uniform(0, _JITTER)
 
 
-def _error(state: RetryCallState) -> BaseException | None:
-    return None if state.outcome is None else state.outcome.exception()
+def _exponential(number: int) -> float:
+    return min(_LONGEST, _INITIAL * 2.0 ** (number - 1))

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Final
 
 import pytest
-from tenacity import stop_after_attempt
 
 from construct_messages.sparql.client import retries
 
@@ -18,7 +17,7 @@ _OWN: Final = retries.pause
 def no_pauses() -> Iterator[None]:
     """The next attempt follows at once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(retries, "pause", lambda _: 0.0)
+        patch.setattr(retries, "pause", lambda *_: 0.0)
         yield
 
 
@@ -34,5 +33,5 @@ def own_pauses() -> Iterator[None]:
 def no_retries() -> Iterator[None]:
     """One attempt, whatever a source was told."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tenacity.stop_after_attempt", lambda _: stop_after_attempt(1))
+        patch.setattr(retries.Attempts, "allows", lambda *_: False)
         yield

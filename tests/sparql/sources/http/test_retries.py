@@ -243,7 +243,7 @@ def test_a_wait_beyond_the_time_left_is_not_begun(
 
 def test_how_long_the_waits_are(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("tenacity.nap.time.sleep", waits.append)
+    monkeypatch.setattr("construct_messages.sparql.client.retries.time.sleep", waits.append)
     errors = [SourceError("busy", transient=True)] * 3 + [
         SourceError("wait", transient=True, retry_after=7.5)
     ] * 2
