@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import re
 import signal
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
@@ -112,13 +111,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Heeds signals as in a terminal: what a background job ignores, the programs that it starts ignore, too.
 
-    Keeps commands from using and making archives of Java classes in the user's cache; a folder that the variable names
-    is used, as Java starts in half the time with an archive. Without the slow tests, properties are tried on
-    fewer examples.
+    Without the slow tests, properties are tried on fewer examples.
     """
     if leaves_out_slow(config) and not config.getoption("--hypothesis-profile"):
         settings.load_profile("quick")
-    os.environ.setdefault("CONSTRUCT_MESSAGES_CACHE", "")
     for number, handler in (
         (signal.SIGHUP, signal.SIG_DFL),
         (signal.SIGINT, signal.default_int_handler),

@@ -135,13 +135,12 @@ FLOORS = {
     ),
     "query/optimizer": floors("cardinality / equalities / push_down", "explanation", "optimize"),
     "spark": floors(
-        "class_archive / failures / input_size / jar / kept / line_numbers / planning / regex",
+        "failures / input_size / jar / line_numbers / planning / regex",
         "session / sql",
         "quads",
         "frames",
         "logs",
         "construct",
-        "archiving",
     ),
     "spark/sql": floors(
         "values",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import (
@@ -31,7 +31,6 @@ from construct_messages.rdf.errors import (
     UsageError,
     ValueOutOfRange,
 )
-from construct_messages.spark import class_archive as archives
 from construct_messages.spark import jar
 from construct_messages.spark.failures import disk_full, files_removed
 
@@ -171,17 +170,17 @@ _OPTIMIZE_LATER: Final = (
 )
 # Java collects the whole heap when its classes take 21 MB, and at each later threshold; Spark's take some 150 MB.
 _CLASSES: Final = "-XX:MetaspaceSize=256m"
-_LONG_LIVED: Final = {archives.OPTIONS: f"-XX:+UseParallelGC {_CLASSES} {_OPTIMIZE_LATER}"}
+_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_LONG_LIVED: Final = {_JAVA_OPTIONS: f"-XX:+UseParallelGC {_CLASSES} {_OPTIMIZE_LATER}"}
 # A run over little data ends before optimized code has saved the time that optimizing takes.
 _LITTLE_BYTES: Final = 64 << 20
-_SHORT_LIVED: Final = {archives.OPTIONS: f"-XX:+UseSerialGC {_CLASSES} -XX:TieredStopAtLevel=1"}
+_SHORT_LIVED: Final = {_JAVA_OPTIONS: f"-XX:+UseSerialGC {_CLASSES} -XX:TieredStopAtLevel=1"}
 # A task that shuffles sorts and writes for each partition, and Spark's 200 are too many for data on one machine.
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _MOST_PARTITIONS: Final = 200
 _PARTITION_BYTES: Final = 32 << 20
 _LEAST_PARTITION_BYTES: Final = 4 << 20  # where there are cores for more partitions
 _CONNECT_SECONDS: Final = 10
-_SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 def require(*, java: bool = True) -> None:
@@ -195,7 +194,7 @@ def require(*, java: bool = True) -> None:
     """
     _require_modules(("pyspark", "pyarrow", "pandas"), "Spark", _INSTALL)
     if java:
-        java_version()
+        _require_java()
 
 
 def _require_modules(names: Sequence[str], use: str, install: str) -> None:
@@ -205,26 +204,21 @@ def _require_modules(names: Sequence[str], use: str, install: str) -> None:
         )
 
 
-def java_version() -> str:
-    """Returns the output of `java -version`, of the Java that Spark's launcher finds.
-
-    Raises:
-        SparkUnavailable: Java is missing or too old; the hint contains the install command.
-    """
+def _require_java() -> None:
+    """Checks the Java that Spark's launcher finds."""
     home = os.environ.get("JAVA_HOME")
     command = os.path.join(home, "bin", "java") if home else "java"
     found = shutil.which(command)
     if found is None:
         where = f"in JAVA_HOME ({home})" if home else "on PATH"
         raise SparkUnavailable(f"Spark needs Java, and there is none {where}", hint=_INSTALL_JAVA)
-    return _version_of(found)
+    _check_version(found)
 
 
 @cache
-def _version_of(java: str) -> str:
-    done = subprocess.run([java, "-version"], capture_output=True, text=True)
-    output = done.stderr + done.stdout
-    version = _feature_release(output)
+def _check_version(java: str) -> None:
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    version = _feature_release(done.stderr + done.stdout)
     if done.returncode or version is None:
         raise SparkUnavailable(
             f"{java} does not run: {(done.stderr or done.stdout).strip()}", hint=_INSTALL_JAVA
@@ -234,7 +228,6 @@ def _version_of(java: str) -> str:
             f"Spark needs Java {_OLDEST_JAVA} or later, and {java} is Java {version}",
             hint=_INSTALL_JAVA,
         )
-    return output
 
 
 def _feature_release(text: str) -> int | None:
@@ -252,7 +245,6 @@ def local_session(
     master: str = "local[*]",
     settings: Mapping[str, str] | None = None,
     *,
-    class_archive: bool = True,
     input_bytes: int | None = None,
 ) -> SparkSession:
     """Creates a session, or returns the existing one of this process.
@@ -260,7 +252,6 @@ def local_session(
     Args:
         master: Spark's master URL.
         settings: settings of the new session, by Spark's names; they override the defaults of this package.
-        class_archive: load Spark's classes from the archive in the user's cache, if it is there.
         input_bytes: the approximate size of the input, if it is known (`input_size`). Spark shuffles into
             few partitions, and for less than 64 MiB, Java compiles quickly instead of well.
 
@@ -278,9 +269,7 @@ def local_session(
     # otherwise workers would be the first python3 on PATH, without this package's libraries
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("construct-messages")
-    for name, value in new_settings(
-        settings or {}, class_archive=class_archive, input_bytes=input_bytes
-    ).items():
+    for name, value in new_settings(settings or {}, input_bytes=input_bytes).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     _expect_end(getattr(spark.sparkContext, "_accumulatorServer", None))
@@ -307,10 +296,8 @@ def _expect_end(server: BaseServer | None) -> None:
     server.handle_error = handle_error  # type: ignore[assignment, method-assign]  # of this server alone
 
 
-def new_settings(
-    given: Mapping[str, str], *, class_archive: bool, input_bytes: int | None = None
-) -> dict[str, str]:
-    """Returns the settings of a new session or server, some of which depend on the size of its input."""
+def new_settings(given: Mapping[str, str], *, input_bytes: int | None = None) -> dict[str, str]:
+    """Returns the settings of a new session, some of which depend on the size of its input."""
     quiet = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -321,10 +308,7 @@ def new_settings(
         java = _SHORT_LIVED if input_bytes < _LITTLE_BYTES else _LONG_LIVED
         sized = {**java, _PARTITIONS: str(_partitions(input_bytes, os.cpu_count() or 1))}
     chosen = {**quiet, **_BOUNDED, **sized, **given}
-    archive = (
-        archives.settings(chosen, archives.archive_path(java_version())) if class_archive else {}
-    )
-    return {**chosen, **jar.settings(chosen), **archive}
+    return {**chosen, **jar.settings(chosen)}
 
 
 def _partitions(input_bytes: int, cores: int) -> int:
@@ -335,47 +319,6 @@ def _partitions(input_bytes: int, cores: int) -> int:
     """
     parallel = min(cores, input_bytes // _LEAST_PARTITION_BYTES)
     return min(_MOST_PARTITIONS, max(2 + input_bytes // _PARTITION_BYTES, parallel))
-
-
-def serve(
-    master: str, settings: Mapping[str, str], *, host: str, port: int, class_archive: bool = True
-) -> NoReturn:
-    """Replaces this process by a Spark Connect server with the settings and the jar of this package's sessions.
-
-    Args:
-        master: Spark's master URL.
-        settings: settings of the server, by Spark's names; they override the defaults of this package.
-        host: the address to listen on. Every client that reaches it can run any program there: Spark requires no
-            password.
-        port: 0: a free one, which the server logs.
-        class_archive: see `local_session`.
-
-    Raises:
-        SparkUnavailable: see `require`.
-    """
-    require()
-    _require_modules(("grpc", "grpc_status"), "Spark Connect", _INSTALL_CONNECT)
-    import pyspark
-
-    home = os.environ.get("SPARK_HOME") or os.path.dirname(pyspark.__file__)
-    address = {
-        "spark.connect.grpc.binding.address": host,
-        "spark.connect.grpc.binding.port": str(port),
-    }
-    conf = new_settings({**settings, **address}, class_archive=class_archive)
-    options = [part for pair in conf.items() for part in ("--conf", "=".join(pair))]
-    command = [
-        os.path.join(home, "bin", "spark-submit"),
-        "--class",
-        _SERVER,
-        "--master",
-        master,
-        *options,
-    ]
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # as in Spark's own start-connect-server.sh
-    os.environ["SPARK_CONNECT_MODE"] = "0"
-    os.execv(command[0], command)
 
 
 def remote_session(url: str) -> SparkSession:

@@ -78,7 +78,6 @@ class Cluster(NamedTuple):
         own = {
             "PATH": os.pathsep.join(map(str, paths)),
             "SPARK_LOG_DIR": str(self.place / "log"),
-            "CONSTRUCT_MESSAGES_CACHE": "",
             "GRPC_VERBOSITY": "NONE",  # which tells of slow ends on standard error
         }
         return kept | own | {name: str(value) for name, value in spark.items()}
@@ -132,20 +131,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
 
 @pytest.fixture(scope="module")
 def connect(cluster: Cluster) -> Iterator[str]:
-    """The URL of a Connect server of this package's."""
-    start = [
-        cluster.client / "python",
-        "-m",
-        "construct_messages",
-        "spark",
-        "serve",
-        "--bind",
-        "127.0.0.1:0",
+    """The URL of a Connect server, started by Spark's own script."""
+    start = [cluster.home / "sbin" / "start-connect-server.sh", "--wait", "--master", "local[1]"]
+    address = ["spark.connect.grpc.binding.address=127.0.0.1", "spark.connect.grpc.binding.port=0"]
+    settings = [
+        *CONF,
+        *(part for one in [*address, "spark.log.level=INFO"] for part in ("--conf", one)),
     ]
-    settings = [*CONF, "--conf", "spark.log.level=INFO"]
     with (cluster.place / "server.txt").open("wb") as log:
         process = subprocess.Popen(
-            [*start, "--master", "local[1]", *settings],
+            [*start, *settings],
             cwd=cluster.place,
             env=cluster.environment(),
             stdout=log,
@@ -262,7 +257,7 @@ def test_connect(cluster: Cluster, connect: str, here: Callable[..., Done]) -> N
     assert done.errors.startswith(check(cluster.place / "connected", COUNTRIES, here))
 
 
-def test_a_server_of_this_package_has_the_jar(cluster: Cluster, connect: str) -> None:
+def test_a_server_gets_the_jar_from_its_client(cluster: Cluster, connect: str) -> None:
     (cluster.place / "lines.nt").write_text('<urn:s> <urn:p> "a" .\n<urn:s>  <urn:p> "\\u0062" .\n')
     code = (
         "import sys\n"
@@ -271,12 +266,13 @@ def test_a_server_of_this_package_has_the_jar(cluster: Cluster, connect: str) ->
         "from construct_messages.spark.session import remote_session\n"
         "spark = remote_session(sys.argv[1])\n"
         "print(has_functions(spark), sorted(row.object for row in load_quads(spark, sys.argv[2]).collect()))\n"
+        "print(has_functions(spark))\n"
         "spark.stop()\n"
     )
     done = cluster.run(
         cluster.client / "python", "-c", code, connect, cluster.place / "lines.nt", java=False
     )
-    assert (done.status, done.log) == (0, "True ['\"a\"', '\"b\"']\n"), done.errors
+    assert (done.status, done.log) == (0, "False ['\"a\"', '\"b\"']\nTrue\n"), done.errors
 
 
 def test_connect_without_shipped_files(

@@ -80,5 +80,5 @@ def test_settings(
     from construct_messages.spark.session import new_settings
 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    settings = new_settings(given, class_archive=False, input_bytes=size)
+    settings = new_settings(given, input_bytes=size)
     assert (settings[_JAVA], settings.get(_PARTITIONS)) == (java, partitions)

@@ -13,12 +13,7 @@ from typing import NamedTuple
 from tests.support.places import ROOT
 
 COMMAND = [sys.executable, "-m", "construct_messages"]
-# before conftest's own variables are set; no archive of Java's classes comes into the user's cache, but in a named one
-_OWN = {
-    "CONSTRUCT_MESSAGES_CACHE": os.environ.get("CONSTRUCT_MESSAGES_CACHE", ""),
-    "CONSTRUCT_MESSAGES_SOURCE": "",
-    "NO_COLOR": "1",
-}
+_OWN = {"CONSTRUCT_MESSAGES_SOURCE": "", "NO_COLOR": "1"}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), **_OWN}
 
 

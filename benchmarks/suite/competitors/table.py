@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -143,7 +142,6 @@ def _run(job: Job) -> list[str]:
 
 
 def _spark(job: Job) -> list[str]:
-    _make_class_archive()
     log = job.workdir / "log"
     command = [
         sys.executable,
@@ -173,17 +171,6 @@ def _spark(job: Job) -> list[str]:
         "--master",
         "local[2]",
     ]
-
-
-@cache
-def _make_class_archive() -> None:
-    """Makes the archive of Java's classes now; the first run would, in the background of what is measured next."""
-    from construct_messages.spark import archiving, class_archive
-    from construct_messages.spark.session import java_version
-
-    if archive := class_archive.archive_path(java_version()):
-        archive.parent.mkdir(parents=True, exist_ok=True)
-        archiving.make(archive)
 
 
 _RDFM: Final = b"\n# @message\n"  # the second message begins: the first is complete

@@ -1,10 +1,10 @@
-"""The commands `spark load`, `run`, `convert`, `verify` and `serve`."""
+"""The commands `spark load`, `run`, `convert` and `verify`."""
 
 from __future__ import annotations
 
 from construct_messages.cli.arguments import Commands
 from construct_messages.cli.spark import commands as jobs
-from construct_messages.cli.spark import server, verification
+from construct_messages.cli.spark import verification
 
 
 def add(commands: Commands) -> None:
@@ -17,4 +17,3 @@ def add(commands: Commands) -> None:
     steps = spark.add_subparsers(title="commands", metavar="COMMAND", required=True)
     jobs.add(steps)
     verification.add(steps)
-    server.add(steps)

@@ -27,7 +27,7 @@ from construct_messages.cli.queries import (
     arguments,
     query_text,
 )
-from construct_messages.cli.spark.jobs import Job, add_session, open_job, use_kept_session
+from construct_messages.cli.spark.jobs import Job, add_session, open_job
 from construct_messages.logs import check_options
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import FORMATS
@@ -196,7 +196,6 @@ def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 
 def _load(options: argparse.Namespace) -> int:
-    use_kept_session(options, "paths", "output", "quarantine")
     with open_job(options, options.paths) as job:
         from construct_messages.spark.quads.loading import read_quads, write_quads
 
@@ -213,7 +212,6 @@ def _run(options: argparse.Namespace) -> int:
     query = query_text(options, "--quads")
     if options.explain and options.output is not None:
         raise UsageError("--explain writes no log", hint="leave out --output, or --explain")
-    use_kept_session(options, "quads", "output", "quarantine")
     log = None if options.explain else _log(options)
     own = format_options(options)
     given = arguments(options)
@@ -262,7 +260,6 @@ def _check_query(query: str, given: Mapping[str, Any]) -> None:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    use_kept_session(options, "logs", "output")
     target, format, syntax = _log(options)
     found, delimiting = find_log(format, syntax, FORMATS)
     own = format_options(options)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import signal
 import sys
 import time
@@ -20,16 +19,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import add_reports, option, pairs
-from construct_messages.cli.report import warn
 from construct_messages.cli.standard import STOP_SIGNALS
 from construct_messages.rdf.errors import UsageError
-from construct_messages.spark import class_archive, kept
 from construct_messages.spark.failures import error_of
 from construct_messages.spark.input_size import input_size
 from construct_messages.spark.session import (
     active_session,
     failures,
-    java_version,
     local_session,
     remote_session,
     require,
@@ -46,11 +42,6 @@ _SHIPPED: Final = (".zip", ".py", ".egg", ".jar")
 """The extensions of files that Spark's workers can import from; Spark silently ignores other files."""
 
 _PAUSE_SECONDS: Final = 0.2
-_HINT: Final = (
-    "hint: for more queries, keep a session with `construct-messages spark serve`: these commands find it and start "
-    "three times as fast"
-)
-_REMOTE_PATH: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class Job:
@@ -91,7 +82,7 @@ def add_session(command: argparse.ArgumentParser) -> None:
     option(
         group,
         "--master URL",
-        "the Spark master; default: the session that spark serve keeps, that of spark-submit, or local[*]",
+        "the Spark master; default: that of spark-submit, or local[*]",
     )
     option(group, "--remote sc://HOST:PORT", "use a Spark Connect server")
     option(group, "--conf NAME=VALUE", "a setting of a new session", repeatable=True)
@@ -101,47 +92,7 @@ def add_session(command: argparse.ArgumentParser) -> None:
         "files for Spark's workers: this package, as a .zip",
         repeatable=True,
     )
-    option(
-        group, "--no-class-archive", "neither use nor make the archive of Java classes in the cache"
-    )
     add_reports(group, "show neither progress nor summary")
-
-
-def use_kept_session(options: argparse.Namespace, *paths: str) -> None:
-    """Uses the session that `spark serve` keeps, if a command names no session and the installed versions are the same.
-
-    Args:
-        options: those of `add_session`. `remote` becomes the address of the kept session, and paths become absolute,
-            as the server runs in another folder.
-        paths: the names of the options that are paths.
-    """
-    named = options.master or options.remote or options.conf or options.py_files
-    if named or options.no_class_archive or _SUBMITTED in os.environ:
-        return
-    if active_session() is not None:  # as in a notebook
-        return
-    if (session := kept.find()) is None:
-        return
-    if (difference := session.mismatch()) is not None:
-        warn(f"not using the session that is kept at {session.url}: it has {difference}")
-        return
-    options.remote = session.url
-    for name in paths:
-        given = getattr(options, name)
-        setattr(
-            options, name, [*map(_absolute, given)] if isinstance(given, list) else _absolute(given)
-        )
-
-
-def _absolute(path: str | None) -> str | None:
-    """Returns the path as an absolute one, unless it is a URL or None.
-
-    >>> _absolute("s3a://bucket/dump.nt"), _absolute("/dumps/*.nt"), _absolute(None)
-    ('s3a://bucket/dump.nt', '/dumps/*.nt', None)
-    """
-    if path is None or _REMOTE_PATH.match(path):
-        return path
-    return os.path.join(os.getcwd(), path)  # this keeps the slash at the end of a folder's name
 
 
 @contextmanager
@@ -172,16 +123,8 @@ def open_job(options: argparse.Namespace, inputs: Sequence[str]) -> Iterator[Job
                     *failures()
                 ):  # Java may have ended, because of an error that is raised already or a signal
                     spark.stop()
-    is_first = (
-        is_own
-        and not options.remote
-        and not options.no_class_archive
-        and class_archive.begin(class_archive.archive_path(java_version()))
-    )
     if not options.quiet and not getattr(options, "explain", False):
         print(job.summary, file=sys.stderr)
-        if is_first:
-            print(_HINT, file=sys.stderr)
 
 
 class _Stop:
@@ -283,10 +226,7 @@ def _session(options: argparse.Namespace, inputs: Sequence[str]) -> tuple[SparkS
     )
     with _java_heard(start=options.debug, later=options.debug or not options.quiet):
         master = options.master or "local[*]"
-        archive = not options.no_class_archive
-        return local_session(
-            master, own | settings, class_archive=archive, input_bytes=input_size(inputs)
-        ), True
+        return local_session(master, own | settings, input_bytes=input_size(inputs)), True
 
 
 def _check_shipped(file: str) -> None:
