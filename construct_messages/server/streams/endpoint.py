@@ -34,7 +34,7 @@ from construct_messages.server.http.sending import check_conditions, entity_tag
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import StreamLimits
 from construct_messages.server.streams.following import FollowingView
-from construct_messages.server.streams.html.view import SHOWN, Activity, HtmlView, activity_of
+from construct_messages.server.streams.html_view import SHOWN, Activity, HtmlView, activity_of
 from construct_messages.server.streams.ldes.view import LdesView
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.publishing.messages import read_messages

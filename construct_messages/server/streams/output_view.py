@@ -33,7 +33,7 @@ from construct_messages.server.streams.documents import (
     not_carried,
     stored_log,
 )
-from construct_messages.server.streams.html.view import HtmlView
+from construct_messages.server.streams.html_view import HtmlView
 from construct_messages.server.streams.push import Pushing
 from construct_messages.server.streams.requests import (
     FOR_GOOD,

@@ -8,14 +8,9 @@ from typing import Any
 import pytest
 
 from construct_messages import Message, Quad, iri, literal
+from construct_messages.rdf.formats import N_QUADS
 from construct_messages.rdf.terms import RDF, Term, parse_term
-from construct_messages.server.streams.html.nesting import (
-    Node,
-    Shown,
-    card,
-    common_prefixes,
-    pieces,
-)
+from tests.support.http.streams import read
 from tests.support.pages.modules import Modules
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
@@ -97,8 +92,6 @@ def test_marks(modules: Modules) -> None:
       return [whole, parts.map((part) => part.name ?? part)];
     });"""
     assert modules.run(script, list(MARKED)) == [[True, parts] for parts in MARKED.values()]
-    for text, parts in MARKED.items():
-        assert [piece.name or piece.text for piece in pieces(text)] == parts
 
 
 # --- the shape of a message ------------------------------------------------------------------------------------------
@@ -112,46 +105,58 @@ function main(messages) {
     const labels = new Map();
     const said = (term) => {
       if (term.kind === "blank") return blankName(term, labels);
-      if (term.kind !== "triple") return term.value;
-      return [said(term.subject), said(term.predicate), said(term.object)].join(" ");
+      if (term.kind !== "triple") return termText(term);
+      return ["<<(", said(term.subject), `<${term.predicate.value}>`, said(term.object), ")>>"].join(" ");
     };
-    const node = ({ term, label, properties }, isNamed) => [
-      isNamed ? said(term) : "",
-      properties.map(([predicate, objects]) => [predicate, objects.map(object)]),
-      label?.value ?? null,
-    ];
+    const node = ({ properties }) => properties.map(([predicate, objects]) => [`<${predicate}>`, objects.map(object)]);
     const object = ({ term, node: own, items }) => {
-      if (items !== null) return items.length ? items.map(object) : "()";
-      return own === null ? said(term) : node(own, term.kind === "iri");
+      if (items !== null) return { items: items.map(object) };
+      if (own === null) return { term: said(term) };
+      return { term: term.kind === "iri" ? said(term) : null, properties: node(own) };
     };
-    const graphs = nest(lines.map(parseLine));
-    return graphs.map(({ name, nodes }) => [name && said(name), nodes.map((each) => node(each, true))]);
+    return nest(lines.map(parseLine)).map(({ name, nodes }) => {
+      return [name && said(name), nodes.map((each) => [said(each.term), node(each)])];
+    });
   });
 }
 """
 
 
-def shape_of(message: Message) -> Any:
-    """The shape of a message in the server's views, as lists."""
+class Reading:
+    """What a reader makes of a card: each node without a name is a new one."""
 
-    def text(term: Shown) -> str:
-        if term.kind == "triple":
-            return " ".join(map(text, term.parts))
-        return term.title if term.kind == "iri" else term.text
+    def __init__(self, graphs: Any) -> None:
+        self._new = 0
+        self.lines: list[str] = []
+        for self._graph, nodes in graphs:
+            for subject, properties in nodes:
+                self._read(subject, properties)
 
-    def node(of: Node) -> Any:
-        properties = [
-            [text(predicate), list(map(value, objects))] for predicate, objects in of.properties
-        ]
-        return [text(of.term), properties, of.label and of.label.text]
+    def _read(self, subject: str, properties: Any) -> None:
+        for predicate, objects in properties:
+            for each in objects:
+                self._add(subject, predicate, self._object(each))
 
-    def value(of: Node) -> Any:
-        if of.items is not None:
-            return list(map(value, of.items)) or "()"
-        return node(of) if of.nested else text(of.term)
+    def _object(self, shown: Any) -> str:
+        if "items" in shown:
+            return self._list(shown["items"])
+        name: str = shown["term"] or self._name()
+        self._read(name, shown.get("properties", ()))
+        return name
 
-    graphs = card(message, lambda _: None).graphs
-    return [[name and text(name), list(map(node, subjects))] for name, subjects in graphs]
+    def _list(self, items: Any) -> str:
+        names = [self._name() for _ in items] + [f"<{RDF}nil>"]
+        for item, name, rest in zip(items, names, names[1:], strict=False):
+            self._add(name, f"<{RDF}first>", self._object(item))
+            self._add(name, f"<{RDF}rest>", rest)
+        return names[0]
+
+    def _name(self) -> str:
+        self._new += 1
+        return f"_:new{self._new}"
+
+    def _add(self, *terms: str) -> None:
+        self.lines.append(" ".join(filter(None, (*terms, self._graph, "."))))
 
 
 def random_message(random: Random) -> Message:
@@ -174,19 +179,21 @@ def random_message(random: Random) -> Message:
     )
 
 
-def test_messages_have_the_shape_of_the_servers_views(modules: Modules) -> None:
-    """Whether a message was stored or comes live: nesting, order, labels and the names of blank nodes."""
+def test_a_card_says_what_its_message_says(modules: Modules) -> None:
+    """Nothing is lost and nothing doubled: blank nodes are nested only where that says the same."""
     random = Random(7)
     messages = [random_message(random) for _ in range(400)]
-    lines = [[str(quad) for quad in message] for message in messages]
-    found = modules.run(NEST, lines)
-    for message, shape in zip(messages, found, strict=True):
-        assert shape == shape_of(message)
+    shapes = modules.run(NEST, [[str(quad) for quad in message] for message in messages])
+    for message, shape in zip(messages, shapes, strict=True):
+        lines = Reading(shape).lines
+        assert len(lines) == len(message)
+        assert read("".join(f"{line}\n" for line in lines), N_QUADS).isomorphic(message)
 
 
-def test_common_prefixes_are_those_of_the_page(modules: Modules) -> None:
-    script = 'import { COMMON_PREFIXES } from "./prefixes.js";\nconst main = () => COMMON_PREFIXES;'
-    assert modules.run(script, None) == common_prefixes()
+def test_what_is_deep_is_at_the_top_again(modules: Modules) -> None:
+    chain = [f"_:c{n} <urn:p> _:c{n + 1} ." for n in range(1000)]
+    ((_, nodes),) = modules.run(NEST, [chain])[0]
+    assert len(nodes) > 50
 
 
 # --- pictures --------------------------------------------------------------------------------------------------------

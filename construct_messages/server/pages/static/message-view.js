@@ -1,8 +1,4 @@
 // A message as elements of the page: a grid of properties for each subject, and nodes that are mentioned once within it.
-//
-// This is for logs that are read in the browser. The server makes the HTML of streams, without scripts, in the same
-// form: the nesting is that of nesting.js and streams/html/nesting.py. A message there cannot be expanded, so more of
-// it is shown.
 
 import { button, element } from "./elements.js";
 import { nest } from "./nesting.js";

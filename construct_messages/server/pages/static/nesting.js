@@ -1,7 +1,7 @@
 // The nesting of a message: which node is written under which, and the names of blank nodes. No access to the document.
 //
 // RDF 1.2 Turtle, section 2.6 (nested blank nodes), and the same for IRIs: a node that is mentioned once is written where
-// it is mentioned. The server's views have the same shape: streams/html/nesting.py, and a test compares both.
+// it is mentioned.
 
 import { RDF } from "./terms.js";
 

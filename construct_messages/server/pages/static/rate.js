@@ -1,4 +1,4 @@
-// The chart of a stream's rate: the server draws it first (streams/html/rate.py), and here it goes on.
+// The chart of a stream's rate: the server draws it first (streams/html_view.py), and here it goes on.
 
 const MINUTE = 60_000;
 const HEIGHT = 24;

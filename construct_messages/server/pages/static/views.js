@@ -1,4 +1,4 @@
-// Adds to the views of streams what needs JavaScript: cards as the page for queries has them, forms, and what comes live.
+// Adds to the views of streams what needs JavaScript: cards, forms, and elements as they arrive.
 
 import { keepForms } from "./drafts.js";
 import { Facts } from "./facts.js";
@@ -7,7 +7,7 @@ import { connectForms } from "./forms.js";
 import { keepOverview } from "./overview.js";
 import { RateChart } from "./rate.js";
 import { SeenTerms } from "./seen.js";
-import { drawStored } from "./stored.js";
+import { drawLong, drawShort } from "./stored.js";
 import { keepTimes, timeElement } from "./times.js";
 
 const section = document.getElementById("follow");
@@ -21,9 +21,10 @@ connectForms(document, () => {
   look?.();
 });
 connectEditor(document.querySelector("form[data-form=register]"));
-drawStored(document);
+drawShort(document);
 const look = overview && keepOverview(overview);
-if (section !== null) follow();
+if (section === null) await drawLong(document);
+else follow();
 keepTimes(document);
 document.documentElement.dataset.ready = "";
 

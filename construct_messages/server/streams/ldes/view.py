@@ -28,7 +28,7 @@ from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import negotiate_coding
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import JsonLdDocument
-from construct_messages.server.streams.html.view import HtmlView
+from construct_messages.server.streams.html_view import HtmlView
 from construct_messages.server.streams.ldes.pages import (
     LDES_PREFIXES,
     LdesPage,
@@ -161,7 +161,7 @@ class LdesView:
         shown = Selection(max(page.first, state.first, after + 1) - 1, min(page.last, state.last))
         elements = counted(record_of(request), selected(self._store, state.name, shown))
         as_members = partial(members, iris, version_of_path=self._settings.ldes_version_of_path)
-        return await self._html.ldes_page(request, page, state, head, elements, as_members)
+        return await self._html.ldes_page(request, iris, page, state, head, elements, as_members)
 
     @property
     def _version(self) -> str:

@@ -294,7 +294,7 @@ async def test_a_query_is_registered_paused_resumed_and_deleted(
 
 
 async def test_hostile_messages(browser: Browser, tmp_path: Path) -> None:
-    """Nothing runs, live or written by the server; a literal of ten million characters and 5,000 triples are cut."""
+    """Nothing runs, live or stored; a literal of ten million characters and 5,000 triples are cut."""
     script = '</script><script>document.title = "run"</script><img src=x onerror="document.title=\'run\'">'
     text = [script, "‮txet desrever", "\u2066\u2067", "{{ 7 * 7 }}"]
     said = [Quad(iri("urn:s"), iri("urn:p"), literal(each)) for each in text]
@@ -325,6 +325,7 @@ async def test_hostile_messages(browser: Browser, tmp_path: Path) -> None:
                 await browser.open(served.url + path)
             shown = await browser.run(
                 """
+                await page.waitForSelector(".card > .message");
                 const bad = await page.evaluate(() => [document.title === "run",
                   document.querySelectorAll("main img, main script").length,
                   [...document.links].filter((each) => !/^(?:https?:|blob:)/.test(each.href)).length]);

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from construct_messages.server.streams.html.view import Rate
+from construct_messages.server.streams.html_view import Rate
 from tests.support.pages.modules import Modules
 
 pytestmark = pytest.mark.engine

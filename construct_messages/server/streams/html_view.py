@@ -21,7 +21,6 @@ from construct_messages.rdf.vocabulary import TREE
 from construct_messages.rdf.wire import Parameter
 from construct_messages.server.pages.endpoint import render, root_from, send_rendered, wants_html
 from construct_messages.server.streams.addresses import ROOT, StreamIris
-from construct_messages.server.streams.html.nesting import Card, card
 from construct_messages.server.streams.ldes.pages import LdesPage
 from construct_messages.server.streams.requests import InThread, record_of
 from construct_messages.server.streams.resources import Document
@@ -153,8 +152,8 @@ class ElementShown(NamedTuple):
         href: the link to its view.
         sequence: its sequence.
         time, generated: when it was stored, and when it was generated.
-        card: its message.
-        lines: the N-Quads of a short message, from which the page can draw the card again; empty: it does not.
+        statements: the number of its statements.
+        lines: the N-Quads of a short message, from which the page draws its card; None: the page reads them by a link.
     """
 
     iri: str
@@ -162,8 +161,8 @@ class ElementShown(NamedTuple):
     sequence: int
     time: str
     generated: str | None
-    card: Card
-    lines: str
+    statements: int
+    lines: str | None
 
 
 class HtmlView:
@@ -339,13 +338,14 @@ class HtmlView:
             iri=iris.event_stream,
             pages=[(node.rpartition("/")[2], node) for node in pages[:_PAGES_LISTED]],
             omitted=max(0, len(pages) - _PAGES_LISTED),
-            card=await self._in_thread(card, root, self._href(request)),
+            description=_drawn(root.lines[:-1]),
             formats=_PAGES,
         )
 
     async def ldes_page(
         self,
         request: web.Request,
+        iris: StreamIris,
         page: LdesPage,
         state: State,
         head: Message,
@@ -356,6 +356,7 @@ class HtmlView:
 
         Args:
             request: the request; its parameter `after` is the sequence after which members are shown.
+            iris: the IRIs of the stream.
             page: the page.
             state: the state of the stream, for links to neighbours.
             head: the page's hypermedia.
@@ -365,13 +366,12 @@ class HtmlView:
         elements = await _first(pages)
         last = min(page.last, state.last)
         size = page.last - page.first + 1
-        href = self._href(request)
 
-        def cards() -> list[tuple[int, Card, str]]:
-            messages = members(elements)
+        def cards() -> list[ElementShown]:
+            shown = self._elements(request, iris, elements)
             return [
-                (each.sequence, card(one, href), _drawn(one.lines[:-1]))
-                for each, one in zip(elements, messages, strict=True)
+                each._replace(statements=len(member), lines=_drawn(member.lines[:-1]))
+                for each, member in zip(shown, members(elements), strict=True)
             ]
 
         before = LdesPage(page.first - size, page.first - 1)
@@ -380,7 +380,7 @@ class HtmlView:
             "ldes_page",
             name=state.name,
             page=page,
-            card=await self._in_thread(card, head, href),
+            head=_drawn(head.lines[:-1]),
             members=await self._in_thread(cards),
             more=_following({}, elements, last),
             previous=before.name if page.first > state.first else None,
@@ -411,7 +411,7 @@ class HtmlView:
                 each.sequence,
                 each.time.isoformat(),
                 each.generated,
-                card(each.message, href),
+                each.nquads.count(b"\n") + 1 if each.nquads else 0,
                 _drawn(each.nquads),
             )
             for each in elements
@@ -439,9 +439,9 @@ class HtmlView:
         return send_rendered(request, await self._in_thread(render, template, request.path, shown))
 
 
-def _drawn(nquads: bytes) -> str:
-    """Returns the lines from which the page draws a card."""
-    return nquads.decode() if len(nquads) <= _DRAWN_BYTES else ""
+def _drawn(nquads: bytes) -> str | None:
+    """Returns the lines from which the page draws a card; None: they are too long for a page."""
+    return nquads.decode() if len(nquads) <= _DRAWN_BYTES else None
 
 
 def _within(elements: Sequence[Element]) -> list[Element]:
