@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import construct_messages
+from benchmarks.micro import NAMES
 from construct_messages.cli import build_parser
 from construct_messages.rdf.formats import FORMATS, SYNTAXES, Format
 from construct_messages.sparql.sources.http.profiles import PROFILES
@@ -79,6 +80,13 @@ def test_every_syntax_is_documented() -> None:
             overview,
             re.MULTILINE,
         )
+
+
+def test_benchmarks_on_the_page_exist() -> None:
+    page = (ROOT / "docs" / "benchmarks" / "micro.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `(\w+)(?: [^`]*)?` \| (?!measured)", page, re.MULTILINE))
+    assert len(named) > 20
+    assert named <= NAMES.keys()
 
 
 def navigated(entries: list[object]) -> Iterator[str]:

@@ -100,12 +100,10 @@ def test_queries_found_in_the_wild() -> None:
     found = list(queries_page.wild())
     assert len(found) == 348
     assert [case for case in found if case.is_wrong] == []
-
-
-def test_the_page_is_up_to_date() -> None:
-    shared_path("queries/INDEX.tsv")
-    written = queries_page.PAGE.read_text(encoding="utf-8")
-    assert written == queries_page.page(), "run python -m tests.support.queries.page"
+    # what is accepted by Oxigraph as it is, and the others, mostly with graphs in the template
+    accepted = [case for case in found if not case.oxigraph_original]
+    assert (len(accepted), sum(case.passes for case in accepted)) == (299, 299)
+    assert sum(case.passes for case in found) == 328
 
 
 # --- random templates -------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from construct_messages.rdf.errors import UnsupportedQuery, ValueOutOfRange
 from tests.support.places import shared_path
 from tests.support.queries.w3c import Answer, Case, agree, ask_oxigraph, cases, expected
 from tests.support.spark.sessions import LARGEST, PLANNED
-from tests.support.spark.w3c import PAGE, REFUSED, Runner, page
+from tests.support.spark.w3c import REFUSED, Runner
 
 pytestmark = [pytest.mark.suite, pytest.mark.slow]
 
@@ -89,10 +89,6 @@ def test_as_spark_comes(
 ) -> None:
     """A sample with Spark's own settings: compiled, and adapted while it runs."""
     check(usual, case, record_property)
-
-
-def test_the_page_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(cases(shared_path(ROOT)))
 
 
 def test_the_comparison_can_fail() -> None:

@@ -11,7 +11,11 @@ from typing import NamedTuple
 
 from tests.support.places import ROOT
 
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "tests" / "support" / "engines" / "upstream-reports.md",
+]
 
 _FENCE = re.compile(
     r"""^```(?P<language>\S*)(?: title="(?P<title>[^"\n]*)")?[^\n]*\n(?P<text>(?s:.*?))^```$""",

@@ -1,14 +1,12 @@
-"""The report of the benchmark suite: Markdown pages, SVG plots and a sortable table, from a file of results."""
+"""The report of the benchmark suite: a Markdown page, SVG plots and a sortable table, from a file of results."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-from benchmarks.suite import workload
 from benchmarks.suite.records import Results
 from benchmarks.suite.report import plots
-from benchmarks.suite.report.by_query import by_query
 from benchmarks.suite.report.pages import index
 from benchmarks.suite.report.sortable import sortable
 from benchmarks.suite.report.standings import fields
@@ -49,8 +47,5 @@ def report(source: Path = STORED / "results.json", output: Path = STORED) -> Non
 def texts(results: Results | None) -> dict[str, str]:
     """Return what the report says, without its plots, by the name of its files."""
     drawn = {} if results is None else plots.plots(fields(results))
-    found = {
-        "index.md": index(results, drawn),
-        "queries.md": by_query(results, workload.queries()),
-    }
-    return found if results is None else {**found, "table.html": sortable(results.rows)}
+    page = {"index.md": index(results, drawn)}
+    return page if results is None else {**page, "table.html": sortable(results.rows)}

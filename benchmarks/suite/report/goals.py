@@ -49,7 +49,7 @@ def _of_field(where: str, field: Field) -> Iterator[Goal]:
         wanted = _RATES.get(standing.competitor)
         if wanted is None:
             continue
-        for least, rate in zip(THRESHOLDS, rates(field, standing).delivered, strict=True):
+        for least, rate in zip(THRESHOLDS, rates(field, standing), strict=True):
             if rate is not None:
                 of = f", queries with {least:,} results and more" if least else ""
                 what = f"{where}: results a second, to those of {escape(standing.title)}{of}"

@@ -12,10 +12,8 @@ from benchmarks.suite.report.figures import has_failed, is_right
 from benchmarks.suite.report.goals import goals
 from benchmarks.suite.report.headline import capital, headline, races, way
 from benchmarks.suite.report.plots import KINDS, Plot, file_name
-from benchmarks.suite.report.rates import THRESHOLDS, rates
 from benchmarks.suite.report.standings import LARGE, MEASURES, Field, Loss, Standing, fields, losses
 from benchmarks.suite.report.text import (
-    MISSING,
     escape,
     mebibytes,
     number,
@@ -109,8 +107,8 @@ def named(standing: Standing) -> str:
 def _empty() -> Iterator[str]:
     yield from ("# Benchmarks", WRITTEN, _INTRODUCTION, _UNMEASURED)
     yield (
-        "See [what is compared](competitors.md), the [queries](queries.md), the [data](data.md) and"
-        " [micro-benchmarks](micro.md) of this package’s parts."
+        "See [what is compared](competitors.md), the [data](data.md) and [micro-benchmarks](micro.md) of this package’s"
+        " parts."
     )
     yield from (_METHOD, _repeat("default"))
 
@@ -132,15 +130,13 @@ def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
             f"**The machine may have been busy**: its load average was {results.machine['load']} when this was started."
         )
     yield (
-        "All figures: [by query](queries.md) · [in a sortable table](table.html) · [JSON](results.json) ·"
-        " [CSV](results.csv). See also [what is compared](competitors.md), the [data](data.md) and"
-        " [micro-benchmarks](micro.md) of this package’s parts."
+        "Each run: [in a table to sort and filter](table.html), as [JSON](results.json) and as [CSV](results.csv). See"
+        " also [what is compared](competitors.md), the [data](data.md) and [micro-benchmarks](micro.md) of this"
+        " package’s parts."
     )
     for field in found:
         yield f"## {capital(way(field))}"
         yield from _overview(field)
-        yield from _beside_ours(field)
-        yield from _rates(field)
         yield from _groups(field)
         for name in (file_name(kind, field) for kind in KINDS):
             if name in plots:
@@ -212,60 +208,6 @@ def _overview(field: Field) -> Iterator[str]:
     )
 
 
-def _beside_ours(field: Field) -> Iterator[str]:
-    if field.ours is None or not field.others:
-        return
-    rows = []
-    for standing in field.standings:
-        ratios = [standing.beside_ours(measure, field.smallest) for measure in MEASURES.values()]
-        fits = [standing.fit(MEASURES[name]) for name in ("time", "memory")]
-        time = ratios[0]
-        rows.append(
-            [
-                named(standing),
-                *(MISSING if each is None else times(each.mean) for each in ratios),
-                MISSING
-                if time is None or standing is field.ours
-                else f"{time.ahead} of {time.cells}",
-                *(MISSING if each is None else f"{each.exponent:.2f}" for each in fits),
-            ]
-        )
-    where = f", at {size(field.smallest)} triples and more" if field.smallest else ""
-    yield f"What each takes, *{escape(field.ours.title)}* = 1{where}:"
-    columns = ["program", *MEASURES, "we are faster in", "growth of time", "growth of memory"]
-    yield "\n".join(table(columns, rows))
-
-
-def _rates(field: Field) -> Iterator[str]:
-    if field.ours is None:
-        return
-    rows = []
-    for standing in field.others:
-        found = rates(field, standing)
-        cells = [*found.delivered, found.right, found.marginal]
-        if any(cells):
-            rows.append(
-                [
-                    named(standing),
-                    *(f"{times(each.mean)} ({each.cells})" if each else MISSING for each in cells),
-                ]
-            )
-    if rows:
-        where = f" at {size(field.smallest)} triples and more" if field.smallest else ""
-        yield (
-            f"Results a second of *{escape(field.ours.title)}*, where the other program gives 1{where}, and in brackets"
-            " of how many pairs of runs that both finished: over all queries, where starting decides, and over those"
-            " with many results."
-        )
-        least = [f"≥ {each:,} results" if each else "all queries" for each in THRESHOLDS]
-        yield "\n".join(table(["program", *least, f"{least[-1]}: right ones", "marginal"], rows))
-        yield (
-            "**Right ones**: results that came right, where the other program gives any. **Marginal**: the results that"
-            " came more over the largest data than over the smallest by the seconds that this took longer, so without"
-            f" the start{', with the loading of the data' if field.engine == 'file' else ''}."
-        )
-
-
 def _groups(field: Field) -> Iterator[str]:
     rows = []
     for standing in field.standings:
@@ -320,13 +262,15 @@ def _where_we_lose(found: Sequence[Field], rows: Sequence[Row]) -> Iterator[str]
         yield "\n".join(table(["program", "query", "data", "what"], lines, left=4))
     elif own:
         yield f"None of the {len(own):,} runs of this package failed, and none gave a wrong group."
-    lost = losses(found)
+    lost = [loss for loss in losses(found) if loss.right == loss.cells]
     if not lost:
-        yield "No other program took less time, to the first result or the last, or less memory, in any query."
+        yield (
+            "No other program with all groups right took less time, to the first result or the last, or less memory."
+        )
         return
     yield (
-        "Who took less than this package: in how many of the queries that both finished, and the ratio of theirs to"
-        " ours in these. †: not all groups of these were right."
+        "Who took less than this package with all groups right: in how many of the queries that both finished, and the"
+        " ratio of theirs to ours in these."
     )
     of_line: dict[tuple[str, str, int], dict[str, Loss]] = defaultdict(dict)
     for loss in lost:
@@ -341,7 +285,7 @@ def _where_we_lose(found: Sequence[Field], rows: Sequence[Row]) -> Iterator[str]
 def _lost(loss: Loss | None) -> str:
     if loss is None:
         return ""
-    return f"{loss.cells} of {loss.compared}: {times(loss.factor)}{'' if loss.right == loss.cells else ' †'}"
+    return f"{loss.cells} of {loss.compared}: {times(loss.factor)}"
 
 
 def _what(row: Row) -> str:
@@ -390,11 +334,11 @@ def _provenance(results: Results) -> Iterator[str]:
         "seed": results.seed,
         "commit": results.commit,
         "started": results.started,
-        **results.versions,
+        "versions": ", ".join(dict.fromkeys(results.versions.values())),
     }
     yield "\n".join(
         table(
-            ["what", "value"],
+            ["fact", "value"],
             [[escape(str(each)) for each in fact] for fact in facts.items()],
             left=2,
         )

@@ -1,8 +1,8 @@
-"""Write docs/reference/implementation-report.md: what of RDF Messages is implemented, and the test that shows it.
+"""Print the implementation report: what of RDF Messages is implemented, and the tests that show it.
 
 The cases are those of RDF Messages Tests, by id and name. The requirements are the normative sentences of the draft and
-of its tests, in short words. Run `python -m tests.support.conformance.report`; a test compares the page, the cases
-and the names of the tests.
+of its tests, in short words. `python -m tests.support.conformance.report` prints the report; tests compare the cases
+with the suite, and the names with the tests.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import construct_messages
-from tests.support.places import ROOT
 
-PAGE: Final = ROOT / "docs" / "reference" / "implementation-report.md"
 DATE: Final = "24 November 2026"
 
 _LOGS: Final = "tests/logs/test_rdf_messages_cases.py"
@@ -403,12 +401,10 @@ def _named(tests: tuple[str, ...]) -> str:
 
 
 def page() -> str:
-    """The page as it should be."""
+    """The report, as Markdown."""
     return "\n".join(
         [
             "# Implementation report",
-            "",
-            "<!-- written by `python -m tests.support.conformance.report`; do not edit -->",
             "",
             "This report is for the editors of [RDF Messages](https://w3c-cg.github.io/rsp/spec/messages) and of",
             "[RDF Messages Tests](https://w3c-cg.github.io/rsp/spec/messages-tests), who may copy it.",
@@ -483,9 +479,5 @@ The drafts leave these open. The behaviour of this implementation is in brackets
 """
 
 
-def main() -> None:
-    PAGE.write_text(page(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    print(page(), end="")

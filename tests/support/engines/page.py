@@ -66,7 +66,7 @@ If an engine is missing, its tests are skipped with the command that installs it
 REST = """\
 ## Notes on engines
 
-- **Reported.** [Reports for other projects](upstream-reports.md) has the bugs among these in words for their issue
+- **Reported.** `tests/support/engines/upstream-reports.md` has the bugs among these as texts for their issue
   trackers.
 - **The embedded engine** gets alternatives of paths as UNION, as it returns a solution of several of them once. An
   alternative whose blank node is used on both sides of a FILTER stays as it is. In `GRAPH ?g`, a `MINUS` that shares

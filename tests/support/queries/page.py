@@ -1,6 +1,6 @@
-"""Write docs/reference/queries.md: results for the W3C's CONSTRUCT tests and for queries of public repositories.
+"""Results for the W3C's CONSTRUCT tests and for queries of public repositories.
 
-Run `python -m tests.support.queries.page`. A test checks that the page is up to date.
+`python -m tests.support.queries.page` prints them as a page.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import pyoxigraph as ox
 
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.errors import QueryError
-from tests.support.places import ROOT, shared_path
+from tests.support.places import shared_path
 from tests.support.queries.oracle import disagreement
 
-PAGE = ROOT / "docs" / "reference" / "queries.md"
 BASE = "http://example.org/base/"
 
 
@@ -119,8 +118,6 @@ def page() -> str:
     lines = [
         "# Queries: rewriting tested",
         "",
-        "<!-- written by `python -m tests.support.queries.page`; do not edit -->",
-        "",
         "Each query is rewritten into a SELECT and a template. Oxigraph checks that the SELECT is legal. To check the",
         "template, WHERE is replaced by values of every kind (IRI, literal, blank node, triple term, unbound), and the",
         "result is compared with that of Oxigraph's own CONSTRUCT. Graphs in templates, an extension of Apache Jena,",
@@ -183,4 +180,4 @@ EXTENSIONS = {
 """Tests of negative syntax that are accepted on purpose, and why."""
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    print(page(), end="")

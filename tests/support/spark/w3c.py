@@ -1,12 +1,8 @@
-"""The W3C's query evaluation tests on Spark: running each test, the list of refusals, and the page in `docs/`.
-
-`python -m tests.support.spark.w3c` writes docs/reference/spark-w3c.md from the list of refusals, which the tests check.
-"""
+"""The W3C's query evaluation tests on Spark: running each test, and the list of refusals."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,15 +13,13 @@ from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term
-from tests.support.places import ROOT
-from tests.support.queries.w3c import LEFT_OUT, Answer, Case, cases
+from tests.support.queries.w3c import Answer, Case
 from tests.support.spark.sessions import executed, size
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NOW: Final = Term('"2024-02-29T12:34:56.789Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
-PAGE: Final = ROOT / "docs" / "reference" / "spark-w3c.md"
 
 REFUSED: Final[Mapping[str, str]] = {}
 """The reason of each refused test, by name; reviewed by hand. A refusal counts as not passed."""
@@ -120,42 +114,3 @@ def _triples(
         for number, solution in enumerate(solutions)
         for quad in construct.template.instantiate([solution[index] for index in order], number)
     )
-
-
-def page(tests: Sequence[Case]) -> str:
-    """Return the page: results by folder, and the refusals with their reasons."""
-    folders = Counter(case.folder for case in tests)
-    refused = Counter(case.folder for case in tests if case.name in REFUSED)
-    passed = len(tests) - len(REFUSED)
-    lines = [
-        "# The W3C's SPARQL tests on Spark",
-        "",
-        "<!-- written by `python -m tests.support.spark.w3c`; do not edit -->",
-        "",
-        "`make w3c-spark` runs every test on Spark and fails if this page is wrong. `make check` runs every eighth.",
-        "",
-        f"**{passed} of {len(tests)} query evaluation tests of SPARQL 1.0 and 1.1 pass ({passed / len(tests):.1%}).**",
-        f"{len(REFUSED)} are refused, and none gives a wrong answer. Not run:",
-        f"{', '.join(f'`{name}` ({reason})' for name, reason in LEFT_OUT.items())}.",
-        "",
-        "| folder | passed | refused |",
-        "|---|---:|---:|",
-        *(
-            f"| {name} | {count - refused[name]} | {refused[name] or ''} |"
-            for name, count in sorted(folders.items())
-        ),
-        "",
-    ]
-    if REFUSED:
-        lines += ["## Refused tests", ""]
-        for reason in dict.fromkeys(REFUSED.values()):
-            names = [f"`{name}`" for name in sorted(REFUSED) if REFUSED[name] == reason]
-            lines.append(f"- {reason}: {', '.join(names)}")
-        lines.append("")
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    from tests.support.places import shared_path
-
-    PAGE.write_text(page(cases(shared_path("suites/w3c/sparql"))), encoding="utf-8")
