@@ -125,35 +125,24 @@ soak-windows:
 
 bench:
 	$(PYTHON) -m benchmarks micro brokers
+	$(PYTHON) -m benchmarks micro columns
 	$(PYTHON) -m benchmarks micro continuous
+	$(PYTHON) -m benchmarks micro doubles
 	$(PYTHON) -m benchmarks micro embedded
-	$(PYTHON) -m benchmarks micro endpoint
 	$(PYTHON) -m benchmarks micro grpc
-	$(PYTHON) -m benchmarks micro hostile
-	$(PYTHON) -m benchmarks micro jelly
-	$(PYTHON) -m benchmarks micro jsonld
 	$(PYTHON) -m benchmarks micro kafka
-	$(PYTHON) -m benchmarks micro layouts
-	$(PYTHON) -m benchmarks micro log_memory
-	$(PYTHON) -m benchmarks micro lines
-	$(PYTHON) -m benchmarks micro message_memory
 	$(PYTHON) -m benchmarks micro memory
 	$(PYTHON) -m benchmarks micro page
 	$(PYTHON) -m benchmarks micro proxy
-	$(PYTHON) -m benchmarks micro relay
+	$(PYTHON) -m benchmarks micro publishing
+	$(PYTHON) -m benchmarks micro reading
+	$(PYTHON) -m benchmarks micro shacl
+	$(PYTHON) -m benchmarks micro start
 	$(PYTHON) -m benchmarks micro spark
-	$(PYTHON) -m benchmarks micro spark_floor
 	$(PYTHON) -m benchmarks micro spark_joins
-	$(PYTHON) -m benchmarks micro spark_logs
-	$(PYTHON) -m benchmarks micro streams
 	$(PYTHON) -m benchmarks micro stream_server followers
 	$(PYTHON) -m benchmarks micro stream_server million
-	$(PYTHON) -m benchmarks micro transform
 	$(PYTHON) -m benchmarks micro parsing
-	$(PYTHON) -m benchmarks micro turtle
-	$(PYTHON) -m benchmarks micro virtuoso
-	$(PYTHON) -m benchmarks micro watch
-	$(PYTHON) -m benchmarks micro watch_log
 
 # DBpedia-shaped data, what people do today beside this package, and docs/benchmarks/ from it: half an hour on two idle cores
 benchmark-suite:

@@ -29,12 +29,78 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from benchmarks.harness import Figure, report
-from benchmarks.micro.jelly import COMPANY, OBSERVATION, company, observation
 from construct_messages.feeds import publish, subscribe
 from construct_messages.logs.documents import document_writer
 from construct_messages.rdf.formats import N_QUADS
 from construct_messages.rdf.message import Message
+from construct_messages.rdf.template import Constant, Pattern, Template, Variable
+from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal
 from tests.support.engines.brokers import Mosquitto, NatsServer
+
+EX = "http://example.org/"
+
+COMPANY = Template(
+    ("company", "name", "label", "motto", "street", "size", "founded", "country", "sector"),
+    tuple(
+        Pattern(Variable(0), Constant(iri(predicate)), object)
+        for predicate, object in (
+            (RDF + "type", Constant(iri(EX + "ns#Company"))),
+            (EX + "ns#name", Variable(1)),
+            (EX + "ns#label", Variable(2)),
+            (EX + "ns#motto", Variable(3)),
+            (EX + "ns#street", Variable(4)),
+            (EX + "ns#employees", Variable(5)),
+            (EX + "ns#founded", Variable(6)),
+            (EX + "ns#country", Variable(7)),
+            (EX + "ns#sector", Variable(8)),
+            (EX + "ns#source", Constant(iri(EX + "register/current"))),
+        )
+    ),
+)
+OBSERVATION = Template(
+    ("observation", "sensor", "time", "result", "label", "day"),
+    tuple(
+        Pattern(Variable(0), Constant(iri(predicate)), object, Variable(5))
+        for predicate, object in (
+            (RDF + "type", Constant(iri("http://www.w3.org/ns/sosa/Observation"))),
+            ("http://www.w3.org/ns/sosa/madeBySensor", Variable(1)),
+            ("http://www.w3.org/ns/sosa/resultTime", Variable(2)),
+            ("http://www.w3.org/ns/sosa/hasSimpleResult", Variable(3)),
+            ("http://www.w3.org/2000/01/rdf-schema#label", Variable(4)),
+        )
+    ),
+)
+
+
+def company(number: int) -> tuple[Term, ...]:
+    """Made-up values for `COMPANY`."""
+    return (
+        iri(f"{EX}company/{number:07}"),
+        literal(f"Company № {number}"),
+        literal(f"Société {number}", language="fr"),
+        literal(f"We know {number * 7919 % 1000} ways"),
+        literal(f"Rue {number * 31 % 977}, boîte {number % 13}"),
+        literal(str(number * 17 % 5000), datatype=XSD + "integer"),
+        literal(f"{1900 + number % 120}-0{1 + number % 9}-15", datatype=XSD + "date"),
+        iri(f"{EX}country/{number * 13 % 200}"),
+        iri(f"{EX}ns#Sector{number * 7 % 40}"),
+    )
+
+
+def observation(number: int) -> tuple[Term, ...]:
+    """Made-up values for `OBSERVATION`."""
+    return (
+        iri(f"{EX}observation/{number:07}"),
+        iri(f"{EX}sensor/{number * 31 % 500}"),
+        literal(
+            f"2026-01-{1 + number % 28:02}T{number % 24:02}:{number * 7 % 60:02}:00Z",
+            datatype=XSD + "dateTime",
+        ),
+        literal(f"{number * 7919 % 6000 / 100 - 20:.2f}", datatype=XSD + "decimal"),
+        literal(f"Température à Liège, № {number}", language="fr"),
+        iri(f"{EX}day/{number // 1000}"),
+    )
+
 
 TYPE = N_QUADS.document_type
 BATCH = 1000

@@ -1,4 +1,4 @@
-// The peer of benchmarks/micro/lines.py and reading.py: `node n3.cjs read|write LOG [TYPE]`, with npm's n3 in NODE_PATH.
+// The peer of benchmarks/micro/reading.py: `node n3.cjs read|write LOG [TYPE]`, with npm's n3 in NODE_PATH.
 // Prints seconds, CPU seconds, quads and messages of one run as JSON; what is read or written is in memory.
 'use strict';
 const { readFileSync } = require('node:fs');

@@ -22,7 +22,6 @@ import aiohttp
 
 from benchmarks.harness import Figure, report
 from benchmarks.micro.serving import Server, streams_server
-from benchmarks.micro.streams import paged, pulled
 
 LOG = "application/n-quads; messages=rdfm"
 
@@ -187,6 +186,35 @@ def long_log(server: Server, total: int, batch: int = 10_000) -> Iterator[Figure
             raise SystemExit(f"{found} elements of {total} came")
         memory = f"server at {server.resident_mib:.0f} MiB, at most {server.peak_mib:.0f}"
         yield Figure(f"{total / seconds:,.0f}/s: {what}, {memory}", seconds, goal=goal)
+
+
+def get(url: str, accept: str = "application/n-quads") -> bytes:
+    """The body of an answer."""
+    with urlopen(Request(url, headers={"Accept": accept})) as response:
+        body = response.read()
+    assert isinstance(body, bytes)
+    return body
+
+
+def pulled(stream: str) -> int:
+    """How many elements come as one log, which is read as it comes."""
+    request = Request(
+        f"{stream}/output?after=0", headers={"Accept": "application/n-quads; messages=rdfm"}
+    )
+    found, held = 0, b""
+    with urlopen(request) as response:
+        while piece := response.read(1 << 20):
+            held += piece
+            whole, _, held = held.rpartition(b"\n")
+            found += (whole + b"\n").count(b"# @message\n")
+    return found
+
+
+def paged(stream: str, accept: str = "application/n-quads") -> int:
+    """How many members the pages of the event stream have."""
+    pages = sorted(set(re.findall(rb"<(\S+/ldes/\d+-\d+)>", get(f"{stream}/ldes"))))
+    # each member is the object of one statement, however it is written
+    return sum(len(re.findall(rb'#member["> :]+', get(page.decode(), accept))) for page in pages)
 
 
 def main() -> None:

@@ -6,18 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.micro import (
-    continuous,
-    data,
-    documents,
-    embedded,
-    jsonld,
-    layouts,
-    start,
-    watch,
-    watch_log,
-    windows_soak,
-)
+from benchmarks.micro import continuous, data, doubles, embedded, start, windows_soak
 from construct_messages import construct_messages
 
 pytestmark = pytest.mark.slow
@@ -42,21 +31,10 @@ def test_the_embedded_benchmark_runs(query: str) -> None:
     assert all(figure.seconds > 0 for figure in figures)
 
 
-def test_the_benchmark_of_json_ld_runs() -> None:
-    title, figures = jsonld.measure(60, rounds=1)
-    assert title == "NDJSON-LD logs of 60 messages, 300 quads"
-    assert all(figure.seconds > 0 for figure in figures)
-
-
-def test_the_benchmark_of_documents_runs() -> None:
-    title, figures = documents.measure(60, rounds=1)
-    assert (title, len(figures)) == ("JSON documents", 8)
-    assert all(figure.seconds > 0 for figure in figures)
-
-
-def test_the_benchmark_of_layouts_runs() -> None:
-    figures = layouts.measure(30, rounds=1)
-    assert len(figures) == 2 * 2 * len(layouts.FORMATS)
+@pytest.mark.parametrize("group", doubles.GROUPS)
+def test_both_ways_of_a_job_give_the_same(group: str) -> None:
+    figures = doubles.measure([group], 40, rounds=1)
+    assert figures
     assert all(figure.seconds > 0 for figure in figures)
 
 
@@ -65,11 +43,6 @@ def test_the_benchmark_of_short_runs_runs(tmp_path: Path) -> None:
     figures = start.measure(tmp_path, rounds=1)
     assert [figure.goal for figure in figures if figure.goal] == ["≤ 1.2", "≤ 1", "≤ 1"]
     assert all(figure.seconds > 0 for figure in figures)
-
-
-async def test_the_benchmark_of_watches_runs(tmp_path: Path) -> None:
-    figures = await watch.measure(500, 1, tmp_path)
-    assert "watch, 1 % changed" in [figure.what for figure in figures]
 
 
 @pytest.mark.parametrize("what", continuous.QUERIES)
@@ -104,8 +77,3 @@ def test_the_hostile_query_is_hostile() -> None:
     sizes = {len(message) for message in messages}
     assert len(sizes) > 2, "triples are dropped, and equal ones counted once"
     assert any("_:x_d" in str(quad) for message in messages for quad in message)
-
-
-async def test_the_benchmark_of_the_log_of_a_watch_runs(tmp_path: Path) -> None:
-    _, appending, whole = await watch_log.measure(1500, tmp_path)
-    assert 1 <= appending < whole

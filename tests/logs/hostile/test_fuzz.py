@@ -141,7 +141,7 @@ def test_a_message_without_end_is_given_up_at_its_bound(format: Format) -> None:
 
 @each_delimiter
 def test_empty_messages(kind: Kind) -> None:
-    count = 5000  # and a million in benchmarks/micro/log_memory.py
+    count = 5000
     found = 0
     for message in reading(hostile.empty_messages(kind, count), kind):
         assert not len(message)

@@ -112,8 +112,8 @@ REST = """\
 - **Virtuoso with a default graph**, such as DBpedia, returns nothing for `GRAPH <name> { … }`, without an error. Use
   `GRAPH ?g { … } FILTER(?g = <name>)` or `FROM NAMED <name>` instead.
 - **Virtuoso's own CONSTRUCT** stops after 10,001 triples, with status 200 and without a header about it. For the
-  specification's query over 110,000 solutions it returned 10,001 of 220,600 triples. In pages of 10,000 solutions
-  (`python -m benchmarks micro virtuoso`), all 110,000 messages arrived.
+  specification's query over 110,000 solutions it returned 10,001 of 220,600 triples. In pages of 10,000 solutions,
+  all 110,000 messages arrived.
 - **Time of a Virtuoso page.** Of 10,000 solutions of that query, writing the JSON takes 1.2 s and sorting in a
   sub-select another second.
 """
