@@ -72,7 +72,7 @@ from construct_messages.sparql.client.grpc import (
     http_status_of,
 )
 from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, tokens_for
-from construct_messages.sparql.client.retries import unreachable
+from construct_messages.sparql.client.responses import unreachable
 from construct_messages.sparql.client.timeouts import CONNECT_SECONDS
 from construct_messages.sparql.client.tls import TLS_OPTIONS, check_plain, check_tls, tls_context
 from construct_messages.streams import Element

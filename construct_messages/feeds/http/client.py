@@ -30,18 +30,27 @@ from construct_messages.rdf.errors import (
     UsageError,
     shown,
 )
-from construct_messages.sparql.client.aiohttp_client import areceive, asend, new_session
+from construct_messages.sparql.client.aiohttp_client import (
+    aconnect,
+    areceive,
+    asend,
+    new_session,
+    unreachable,
+)
 from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, tokens_for
-from construct_messages.sparql.client.responses import seconds
-from construct_messages.sparql.client.retries import Attempts, unreachable
+from construct_messages.sparql.client.responses import (
+    TRANSIENT,
+    Credentials,
+    authorization,
+    seconds,
+)
+from construct_messages.sparql.client.retries import Attempts
 from construct_messages.sparql.client.timeouts import Timeouts
 from construct_messages.sparql.client.tls import check_plain, check_tls
 from construct_messages.sparql.client.urls import check_url, without_query
 
 _UNAUTHORIZED: Final = 401
 _GONE: Final = 410
-_PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
-"""Status codes of temporary failures."""
 _BODY_BYTES: Final = 1 << 20  # of rejections and acknowledgements
 _PING_SECONDS: Final = 20.0
 _OPTIONS: Final = b"OPTIONS * HTTP/1.1\r\nHost: server\r\nConnection: close\r\n\r\n"
@@ -127,12 +136,14 @@ class Client:
     def __init__(
         self, origin: str, token: BearerToken | None, retries: int, idle_seconds: float
     ) -> None:
-        self._origin, self._token = origin, token
+        self._origin = origin
+        self._authorization = authorization(None, None, token if isinstance(token, str) else None)
+        self._credentials = tokens_for(token) if isinstance(token, ClientCredentials) else None
         self._retries = retries
         self._timeouts = Timeouts(None, stall=idle_seconds)
 
     async def __aenter__(self) -> Self:
-        self._session = new_session(*([] if self._token is None else [self._authorized]))
+        self._session = new_session()
         return self
 
     async def __aexit__(
@@ -147,16 +158,14 @@ class Client:
         """Returns the attempts at an operation that may fail temporarily, for `async for`; the last error is raised."""
         return Attempts(self._retries, self._timeouts, lambda _: True)
 
-    async def _authorized(
-        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-    ) -> aiohttp.ClientResponse:
-        """Sends a request of aiohttp, with the token if it goes to the server; a client middleware."""
-        if origin_of(str(request.url)) != self._origin:
-            return await handler(request)
-        if isinstance(self._token, ClientCredentials):
-            return await tokens_for(self._token)(request, handler)
-        request.headers["Authorization"] = f"Bearer {self._token}"
-        return await handler(request)
+    def _request(
+        self, method: str, url: str, headers: Mapping[str, str], body: object = None
+    ) -> tuple[Request, Credentials | None]:
+        """A request, with its credentials if it goes to the server."""
+        is_own = origin_of(url) == self._origin
+        given = {**headers, **(self._authorization if is_own else {})}
+        request = Request(as_http(url), data=body, headers=given, method=method)  # type: ignore[arg-type] # aiohttp sends it
+        return request, self._credentials if is_own else None
 
     async def open(
         self,
@@ -175,10 +184,12 @@ class Client:
         Raises:
             SourceError: no response, or a rejection with its status as `response_status`.
         """
-        request = Request(url, data=body, headers=dict(headers), method=method)  # type: ignore[arg-type] # aiohttp sends it
+        request, credentials = self._request(method, url, headers, body)
         try:
             with _timed():
-                response = await asend(self._session, request, without_query(url), self._timeouts)
+                response = await asend(
+                    self._session, request, without_query(url), self._timeouts, credentials
+                )
         except SourceError as error:
             if error.transient:
                 await _check_port(url)
@@ -263,9 +274,12 @@ class Client:
         Raises:
             SourceError: the server rejects the request; `response_status` is that of its answer.
         """
+        request, credentials = self._request("GET", url, {})
         try:
-            return await self._session.ws_connect(
-                as_http(url),
+            return await aconnect(
+                self._session,
+                request,
+                credentials,
                 protocols=subprotocols,
                 heartbeat=_PING_SECONDS,
                 max_msg_size=most,
@@ -321,7 +335,7 @@ def refusal(url: str, status: int, content: bytes, retry_after: str | None = Non
         response_status=status,
         hint=shown(hint) if isinstance(hint, str) else None,
         retry_after=seconds(retry_after),
-        transient=status in _PASSING,
+        transient=status in TRANSIENT or status == 500,
     )
 
 

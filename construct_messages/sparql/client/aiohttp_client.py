@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from io import BytesIO
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import aiohttp
 import yarl
@@ -20,14 +20,12 @@ from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError
 
 from construct_messages.rdf.errors import SourceError
-from construct_messages.sparql.client.responses import ends_by_length, redirected
-from construct_messages.sparql.client.retries import (
-    REDIRECTS,
-    reason,
-    too_many_redirects,
-    unreachable,
-)
+from construct_messages.sparql.client import responses
+from construct_messages.sparql.client.responses import Credentials, Exchange, ends_by_length
 from construct_messages.sparql.client.timeouts import CONNECT_SECONDS, Timeouts, keep_alive
+from construct_messages.sparql.client.urls import without_query
+
+T = TypeVar("T")
 
 _LARGE_BYTES: Final = 1 << 20
 _CHUNK: Final = 1 << 16
@@ -131,13 +129,7 @@ async def is_followed(response: aiohttp.ClientResponse) -> bool:
 async def areceive(
     response: aiohttp.ClientResponse, timeouts: Timeouts, cut: Callable[[object], SourceError]
 ) -> bytes:
-    """The next bytes of a body, empty at its end.
-
-    Args:
-        response: the response.
-        timeouts: the maximal times to wait.
-        cut: returns the error for a body that cannot be read to its end.
-    """
+    """The next bytes of a body, empty at its end. `cut` returns the error for one that cannot be read to its end."""
     left = timeouts.remaining()
     try:
         async with asyncio.timeout(left):
@@ -152,53 +144,81 @@ async def areceive(
         aiohttp.ClientError,
         RuntimeError,
     ) as error:  # aiohttp's RuntimeError: the session was closed
-        raise cut(reason(error)) from error
+        raise cut(_reason(error)) from error
 
 
 async def asend(
-    session: aiohttp.ClientSession, request: urllib.request.Request, url: str, timeouts: Timeouts
+    session: aiohttp.ClientSession,
+    request: urllib.request.Request,
+    url: str,
+    timeouts: Timeouts,
+    credentials: Credentials | None = None,
 ) -> aiohttp.ClientResponse:
-    """The response to a request, whose body is still to be read; the caller closes it.
-
-    Args:
-        session: sends the request.
-        request: the request to send.
-        url: the endpoint, for errors.
-        timeouts: the maximal times to wait.
+    """The response to a request, whose body is still to be read; the caller closes it. `url` is for errors.
 
     Raises:
         SourceError: no response, or a redirect that is not followed.
         SourceTimeout: no response in time.
     """
-    target: str | None = request.full_url
-    for _ in range(REDIRECTS):
-        assert target is not None
-        sent_to = target
-        response = await _aopen(session, request, sent_to, url, timeouts)
+    run = _runner(credentials)
+    exchange: Exchange = await run(Exchange, request, url, credentials)
+    while True:
+        response = await _aopen(session, exchange.request, url, timeouts)
         try:
-            target = redirected(sent_to, response.status, response.headers.get)
-        except SourceError:
+            is_answer = await run(exchange.ends, response.status, response.headers.get)
+        except BaseException:
             response.close()
             raise
-        if target is None:
+        if is_answer:
             return response
         response.close()
-    raise too_many_redirects(url)
+
+
+async def aconnect(
+    session: aiohttp.ClientSession,
+    request: urllib.request.Request,
+    credentials: Credentials | None,
+    *,
+    protocols: Sequence[str],
+    heartbeat: float,
+    max_msg_size: int,
+) -> aiohttp.ClientWebSocketResponse:
+    """The WebSocket at the URL of a request; the caller closes it. Options and errors: `ClientSession.ws_connect`."""
+    run = _runner(credentials)
+    exchange: Exchange = await run(Exchange, request, without_query(request.full_url), credentials)
+    while True:
+        sent = exchange.request
+        try:
+            return await session.ws_connect(
+                sent.full_url,
+                headers=sent.headers,
+                protocols=protocols,
+                heartbeat=heartbeat,
+                max_msg_size=max_msg_size,
+            )
+        except aiohttp.WSServerHandshakeError as error:
+            if await run(exchange.ends, error.status, (error.headers or {}).get):
+                raise
+
+
+def _runner(credentials: Credentials | None) -> Callable[..., Awaitable[Any]]:
+    """Runs what may block: only credentials do."""
+    return _at_once if credentials is None else asyncio.to_thread
+
+
+async def _at_once(function: Callable[..., T], *arguments: object) -> T:
+    return function(*arguments)
 
 
 async def _aopen(
-    session: aiohttp.ClientSession,
-    request: urllib.request.Request,
-    target: str,
-    url: str,
-    timeouts: Timeouts,
+    session: aiohttp.ClientSession, request: urllib.request.Request, url: str, timeouts: Timeouts
 ) -> aiohttp.ClientResponse:
     left = timeouts.remaining()
     try:
         async with asyncio.timeout(left):
             response = await session.request(
                 request.get_method(),
-                yarl.URL(target, encoded=True),
+                yarl.URL(request.full_url, encoded=True),
                 data=_body(request.data),
                 headers=dict(request.header_items()),
                 allow_redirects=False,
@@ -211,6 +231,33 @@ async def _aopen(
         raise unreachable(url, error) from error
     _watch(response)
     return response
+
+
+def unreachable(url: str, error: BaseException) -> SourceError:
+    """The error for a request without a response; see `responses.unreachable`."""
+    cause: BaseException = error
+    match error:
+        case aiohttp.ClientConnectorError():
+            cause = error.os_error
+        case aiohttp.ServerDisconnectedError():
+            cause = ConnectionError()
+        case aiohttp.ClientConnectionError() if error.__cause__ is not None:
+            cause = error.__cause__  # the body of the request could not be sent
+    return responses.unreachable(url, cause, _reason(error))
+
+
+def _reason(error: BaseException) -> str:
+    """The message of an exception, without the URL of the request, which may contain the query."""
+    match error:
+        case aiohttp.ClientResponseError() | HttpProcessingError():
+            return responses.reason(error.message)
+        case aiohttp.ServerDisconnectedError():  # aiohttp may show the head of an answer
+            return "the connection was closed before an answer"
+        case aiohttp.ClientConnectorError():
+            pass
+        case aiohttp.ClientConnectionError() if error.__cause__ is not None:
+            return responses.reason(error.__cause__)
+    return responses.reason(error)
 
 
 def _watch(response: aiohttp.ClientResponse) -> None:
@@ -233,7 +280,7 @@ def _watch(response: aiohttp.ClientResponse) -> None:
             and content.exception() is None
             and not (is_delimited and content.is_eof())
         ):
-            content.set_exception(aiohttp.ClientPayloadError(reason(cause)))
+            content.set_exception(aiohttp.ClientPayloadError(_reason(cause)))
 
     def forget() -> None:
         closed.remove_done_callback(end)

@@ -15,19 +15,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import quote_plus, urlencode
 
 from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.rdf.formats.media_types import FORM, JSON
-from construct_messages.sparql.client.responses import authorization
+from construct_messages.sparql.client.responses import TRANSIENT, authorization
 from construct_messages.sparql.client.urllib_client import fetch
 from construct_messages.sparql.client.urls import check_secure, without_query
-
-if TYPE_CHECKING:
-    import http.client
-
-    import aiohttp
 
 _SECONDS: Final = 10.0
 _MOST_BYTES: Final = 1 << 16
@@ -138,65 +133,11 @@ class AccessTokens:
                 self._expires = self._clock() + lifetime - min(_EARLY, lifetime / 10)
             return self._token
 
-    def handler(self) -> TokenHandler:
-        """Returns a handler for one request of urllib."""
-        return TokenHandler(self)
-
-    async def __call__(
-        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-    ) -> aiohttp.ClientResponse:
-        """Sends a request of aiohttp with a token; this is a client middleware."""
-        import asyncio
-
-        if "Authorization" in request.headers:  # the token of the client of a proxy
-            return await handler(request)
-        token = await asyncio.to_thread(self.get)
-        request.headers["Authorization"] = f"Bearer {token}"
-        response = await handler(request)
-        if response.status == 401:
-            response.close()
-            token = await asyncio.to_thread(self.get, token)
-            request.headers["Authorization"] = f"Bearer {token}"
-            response = await handler(request)
-        return response
-
-
-class TokenHandler(urllib.request.BaseHandler):
-    """Sends requests of urllib with a token.
-
-    Args:
-        tokens: the tokens.
-    """
-
-    def __init__(self, tokens: AccessTokens) -> None:
-        self._tokens = tokens
-        self._token: str | None = None
-        self._again = False
-
-    def http_request(self, request: urllib.request.Request) -> urllib.request.Request:
-        """Adds the token."""
-        self._token = self._tokens.get(self._token if self._again else None)
-        request.add_unredirected_header("Authorization", f"Bearer {self._token}")
-        return request
-
-    https_request = http_request
-
-    def http_error_401(
-        self,
-        request: urllib.request.Request,
-        response: IO[bytes],
-        code: int,  # noqa: ARG002 - urllib's signature
-        message: str,  # noqa: ARG002
-        headers: http.client.HTTPMessage,  # noqa: ARG002
-    ) -> http.client.HTTPResponse | None:
-        """Retries the request once with a new token."""
-        if self._again:
-            return None
-        response.close()
-        self._again = True
-        timeout = request.timeout
-        found: http.client.HTTPResponse = self.parent.open(request, timeout=timeout)
-        return found
+    def authorization(self, request: urllib.request.Request, challenge: str | None) -> str:
+        """See `Credentials.authorization`: after a rejection, another token than that of the request."""
+        if challenge is None:
+            return f"Bearer {self.get()}"
+        return f"Bearer {self.get((request.get_header('Authorization') or '').removeprefix('Bearer '))}"
 
 
 @lru_cache(maxsize=64)
@@ -228,7 +169,7 @@ def _fetch(credentials: ClientCredentials) -> tuple[str, float]:
             f"{name} returned no access token: {reason}",
             hint="check the credentials of the client",
             response_status=status,
-            transient=status in (429, 500, 502, 503, 504),
+            transient=status in TRANSIENT or status == 500,
         )
 
     try:

@@ -1,19 +1,32 @@
-"""Headers of responses, the same for both HTTP clients: redirects, lengths, content types, dates (RFC 9110).
+"""What requests and responses of HTTP mean, without I/O: the one reader of heads under both HTTP clients (RFC 9110).
 
-Reads no body, and opens no socket.
+The clients open sockets and move bytes. This module decides which headers can be sent, what a response leads to (a
+redirect, an answered challenge), how its body is delimited, and which failures are temporary.
 """
 
 from __future__ import annotations
 
 import base64
+import errno
+import hashlib
 import os
 import re
+import socket
+import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
+from urllib.error import URLError
 from urllib.parse import urljoin, urlsplit
+from urllib.request import (
+    AbstractDigestAuthHandler,
+    HTTPPasswordMgr,
+    Request,
+    parse_http_list,
+    parse_keqv_list,
+)
 
 from construct_messages.rdf.errors import SourceError, UsageError, shown
 from construct_messages.rdf.formats.media_types import OCTET_STREAM
@@ -94,42 +107,6 @@ _DIGITS: Final = 20  # a number with more digits is not a length
 _FOREVER: Final = 1e9  # seconds; the sent number may be too large for a float
 
 
-def redirected(url: str, status: int, header: Header) -> str | None:
-    """Returns the URL to which a response redirects the same request, or None.
-
-    Raises:
-        SourceError: a redirect to another origin, or to a resource that does not answer this request.
-
-    >>> redirected("http://example.org/sparql", 308, {"Location": "/sparql/"}.get)
-    'http://example.org/sparql/'
-    """
-    location = header("Location")
-    if not 300 <= status < 400 or location is None:
-        return None
-    try:
-        target = urljoin(url, location)
-        follow = (
-            status in (301, 302, 307, 308)
-            and _origin(target) == _origin(url)
-            and target.isprintable()
-        )
-    except ValueError as error:
-        raise SourceError(
-            f"{without_query(url)} redirects to {shown(location)!a}, which is not a URL"
-        ) from error
-    if not follow:
-        raise SourceError(
-            f"{without_query(url)} redirects to {shown(without_query(target))}, which was not followed",
-            hint="use the new URL as the source, if you trust it",
-        )
-    return target
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port
-
-
 def ends_by_length(header: Header) -> bool:
     """Whether only `Content-Length` marks the end of a result, because its format does not.
 
@@ -180,3 +157,206 @@ def seconds(retry_after: str | None) -> float | None:
         return min(float(retry_after), _FOREVER)
     found = date(retry_after)
     return None if found is None else max(0.0, (found - datetime.now(UTC)).total_seconds())
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+TRANSIENT: Final = frozenset((408, 425, 429, 502, 503, 504))
+"""Statuses of temporary failures, after which the same request may succeed."""
+
+# errors while a server or its network is restarting or overloaded
+_PASSING: Final = frozenset(
+    (
+        errno.ECONNREFUSED,
+        errno.ECONNRESET,
+        errno.ECONNABORTED,
+        errno.EPIPE,
+        errno.ENETUNREACH,
+        errno.EHOSTUNREACH,
+    )
+)
+# the errors of OpenSSL for an answer without TLS, in its versions
+_PLAIN: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+
+
+def unreachable(url: str, cause: BaseException | str, text: str = "") -> SourceError:
+    """The error for a request without a response; `text` is for a cause whose own message may contain the query."""
+    text = text or reason(cause)
+    return SourceError(
+        f"{url} could not be reached: {text}",
+        hint="name the port that has TLS, or write the URL of this one without TLS"
+        if any(sign in text for sign in _PLAIN)
+        else "check the URL, and that the endpoint runs",
+        transient=_passes(cause),
+    )
+
+
+def _passes(cause: object) -> bool:
+    match cause:
+        case socket.gaierror():
+            return cause.errno == socket.EAI_AGAIN
+        case ssl.SSLError():
+            return False
+        case ConnectionError():
+            return True
+    return isinstance(cause, OSError) and cause.errno in _PASSING
+
+
+def reason(cause: object) -> str:
+    """The message of an exception, or its class if it has none."""
+    return shown(str(cause)) or type(cause).__name__
+
+
+# --- exchange -------------------------------------------------------------------------------------
+
+REDIRECTS: Final = 5
+"""The maximal number of redirects."""
+
+
+def redirected(url: str, status: int, header: Header) -> str | None:
+    """Returns the URL to which a response redirects the same request, or None.
+
+    Raises:
+        SourceError: a redirect to another origin, or to a resource that does not answer this request.
+
+    >>> redirected("http://example.org/sparql", 308, {"Location": "/sparql/"}.get)
+    'http://example.org/sparql/'
+    """
+    location = header("Location")
+    if not 300 <= status < 400 or location is None:
+        return None
+    try:
+        target = urljoin(url, location)
+        follow = (
+            status in (301, 302, 307, 308)
+            and _origin(target) == _origin(url)
+            and target.isprintable()
+        )
+    except ValueError as error:
+        raise SourceError(
+            f"{without_query(url)} redirects to {shown(location)!a}, which is not a URL"
+        ) from error
+    if not follow:
+        raise SourceError(
+            f"{without_query(url)} redirects to {shown(without_query(target))}, which was not followed",
+            hint="use the new URL as the source, if you trust it",
+        )
+    return target
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port
+
+
+class Credentials(Protocol):
+    """Credentials whose header depends on the request, or changes over time."""
+
+    def authorization(self, request: Request, challenge: str | None) -> str | None:
+        """The value of `Authorization` for a request; may block while it is fetched.
+
+        `challenge` is the `WWW-Authenticate` of a response that rejected the header of this request. None: the
+        credentials cannot answer it, or need a challenge first.
+        """
+
+
+class Exchange:
+    """A request, and those that its responses lead to: to another URL of the origin, or with other credentials.
+
+    `request` is the next one to send. Creating an exchange and `ends` may block while credentials are fetched. A
+    request that has an `Authorization` keeps it: it is that of a client of this server.
+    """
+
+    def __init__(self, request: Request, url: str, credentials: Credentials | None = None) -> None:
+        self._url = url  # for errors
+        self._credentials = None if request.has_header("Authorization") else credentials
+        self._redirects = 0
+        self._is_rejected = False
+        self.request = request
+        self._follow(request.full_url)
+
+    def ends(self, status: int, header: Header) -> bool:
+        """Whether a response is the answer; otherwise it is closed, and `request` is sent next.
+
+        Raises:
+            SourceError: a redirect that is not followed, or no credentials.
+        """
+        if status == 401 and self._credentials is not None and not self._is_rejected:
+            self._is_rejected = True
+            return not self._authorize(header("WWW-Authenticate") or "")
+        target = redirected(self.request.full_url, status, header)
+        if target is None:
+            return True
+        self._redirects += 1
+        if self._redirects == REDIRECTS:
+            raise SourceError(f"{self._url} redirected more than {REDIRECTS} times")
+        self._follow(target)
+        return False
+
+    def _follow(self, target: str) -> None:
+        sent = self.request
+        self.request = Request(target, sent.data, sent.headers, method=sent.get_method())
+        self._authorize(None)
+
+    def _authorize(self, challenge: str | None) -> bool:
+        if self._credentials is None:
+            return False
+        value = self._credentials.authorization(self.request, challenge)
+        if value is not None:
+            self.request.add_header("Authorization", value)
+        return value is not None
+
+
+_HASHES: Final = {
+    "MD5": hashlib.md5,
+    "SHA": hashlib.sha1,
+    "SHA-256": hashlib.sha256,
+    "SHA-512": hashlib.sha512,
+}
+
+
+class _OnePassword(HTTPPasswordMgr):
+    """One pair for each realm: requests do not leave the origin."""
+
+    def __init__(self, user: str, password: str) -> None:
+        super().__init__()
+        self._pair = user, password
+
+    def find_user_password(self, _realm: str, _url: str) -> tuple[str, str]:
+        return self._pair
+
+
+class Digest(AbstractDigestAuthHandler):
+    """Digest authentication (RFC 7616): the header for a challenge, and for later requests by the last challenge."""
+
+    def __init__(self, user: str, password: str) -> None:
+        super().__init__(_OnePassword(user, password))
+        self._challenge: dict[str, str] = {}
+
+    def get_algorithm_impls(
+        self, algorithm: str
+    ) -> tuple[Callable[[str], str], Callable[[str, str], str]]:
+        """More hash functions than urllib has, and of any text."""
+        if algorithm.upper() not in _HASHES:
+            raise URLError(f"the algorithm {shown(algorithm)} is not supported")
+        new = _HASHES[algorithm.upper()]
+
+        def hashed(text: str) -> str:
+            return new(text.encode()).hexdigest()
+
+        return hashed, lambda secret, data: hashed(f"{secret}:{data}")
+
+    def authorization(self, request: Request, challenge: str | None) -> str | None:
+        """See `Credentials.authorization`."""
+        if challenge is not None:
+            scheme, _, parameters = challenge.partition(" ")
+            if scheme.lower() != "digest":
+                return None
+            self._challenge = parse_keqv_list(
+                [each for each in parse_http_list(parameters) if each]
+            )
+        try:
+            value = self.get_authorization(request, self._challenge)
+        except URLError as error:
+            raise unreachable(without_query(request.full_url), str(error.reason)) from error
+        return None if value is None else f"Digest {value}"

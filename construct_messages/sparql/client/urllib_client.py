@@ -16,14 +16,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from functools import partial
-from typing import IO, Any, Final, cast
+from typing import Any, Final, cast
 
 from construct_messages.rdf.errors import SourceError, SourceTimeout
-from construct_messages.sparql.client.responses import ends_by_length, redirected
-from construct_messages.sparql.client.retries import (
-    REDIRECTS,
+from construct_messages.sparql.client.responses import (
+    Credentials,
+    Exchange,
+    ends_by_length,
     reason,
-    too_many_redirects,
     unreachable,
 )
 from construct_messages.sparql.client.timeouts import Timeouts, keep_alive
@@ -40,10 +40,7 @@ def receive(
 ) -> bytes:
     """Returns the next bytes of a body as soon as there are any; empty at its end. Small available chunks are joined.
 
-    Args:
-        response: the response.
-        timeouts: the maximal times to wait.
-        cut: returns the error for a body that cannot be read to its end.
+    `cut` returns the error for a body that cannot be read to its end.
     """
     try:
         came = bytearray(response.read1(_CHUNK))
@@ -71,51 +68,36 @@ def send(
     request: urllib.request.Request,
     url: str,
     timeouts: Timeouts,
-    *handlers: urllib.request.BaseHandler,
+    credentials: Credentials | None = None,
 ) -> http.client.HTTPResponse:
-    """Returns the response to a request with its unread body; the caller closes it.
+    """Returns the response to a request with its unread body; the caller closes it. `url` is for errors.
 
     Data after a body that is only delimited by its length is read as part of it.
-
-    Args:
-        request: the request to send.
-        url: the endpoint, for errors.
-        timeouts: the maximal times to wait.
-        handlers: further handlers, such as one for digest authentication.
 
     Raises:
         SourceError: no response, or a redirect that is not followed.
         SourceTimeout: no response in time.
     """
-    opener = urllib.request.build_opener(_NoRedirects, _Http(timeouts), _Https(timeouts), *handlers)
-    for _ in range(REDIRECTS):
-        response = _open(opener, request, url, timeouts)
+    opener = urllib.request.build_opener(_NoRedirects, _Http(timeouts), _Https(timeouts))
+    exchange = Exchange(request, url, credentials)
+    while True:
+        response = _open(opener, exchange.request, url, timeouts)
         try:
-            target = redirected(request.full_url, response.status, response.headers.get)
+            is_answer = exchange.ends(response.status, response.headers.get)
         except SourceError:
             response.close()
             raise
-        if target is None:
+        if is_answer:
             if isinstance(response, _Response) and ends_by_length(response.headers.get):
                 response.read_past_length()
             return response
         response.close()
-        request = urllib.request.Request(
-            target, request.data, request.headers, method=request.get_method()
-        )
-    raise too_many_redirects(url)
 
 
 def fetch(
     request: urllib.request.Request, name: str, *, seconds: float, most: int
 ) -> tuple[int, bytes]:
-    """Returns the status and the body of a small response.
-
-    Args:
-        request: the request to send.
-        name: the URL, for errors.
-        seconds: the maximal time for the whole response.
-        most: the maximal number of bytes.
+    """Returns the status and the body of a response of at most `most` bytes. `name` is the URL for errors.
 
     Raises:
         SourceError: no response in time, or a longer one.
@@ -303,25 +285,3 @@ class _Https(urllib.request.HTTPSHandler):
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(self._connection, req)
-
-
-class Digest(urllib.request.HTTPDigestAuthHandler):
-    """Digest authentication that closes the responses with challenges, which urllib leaves open."""
-
-    def __init__(self, url: str, user: str, password: str) -> None:
-        passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
-        passwords.add_password(None, url, user, password)
-        super().__init__(passwords)
-
-    def http_error_401(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-    ) -> http.client.HTTPResponse | None:
-        fp.close()
-        return cast(
-            http.client.HTTPResponse | None, super().http_error_401(req, fp, code, msg, headers)
-        )

@@ -13,8 +13,7 @@ import aiohttp
 import pytest
 
 from construct_messages.rdf.errors import SourceError
-from construct_messages.sparql.client.aiohttp_client import asend
-from construct_messages.sparql.client.retries import unreachable
+from construct_messages.sparql.client.aiohttp_client import asend, unreachable
 from construct_messages.sparql.client.timeouts import Timeouts
 from tests.support.http.relay import relay
 

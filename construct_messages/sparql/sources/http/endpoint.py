@@ -15,10 +15,10 @@ from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats.results import READ
 from construct_messages.rdf.options import RETRIES, UNION
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.sparql.client.responses import check_header
+from construct_messages.sparql.client.responses import Credentials, check_header
 from construct_messages.sparql.client.retries import Attempts
 from construct_messages.sparql.client.timeouts import CONNECT_SECONDS, Timeouts
-from construct_messages.sparql.client.urllib_client import Digest, receive, send
+from construct_messages.sparql.client.urllib_client import receive, send
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.paging import ResultPage, pages
 from construct_messages.sparql.sources.http.profiles import Profile
@@ -46,17 +46,10 @@ def read(
     request: urllib.request.Request,
     page: ResultPage,
     timeouts: Timeouts,
-    *handlers: urllib.request.BaseHandler,
+    credentials: Credentials | None,
 ) -> Generator[Solutions]:
-    """Sends a request, and reads the answer; closing the generator closes the connection.
-
-    Args:
-        request: the request to send.
-        page: creates the reader for the response.
-        timeouts: the maximal times to wait.
-        handlers: further handlers, such as one for digest authentication.
-    """
-    with closing(send(request, page.url, timeouts, *handlers)) as response:
+    """Sends a request, and reads the answer; closing the generator closes the connection."""
+    with closing(send(request, page.url, timeouts, credentials)) as response:
         reader = page.open(response.status, response.headers.get)
         while chunk := receive(response, timeouts, reader.cut):
             for piece in reader.pieces(chunk):
@@ -70,6 +63,7 @@ async def aread(
     request: urllib.request.Request,
     page: ResultPage,
     timeouts: Timeouts,
+    credentials: Credentials | None,
     executor: Executor | None = None,
 ) -> AsyncGenerator[Solutions]:
     """The same as `read`, for asyncio; long solutions are decoded in the threads of `executor`."""
@@ -78,7 +72,7 @@ async def aread(
     from construct_messages.sparql.client.aiohttp_client import areceive, asend, is_followed
 
     loop = asyncio.get_running_loop()
-    response = await asend(session, request, page.url, timeouts)
+    response = await asend(session, request, page.url, timeouts, credentials)
     try:
         reader = page.open(response.status, response.headers.get)
         while chunk := await areceive(response, timeouts, reader.cut):
@@ -161,32 +155,21 @@ class EndpointSource:
     def solutions(self, request: Request) -> Generator[Solutions]:
         """See `Source.solutions`."""
         timeouts = self._timeouts(request)
-        digest, tokens = self._endpoint.digest, self._endpoint.tokens
-        handlers: list[urllib.request.BaseHandler] = []
-        if digest is not None:
-            handlers.append(Digest(self._endpoint.url, *digest))
         for page in self._pages(request):
             with page:
                 for attempt in Attempts(self._retries, timeouts, page.may_retry):
                     with attempt:
                         if select := page.select:
-                            own = handlers if tokens is None else [tokens.handler()]
-                            yield from read(
-                                self._http_request(request, select), page, timeouts, *own
-                            )
+                            sent = self._http_request(request, select)
+                            yield from read(sent, page, timeouts, self._endpoint.credentials)
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
-        import aiohttp  # it takes longer to import than the other client takes for a short answer
-
+        # it takes longer to import than the other client takes for a short answer
         from construct_messages.sparql.client.aiohttp_client import new_session
 
-        digest, tokens = self._endpoint.digest, self._endpoint.tokens
-        middlewares: list[aiohttp.ClientMiddlewareType] = [] if tokens is None else [tokens]
-        if digest is not None:
-            middlewares.append(aiohttp.DigestAuthMiddleware(*digest))
         async with (
-            new_session(*middlewares, connect_seconds=self._connect_seconds) as session,
+            new_session(connect_seconds=self._connect_seconds) as session,
             aclosing(self.asolutions_over(session, request)) as batches,
         ):
             async for batch in batches:
@@ -209,9 +192,15 @@ class EndpointSource:
                     with attempt:
                         if select := page.select:
                             sent = self._http_request(request, select)
-                            async with aclosing(
-                                aread(session, sent, page, timeouts, executor)
-                            ) as batches:
+                            batches = aread(
+                                session,
+                                sent,
+                                page,
+                                timeouts,
+                                self._endpoint.credentials,
+                                executor,
+                            )
+                            async with aclosing(batches):
                                 async for batch in batches:
                                     yield batch
 

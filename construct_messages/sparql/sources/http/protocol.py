@@ -15,14 +15,18 @@ from construct_messages._version import __version__
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats.media_types import FORM, SPARQL_QUERY
 from construct_messages.rdf.values import Value
-from construct_messages.sparql.client.responses import OK, authorization, check_header
+from construct_messages.sparql.client.responses import (
+    OK,
+    Credentials,
+    Digest,
+    authorization,
+    check_header,
+)
 from construct_messages.sparql.client.urls import check_url, without_query
 from construct_messages.sparql.results.completeness import tells_of_a_part
 
 if TYPE_CHECKING:
     from SPARQLWrapper import SPARQLWrapper
-
-    from construct_messages.sparql.client.oauth import AccessTokens
 
 
 # --- partial --------------------------------------------------------------------------------------
@@ -111,8 +115,7 @@ class Endpoint(Value):
         method: `"post"` (a form), `"get"`, or `"direct"` (a POST whose body is the query, section 2.1.3).
         headers: of each request; names as in `Accept`.
         parameters: of each request, in order.
-        digest: user and password for digest authentication (RFC 7616).
-        tokens: the source of access tokens; None: the headers have the credentials, or there are none.
+        credentials: credentials that change; None: the headers have them, or there are none.
         read_seconds: the maximal time between two bytes; None: any.
     """
 
@@ -120,8 +123,7 @@ class Endpoint(Value):
     method: str
     headers: Mapping[str, str]
     parameters: tuple[tuple[str, str], ...] = ()
-    digest: tuple[str, str] | None = None
-    tokens: AccessTokens | None = None
+    credentials: Credentials | None = None
     read_seconds: float | None = None
 
     @classmethod
@@ -132,7 +134,7 @@ class Endpoint(Value):
         method: str = "post",
         headers: Mapping[str, str] | None = None,
         contact: str | None = None,
-        tokens: AccessTokens | None = None,
+        tokens: Credentials | None = None,
     ) -> Endpoint:
         """The endpoint at a URL.
 
@@ -166,7 +168,7 @@ class Endpoint(Value):
         given = _DEFAULTS | {"User-Agent": agent} | _titled(headers or {})
         for name, value in given.items():
             check_header(name, value)
-        return cls(url, method, given, tokens=tokens)
+        return cls(url, method, given, credentials=tokens)
 
     @classmethod
     def of_wrapper(cls, wrapper: SPARQLWrapper) -> Endpoint:
@@ -199,7 +201,7 @@ class Endpoint(Value):
                 for value in values
                 if name not in FORMAT_PARAMETERS
             ),
-            user if by_digest else None,
+            Digest(*user) if user is not None and by_digest else None,
             read_seconds=wrapper.timeout,
         )
 

@@ -20,6 +20,7 @@ from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Lenience
 from construct_messages.sparql.client.responses import (
     OK,
+    TRANSIENT,
     Header,
     announced_length,
     content_type,
@@ -360,9 +361,6 @@ class ResponseReader:
             transient=self._status in TRANSIENT,
         )
 
-
-TRANSIENT: Final = frozenset((408, 425, 429, 502, 503, 504))
-"""Statuses of temporary failures, after which the same request may succeed."""
 
 # The statuses of a server in front of an endpoint, by the endpoint's status. Errors of the query are the client's. If
 # the endpoint is missing, requires credentials or fails, that is the server's error, so the others are 502 (RFC 9110,

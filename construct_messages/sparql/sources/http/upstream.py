@@ -22,13 +22,19 @@ from construct_messages.rdf.solutions import Solutions
 from construct_messages.sparql.client.addresses import Addresses, CheckedResolver
 from construct_messages.sparql.client.aiohttp_client import areceive, asend, new_session
 from construct_messages.sparql.client.oauth import AccessTokens
-from construct_messages.sparql.client.responses import OK, authorization, check_header, seconds
+from construct_messages.sparql.client.responses import (
+    OK,
+    TRANSIENT,
+    authorization,
+    check_header,
+    seconds,
+)
 from construct_messages.sparql.client.retries import Attempts
 from construct_messages.sparql.client.timeouts import Timeouts
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.endpoint import EndpointSource
 from construct_messages.sparql.sources.http.protocol import Endpoint
-from construct_messages.sparql.sources.http.response import TRANSIENT, answer_status
+from construct_messages.sparql.sources.http.response import answer_status
 from construct_messages.sparql.sources.operations import Answer, Operation
 
 # other statuses, such as 101, would apply to a hop between here and the client
@@ -242,7 +248,6 @@ class Upstream:
             )
             self._session = new_session(
                 *(() if self._rate is None else (_in_turn(self._rate),)),
-                *(() if self._endpoint.tokens is None else (self._endpoint.tokens,)),
                 connector=connector,
                 connect_seconds=self._connect_seconds,
                 trust_env=False,  # a proxy would connect without the check of addresses
@@ -266,7 +271,13 @@ class Upstream:
                     if busy is not None:
                         busy.close()
                         busy = None
-                    response = await asend(self._opened(), request, self._endpoint.name, timeouts)
+                    response = await asend(
+                        self._opened(),
+                        request,
+                        self._endpoint.name,
+                        timeouts,
+                        self._endpoint.credentials,
+                    )
                     if response.status in TRANSIENT:
                         busy = response
                         raise self._refusal(operation, response)
@@ -300,7 +311,9 @@ class Upstream:
     def _check_answer(self, operation: Operation, response: aiohttp.ClientResponse) -> None:
         if (
             response.status == 401
-            and ("Authorization" in self._endpoint.headers or self._endpoint.tokens is not None)
+            and (
+                "Authorization" in self._endpoint.headers or self._endpoint.credentials is not None
+            )
             and not _authenticates(operation)
         ):
             raise self._refusal(

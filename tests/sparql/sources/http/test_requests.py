@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 from typing import Any
+from urllib.request import parse_http_list, parse_keqv_list
 
 import pytest
 from SPARQLWrapper import BASIC, DIGEST, POST, SPARQLWrapper
@@ -157,19 +159,33 @@ def test_a_callers_wrapper(server: FaultServer, client: str) -> None:
     }
 
 
-def test_digest_authentication(server: FaultServer, client: str) -> None:
+@pytest.mark.parametrize("algorithm", ["MD5", "SHA-256"])
+def test_digest_authentication(server: FaultServer, client: str, algorithm: str) -> None:
     wrapper = SPARQLWrapper(server.url)
     wrapper.setHTTPAuth(DIGEST)
-    wrapper.setCredentials("me", "secret")
-    challenge = 'Digest realm="r", nonce="n", qop="auth", algorithm=MD5'
+    wrapper.setCredentials("me", "secret, of ä")
+    challenge = f'Digest realm="r", nonce="n", qop="auth", algorithm={algorithm}'
     refusal = response(
         b"", "text/plain", status="401 Unauthorized", headers={"WWW-Authenticate": challenge}
     )
-    server.play(refusal, response(JSON_BODY))
-    came, error = read(client, EndpointSource(Endpoint.of_wrapper(wrapper)))
-    assert error is None
-    assert came == TABLE
-    assert server.asked[1].headers["authorization"].startswith('Digest username="me"')
+    server.play(refusal, response(JSON_BODY), response(JSON_BODY))
+    source = EndpointSource(Endpoint.of_wrapper(wrapper))
+    for _ in range(2):
+        came, error = read(client, source)
+        assert error is None
+        assert came == TABLE
+    first, second = (
+        parse_keqv_list(parse_http_list(asked.headers["authorization"].removeprefix("Digest ")))
+        for asked in server.asked[1:]
+    )
+    assert (first["nc"], second["nc"]) == ("00000001", "00000002"), "the challenge is used again"
+
+    def hashed(*parts: str) -> str:
+        return hashlib.new(algorithm.replace("-", ""), ":".join(parts).encode()).hexdigest()
+
+    key = hashed("me", "r", "secret, of ä")
+    parts = (first[name] for name in ("nonce", "nc", "cnonce", "qop"))
+    assert first["response"] == hashed(key, *parts, hashed("GET", first["uri"]))
     server.play(refusal)
     _, error = read(client, EndpointSource(Endpoint.of_wrapper(wrapper)))
     assert isinstance(error, SourceError)
