@@ -76,7 +76,6 @@ class StoreReader:
                 key=lambda state: state.name,
             )
 
-    @checked
     def state(self, stream: str) -> State:
         """Returns the state of a stream.
 
@@ -123,7 +122,6 @@ class StoreReader:
             else:
                 self._broadcast.wait(version)
 
-    @checked
     async def aread(
         self, stream: str, after: int | None = None, *, follow: bool = False
     ) -> AsyncGenerator[Element]:
@@ -212,7 +210,6 @@ class StoreReader:
         """
         reading.check_position(self.state(stream), after)
 
-    @checked
     def get(self, stream: str, sequence: int) -> Element:
         """Returns one element.
 
@@ -223,7 +220,6 @@ class StoreReader:
         with self._readers.connection() as connection:
             return reading.element(connection, stream, sequence)
 
-    @checked
     def times(self, stream: str, sequences: Iterable[int]) -> list[int]:
         """Returns the commit times of elements, in microseconds since 1970 in UTC; their messages are not read.
 
@@ -234,7 +230,6 @@ class StoreReader:
         with self._readers.connection() as connection:
             return reading.times(connection, stream, sequences)
 
-    @checked
     def latest(self, stream: str, count: int) -> list[Element]:
         """Returns the newest elements, the oldest of them first; fewer if there are fewer.
 
@@ -244,7 +239,6 @@ class StoreReader:
         with self._readers.connection() as connection:
             return reading.latest(connection, stream, count)
 
-    @checked
     def sequence_at(self, stream: str, time: datetime) -> int:
         """Returns the sequence of the first kept element at or after a time; that of the next element if all are older.
 
@@ -257,7 +251,6 @@ class StoreReader:
             state = reading.stored(connection, stream).state
             return reading.first_at(connection, state.id, state.first, state.next, wanted)
 
-    @checked
     def counts(self, stream: str, since: datetime, period: timedelta, periods: int) -> list[int]:
         """Returns how many of the kept elements were committed in each of consecutive periods.
 
@@ -283,7 +276,6 @@ class StoreReader:
         with self._readers.connection() as connection:
             return saved_state.owners(connection)
 
-    @checked
     def saved_state(self, owner: str) -> dict[str, bytes]:
         """Returns the values that `commit` has stored, by key."""
         with self._readers.connection() as connection:
@@ -293,7 +285,6 @@ class StoreReader:
         """`saved_state` for asyncio."""
         return await self._in_thread(self.saved_state, owner)
 
-    @checked
     def seen(self, owner: str) -> dict[bytes, int]:
         """Returns the digests that a program has recorded, with their counts."""
         with self._readers.connection() as connection:

@@ -257,6 +257,9 @@ class StreamStore(StoreReader):
         )
         super().__init__(path, broadcast, writer, damage)
 
+    # The arguments of all writing methods are checked: a wrong type would otherwise stop the thread that writes for
+    # everybody. Methods that only read are not checked, because the server calls them several times in each request.
+
     # --- streams ---
 
     @checked
@@ -335,14 +338,14 @@ class StreamStore(StoreReader):
             TermError: the message is not valid RDF.
             StoreFull: the disk is full.
         """
-        return self.append_all(stream, [message], key=key, own=own)[0]
+        return self._write(_appending(stream, [message], key, own))[0]
 
     @checked
     async def aappend(
         self, stream: str, message: Message, *, key: str | None = None, own: str | None = None
     ) -> int:
         """`append` for asyncio."""
-        return (await self.aappend_all(stream, [message], key=key, own=own))[0]
+        return (await self._awrite(_appending(stream, [message], key, own)))[0]
 
     @checked
     def append_all(

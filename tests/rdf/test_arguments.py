@@ -84,9 +84,6 @@ METHODS: dict[str, list[Any]] = {
     "trim": ["a", 0],
     "commit": ["owner", {}],
     "read": ["a"],
-    "state": ["a"],
-    "get": ["a", 1],
-    "latest": ["a", 1],
     "delete": ["b"],
 }
 
