@@ -11,14 +11,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.request_log import REASONS, RequestRecord
@@ -144,10 +147,31 @@ class Metrics:
         registry = self._registry
         if DIRECTORY in os.environ:
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # prometheus_client leaves it untyped
+            registry.register(_SharedValues(Path(os.environ[DIRECTORY])))
         readable = "" if accept is None or _NO_VERSION.search(accept) else accept
         encode, content_type = choose_encoder(readable)
         return encode(registry), content_type
+
+
+class _SharedValues(Collector):
+    """The sums of the values of all processes.
+
+    prometheus_client creates the file of a process empty, and fails if it reads it before it has a length.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def collect(self) -> Iterable[Metric]:
+        files = [str(file) for file in self._directory.glob("*.db") if _has_length(file)]
+        metrics: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call] # it has no types
+        return metrics
+
+
+def _has_length(file: Path) -> bool:
+    with suppress(FileNotFoundError):  # the supervisor removes files of processes that have ended
+        return file.stat().st_size > 0
+    return False
 
 
 class _Increases:
