@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from typing import ClassVar
 
+from construct_messages.logs import TemplateEncoder
 from construct_messages.logs.capabilities import CapabilityCheck
 from construct_messages.logs.layout import (
     EncodedBatch,
@@ -66,26 +67,10 @@ class PlainTemplateEncoder:
 
 
 class TextEncoder(ABC):
-    """Writes messages as text.
+    """Writes messages as text."""
 
-    Args:
-        format: the log's format.
-        syntax: the delimiters of messages, and the RDF version of the log.
-        texts: the texts of terms.
-
-    Attributes:
-        literals, predicates, nodes, deciding: conditions that decide the positions of terms in a message; see
-            `Layouts`.
-    """
-
-    literals: ClassVar[bool] = False
-    predicates: ClassVar[Collection[Term] | None] = ()
-    nodes: ClassVar[bool] = False
-    deciding: Collection[Term] = ()
-
-    def __init__(self, format: Format, syntax: Syntax, texts: TextsByKind) -> None:
-        self.format, self.syntax, self.texts = format, syntax, texts
-        self._place = plain(texts)
+    def __init__(self, format: Format, syntax: Syntax) -> None:
+        self.format, self.syntax = format, syntax
         self.capabilities = CapabilityCheck(format, syntax)
 
     def begin(self) -> None:
@@ -97,17 +82,8 @@ class TextEncoder(ABC):
         return b""
 
     @abstractmethod
-    def write(self, message: Message, place: Place) -> str:
-        """Writes one message with its delimiter, without declarations of the log.
-
-        Raises:
-            UnsupportedByFormat: the format has no syntax for a term in its position.
-            NoLayout: only `write_alone` can write the message.
-        """
-
-    def write_alone(self, message: Message) -> str:
-        """Writes one message like `write`, or without a layout."""
-        return self.write(message, self._place)
+    def write(self, message: Message) -> str:
+        """Writes one message with its delimiter, without declarations of the log; raises `UnsupportedByFormat`."""
 
     @abstractmethod
     def write_document(self, message: Message) -> str:
@@ -117,21 +93,13 @@ class TextEncoder(ABC):
         """Inserts the declarations of the log into the first of these messages, if they were not written yet."""
 
     def encode(self, message: Message) -> bytes:
-        """Encodes one message with its delimiter.
-
-        Raises:
-            UnsupportedByFormat: the format or the version has no syntax for a quad or a term.
-        """
-        texts = [self._checked(message, self.write_alone)]
+        """Encodes one message with its delimiter."""
+        texts = [self._checked(message, self.write)]
         self.declare(texts)
         return texts[0].encode()
 
     def encode_document(self, message: Message) -> bytes:
-        """Encodes one message as a document; see `Encoder.encode_document`.
-
-        Raises:
-            UnsupportedByFormat: as `encode`.
-        """
+        """Encodes one message as a document; see `Encoder.encode_document`."""
         return self._checked(message, self.write_document).encode()
 
     def _checked(self, message: Message, write: Callable[[Message], str]) -> str:
@@ -145,7 +113,35 @@ class TextEncoder(ABC):
         """Returns no bytes."""
         return b""
 
-    def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateTexts:
+    def for_template(self, template: Template) -> TemplateEncoder:
+        """Returns the encoder for batches of a template's solutions."""
+        return PlainTemplateEncoder(self.encode, template)
+
+
+class LayoutEncoder(TextEncoder):
+    """Writes messages as text, and those of a template by layouts.
+
+    The attributes of the class name the conditions that decide the positions of terms in a message; see `Layouts`.
+    """
+
+    literals: ClassVar[bool] = False
+    predicates: ClassVar[Collection[Term] | None] = ()
+    nodes: ClassVar[bool] = False
+    deciding: Collection[Term] = ()
+
+    def __init__(self, format: Format, syntax: Syntax, texts: TextsByKind) -> None:
+        super().__init__(format, syntax)
+        self.texts, self._place = texts, plain(texts)
+
+    @abstractmethod
+    def write_by(self, message: Message, place: Place) -> str:
+        """Writes one message like `write`, its terms by `place` only; raises `NoLayout` if only `write` can."""
+
+    def write(self, message: Message) -> str:
+        """Writes one message with its own terms."""
+        return self.write_by(message, self._place)
+
+    def for_template(self, template: Template) -> TemplateEncoder:
         """Returns the encoder for batches of a template's solutions."""
         if not (self.capabilities.support_template(template) and is_laid_out(template)):
             return PlainTemplateEncoder(self.encode, template)
@@ -153,18 +149,13 @@ class TextEncoder(ABC):
 
 
 class TemplateTexts:
-    """Encodes batches of a template's solutions; byte for byte the same as `encode(Message(instantiate(…)))`.
+    """Encodes batches of a template's solutions; byte for byte the same as `encode(Message(instantiate(…)))`."""
 
-    Args:
-        encoder: the encoder of the log.
-        template: see `is_laid_out`.
-    """
-
-    def __init__(self, encoder: TextEncoder, template: Template) -> None:
+    def __init__(self, encoder: LayoutEncoder, template: Template) -> None:
         self._encoder, self._plain = encoder, PlainTemplateEncoder(encoder.encode, template)
         self._layouts = Layouts(
             template,
-            encoder.write,
+            encoder.write_by,
             encoder.texts,
             literals=encoder.literals,
             predicates=encoder.predicates,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from construct_messages.logs import EncoderOptions
+from construct_messages.logs import EncoderOptions, TemplateEncoder
 from construct_messages.logs.json.compiled import (
     CompiledFrame,
     compiled,
@@ -33,7 +33,7 @@ from construct_messages.logs.json.nodes import RDF_TYPE, nodes_of
 from construct_messages.logs.json.notation import ContextNotation, Key, Kind
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.layout import NoLayout, Place, Texts
-from construct_messages.logs.text_encoder import PlainTemplateEncoder, TemplateTexts, TextEncoder
+from construct_messages.logs.text_encoder import LayoutEncoder, PlainTemplateEncoder
 from construct_messages.rdf.errors import UnsupportedByFormat, UsageError
 from construct_messages.rdf.formats import JSON_DOCUMENTS, Format, Syntax
 from construct_messages.rdf.message import Message
@@ -50,7 +50,7 @@ from construct_messages.rdf.terms import Term
 _MOST_NOTATIONS: Final = 256
 
 
-class JsonEncoder(TextEncoder):
+class JsonEncoder(LayoutEncoder):
     """Writes messages as JSON documents.
 
     Args:
@@ -121,7 +121,7 @@ class JsonEncoder(TextEncoder):
             self._begun = True
             texts[0] = texts[0].removeprefix(",")
 
-    def write(self, message: Message, place: Place) -> str:
+    def write_by(self, message: Message, place: Place) -> str:
         """Encodes one document that only depends on the kinds of terms.
 
         Raises:
@@ -129,7 +129,7 @@ class JsonEncoder(TextEncoder):
         """
         return self._delimited(self._document(message, place, alone=False))
 
-    def write_alone(self, message: Message) -> str:
+    def write(self, message: Message) -> str:
         """Encodes one document."""
         return self._delimited(self.write_document(message))
 
@@ -176,7 +176,7 @@ class JsonEncoder(TextEncoder):
             )
         return notation
 
-    def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateTexts:
+    def for_template(self, template: Template) -> TemplateEncoder:
         """Returns the encoder for batches of a template's solutions."""
         framed = self._framed
         if isinstance(framed, ByPyLD) or (

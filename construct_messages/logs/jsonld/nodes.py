@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.layout import NoLayout, Place, Texts, TextsByKind, plain
-from construct_messages.logs.text_encoder import TextEncoder
+from construct_messages.logs.text_encoder import LayoutEncoder
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import (
@@ -133,7 +133,7 @@ class Notation:
         return iri
 
 
-class NodesEncoder(TextEncoder):
+class NodesEncoder(LayoutEncoder):
     """Writes messages as JSON-LD documents, in JSON or YAML.
 
     Args:
@@ -173,14 +173,14 @@ class NodesEncoder(TextEncoder):
     def delimited(self, document: str) -> str:
         """Returns a document in the form of a log."""
 
-    def write(self, message: Message, place: Place) -> str:
+    def write_by(self, message: Message, place: Place) -> str:
         """Returns one message for readers with the active context."""
         return self.delimited(self.document(message, place))
 
-    def write_alone(self, message: Message) -> str:
+    def write(self, message: Message) -> str:
         """Returns one message for such readers, without the context if it would change an IRI."""
         try:
-            return super().write_alone(message)
+            return super().write(message)
         except Ambiguous:
             return self.delimited(self.document(message, plain(self._full), self.head(None)))
 

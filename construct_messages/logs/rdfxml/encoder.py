@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.layout import Place, Texts, plain
-from construct_messages.logs.text_encoder import TextEncoder
+from construct_messages.logs.text_encoder import LayoutEncoder
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message
@@ -48,7 +48,7 @@ _LABEL: Final = re.compile(r"(?!x-)[A-Za-z_][A-Za-z0-9_.-]*")
 _MOST_NAMES: Final = 1 << 12
 
 
-class RdfXmlEncoder(TextEncoder):
+class RdfXmlEncoder(LayoutEncoder):
     """Writes messages as RDF/XML, one per line: an `rdf:Description` per subject, in order of first appearance.
 
     Args:
@@ -82,7 +82,7 @@ class RdfXmlEncoder(TextEncoder):
         )
         self._names = _Names(options.prefixes or {})
 
-    def write(self, message: Message, place: Place) -> str:
+    def write_by(self, message: Message, place: Place) -> str:
         """Encodes one message and the end of its line.
 
         Raises:

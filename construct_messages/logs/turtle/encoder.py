@@ -7,11 +7,11 @@ has a line and strings are escaped, so a line that begins like a delimiter is on
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from construct_messages.logs import EncoderOptions
-from construct_messages.logs.layout import Place, Texts, WriteTerm, plain
+from construct_messages.logs.layout import Texts
 from construct_messages.logs.text_encoder import TextEncoder
 from construct_messages.rdf import compiled
 from construct_messages.rdf.formats import Format, Syntax
@@ -45,9 +45,6 @@ _ABBREVIATED: Final = {
     }.items()
 }
 _TYPE: Final = f"<{RDF}type>"
-# kinds of places
-_TERM: Final = "term"
-_VERB: Final = "verb"
 
 
 class TurtleEncoder(TextEncoder):
@@ -80,9 +77,11 @@ class TurtleEncoder(TextEncoder):
             for prefix, value in (options.prefixes or {}).items()
             if grammar.compiled(_PREFIX, prefix.isascii()).fullmatch(prefix) and is_iri(value)
         }
-        notation = _Notation(self._namespaces)
-        super().__init__(format, syntax, notation.texts)
-        self._packed = "".join(f"{iri}\0{prefix}\0" for iri, prefix in notation.namespaces).encode()
+        super().__init__(format, syntax)
+        self._notation = _Notation(self._namespaces)
+        self._packed = "".join(
+            f"{iri}\0{prefix}\0" for iri, prefix in self._notation.namespaces
+        ).encode()
         self._head = _declarations(self._namespaces)
         self._before, self._after = "", syntax.delimiter
         if syntax.delimiter_first:
@@ -118,14 +117,14 @@ class TurtleEncoder(TextEncoder):
             texts[0] = f"{self._before}{self._head}{texts[0].removeprefix(self._before)}"
             self._head = ""
 
-    def write(self, message: Message, place: Place) -> str:
+    def write(self, message: Message) -> str:
         """Writes the statements of one message, and its delimiter."""
-        return f"{self._before}{_statements(message, place)}{self._after}"
+        return f"{self._before}{_statements(message, self._notation)}{self._after}"
 
     def write_document(self, message: Message) -> str:
         """Writes the statements of one message with the prefixes that it uses; see `Encoder.encode_document`."""
         notation = _Notation(self._namespaces)
-        statements = _statements(message, plain(notation.texts))
+        statements = _statements(message, notation)
         used = {
             prefix: value for prefix, value in self._namespaces.items() if prefix in notation.used
         }
@@ -137,28 +136,24 @@ def _declarations(namespaces: Mapping[str, str]) -> str:
     return f"{declarations}\n" if declarations else ""
 
 
-def _statements(message: Message, place: Place) -> str:
+def _statements(message: Message, notation: _Notation) -> str:
     graphs: dict[Term | None, dict[Term, dict[Term, list[Term]]]] = {}
     for subject, predicate, object, graph in message:
         graphs.setdefault(graph, {}).setdefault(subject, {}).setdefault(predicate, []).append(
             object
         )
-    term, verb = place(_TERM), place(_VERB)
     return "".join(
-        _of_subjects(subjects, "", term, verb)
+        _of_subjects(subjects, "", notation)
         if graph is None
-        else f"{term(graph)} {{\n{_of_subjects(subjects, '    ', term, verb)}}}\n"
+        else f"{notation.term(graph)} {{\n{_of_subjects(subjects, '    ', notation)}}}\n"
         for graph, subjects in graphs.items()
     )
 
 
 def _of_subjects(
-    subjects: Mapping[Term, Mapping[Term, list[Term]]],
-    indent: str,
-    term: WriteTerm,
-    verb: WriteTerm,
+    subjects: Mapping[Term, Mapping[Term, list[Term]]], indent: str, notation: _Notation
 ) -> str:
-    separator = f" ;\n{indent}    "
+    term, verb, separator = notation.term, notation.verb, f" ;\n{indent}    "
     statements = []
     for subject, predicates in subjects.items():
         pairs = [
@@ -177,7 +172,7 @@ class _Notation:
 
     Attributes:
         namespaces: these IRIs and their prefixes, the longest first.
-        texts: the texts for each kind of place.
+        term: returns the text of a term.
         used: the prefixes in these texts.
     """
 
@@ -187,19 +182,18 @@ class _Notation:
             ((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0])
         )
         self.used: set[str] = set()
-        terms = Texts(self._term)
-        self.texts = {
-            _TERM: terms,
-            _VERB: Texts(lambda term: "a" if term == _TYPE else terms[term]),
-        }
+        self.term: Callable[[Term], str] = Texts(self._term).__getitem__
+
+    def verb(self, term: Term) -> str:
+        """Returns the text of a predicate."""
+        return "a" if term == _TYPE else self.term(term)
 
     def _term(self, term: Term) -> str:
         if term.startswith('"'):
             return self._literal(term)
         if is_triple(term):
             subject, predicate, object = triple_parts(term)
-            terms = self.texts[_TERM]
-            return f"<<( {terms[subject]} {self.texts[_VERB][predicate]} {terms[object]} )>>"
+            return f"<<( {self.term(subject)} {self.verb(predicate)} {self.term(object)} )>>"
         local = grammar.compiled(_LOCAL, term.isascii())
         for namespace, prefix in self.namespaces:  # none of these begins a blank node
             if term.startswith(namespace, 1) and local.fullmatch(
@@ -217,4 +211,4 @@ class _Notation:
         shape = _ABBREVIATED.get(datatype)
         if shape and shape.fullmatch(term, 1, end):
             return term[1:end]
-        return term[: end + 3] + self.texts[_TERM][datatype]
+        return term[: end + 3] + self.term(datatype)
