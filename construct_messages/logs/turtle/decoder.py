@@ -1,9 +1,9 @@
 """The decoder of Turtle and TriG logs: interprets delimiters by their position, and assembles the messages between
 them.
 
-RDF Messages, section 3. `plain.py` reads most messages, many at a time. For the others, `scanner.py` finds the
-delimiter, and the statements before it are parsed here; one message is assembled at a time, so that all messages before
-an error are returned before it is raised.
+RDF Messages, section 3. The compiled module reads messages of usual statements, many at a time. For all others,
+`scanner.py` finds the delimiter, and pyoxigraph parses the statements before it: one message at a time, because the
+messages before an error are returned before it is raised.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from construct_messages.logs.from_pyoxigraph import (
     too_much,
 )
 from construct_messages.logs.line_buffer import too_long
-from construct_messages.logs.turtle.plain import PlainMessages
 from construct_messages.logs.turtle.scanner import (
     MOST_BASE,
     Mark,
@@ -36,6 +35,7 @@ from construct_messages.logs.turtle.scanner import (
     check_declarations,
     place_behind,
 )
+from construct_messages.rdf import compiled
 from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.rdf.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.rdf.labels import Labels
@@ -279,9 +279,12 @@ def _line_ends(text: bytes) -> int:
 _MANY: Final = 1 << 10
 _BLOCK: Final = 1 << 16
 _SMALLEST_BLOCK: Final = 1 << 10
-"""The number of bytes that are read as plain messages together: the maximum, and after messages that were not plain."""
+"""The number of bytes that the compiled module gets: the maximum, and after a message that it left to the parser."""
 _LONGEST: Final = 1 << 20
-"""The maximal size of a plain message."""
+_MOST: Final = most_characters(0, 0)
+"""The maximal size of a message for the compiled module in bytes, and in characters as N-Quads. Each message may have
+as many, so its other limits need no check.
+"""
 _DECLARED: Final = 1 << 3
 """The number of bytes per prefix after which prefixes are looked up again."""
 
@@ -326,10 +329,10 @@ class TurtleDecoder:
         self._labels = options.labels or Labels()
         self._shared_labels = options.shared_labels is not False
         self._scanner = TurtleScanner()
-        # reads plain messages, once the delimiters are known; whether its prefixes may be outdated
-        self._plain: PlainMessages | None = None
-        self._declared, self._prefixes, self._parsed = True, 0, 0
-        # the searched part of the open message, and whether it was read as plain; the number of bytes for plain reading
+        # the prefixes for the compiled module; whether they may be outdated, and how much was parsed since
+        self._prefixes: dict[str, str] = {}
+        self._declared, self._parsed = True, 0
+        # how far the open message was searched for its delimiter, and whether the compiled module has left it
         self._searched, self._tried, self._block = 0, False, _BLOCK
         self._statements = TurtleStatements(
             format, options.base, options.message_bytes, options.lenience
@@ -363,7 +366,7 @@ class TurtleDecoder:
                 return
             data, self._beginning = data.removeprefix(BOM_UTF8), None
         self._scanner.text += data
-        yield from self._read_plain()
+        yield from self._read_usual()
         yield from self._read(self._scanner.feed(b""))
 
     def close(self) -> Iterator[Message]:
@@ -383,7 +386,7 @@ class TurtleDecoder:
                 case MarkKind.MESSAGE | MarkKind.COMMENT if mark.kind is self._delimiter:
                     yield self._message(mark.start, _SHOWN[mark.kind])
                     self._pass(mark)
-                    yield from self._read_plain()
+                    yield from self._read_usual()
                 case MarkKind.COMMENT:  # the first: the text before it need not be a message
                     self._syntax, self._delimiter = self._syntax or RDFM, MarkKind.COMMENT
                     message = self._message(mark.start, _SHOWN[mark.kind])
@@ -392,7 +395,7 @@ class TurtleDecoder:
                     else:
                         self._number -= 1
                     self._pass(mark)
-                    yield from self._read_plain()
+                    yield from self._read_usual()
                 case MarkKind.VERSION:
                     if mark.label.endswith("-messages"):
                         self._announce(mark)
@@ -445,16 +448,16 @@ class TurtleDecoder:
         if size > self._message_bytes:
             raise too_long(self._number, self._message_bytes)
 
-    # --- plain messages ---------------------------------------------------------------------------------------------
+    # --- messages that the compiled module reads --------------------------------------------------------------------
 
-    def _read_plain(self) -> Iterator[Message]:
-        """Returns the complete plain messages from here on."""
-        while messages := self._plain_messages():
+    def _read_usual(self) -> Iterator[Message]:
+        """Returns the complete messages from here on, up to the first that the compiled module leaves to the parser."""
+        while messages := self._usual_messages():
             yield from messages
 
-    def _plain_messages(self) -> list[Message]:
+    def _usual_messages(self) -> list[Message]:
         scanner = self._scanner
-        if self._delimiter is None or self._tried:
+        if compiled.wire is None or self._delimiter is None or self._tried:
             return []
         word = _WORDS[self._delimiter]
         if (first := scanner.text.find(word, self._searched)) < 0:
@@ -466,9 +469,15 @@ class TurtleDecoder:
         end = complete.end() if complete else last
         if end > min(_LONGEST, self._message_bytes) or not self._declare():
             return []
-        assert self._plain is not None
-        messages, size, has_blanks = self._plain.read(bytes(scanner.text[:end]))
-        # the same number of bytes is likely to be plain the next time
+        read = compiled.wire.turtle_messages(
+            bytes(scanner.text[:end]),
+            self._prefixes,
+            self._graphs,
+            self._delimiter is MarkKind.COMMENT,
+            _MOST,
+        )
+        messages, size, has_blanks = cast("tuple[list[list[Term | None]], int, bool]", read)
+        # the same number of bytes is likely to be read the next time
         self._block = max(_SMALLEST_BLOCK, min(_BLOCK, 4 * size))
         if messages:
             scanner.skip(size)
@@ -480,7 +489,7 @@ class TurtleDecoder:
         return [*map(of_terms, messages)]
 
     def _rename(self, terms: list[Term | None], number: int) -> None:
-        """Assigns labels to the blank nodes among the terms of a plain message."""
+        """Assigns labels to the blank nodes among the terms of a message, four for each quad."""
         shared = self._labels.in_log if self._shares_labels() else None
         rename: Rename = shared or self._labels.in_message(number).__getitem__
         for place, term in enumerate(terms):
@@ -488,22 +497,16 @@ class TurtleDecoder:
                 terms[place] = rename(term)
 
     def _declare(self) -> bool:
-        """Copies the prefixes from the parser, if they may have changed; returns whether plain messages can be read."""
+        """Copies the prefixes from the parser, if they may have changed; returns whether they are known."""
         if not self._declared:
             return True
-        if self._parsed < _DECLARED * self._prefixes:
+        # copying them takes time, which a log with a declaration in each message must not multiply
+        if self._parsed < _DECLARED * len(self._prefixes):
             return False
-        prefixes, base = self._statements.prefixes, self._statements.base
-        self._declared, self._prefixes, self._parsed = False, len(prefixes), 0
-        if base is not None and len(base) > MOST_BASE:
-            self._declared = True
-            return False
-        if self._plain is None:
-            self._plain = PlainMessages(
-                by_comment=self._delimiter is MarkKind.COMMENT, graphs=self._graphs
-            )
-        self._plain.declare(prefixes)
-        return True
+        base = self._statements.base
+        self._prefixes, self._parsed = dict(self._statements.prefixes), 0
+        self._declared = base is not None and len(base) > MOST_BASE
+        return not self._declared
 
     # --- messages ---------------------------------------------------------------------------------------------------
 

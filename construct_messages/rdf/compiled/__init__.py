@@ -103,8 +103,12 @@ class Wire(Protocol):
     def turtle_messages(
         self, text: bytes, prefixes: dict[str, str], graphs: bool, by_comment: bool, most: int, /
     ) -> tuple[list[list[str | None]], int, bool]:
-        """Reads the messages that a text begins with: `PlainMessages.read` of `logs/turtle/plain.py`. `most` is how
-        many characters a message may have as N-Quads.
+        """Reads the messages that a text begins with, each with its delimiter, as far as all their statements are usual
+        ones; `TurtleStatements.read` of `logs/turtle/decoder.py` parses any.
+
+        Returns subject, predicate, object and graph of each quad of a message in turn, with blank nodes labelled as in
+        the text; the size of what was read; and whether it may have blank nodes. `most` is how many characters a
+        message may have as N-Quads.
         """
         ...
 

@@ -1,8 +1,8 @@
 /* Reads whole messages of Turtle and TriG that consist of the usual statements.
  *
- * Beside logs/turtle/plain.py. Collections, anonymous nodes, triple terms, relative IRIs, escapes that canonical form
- * has not, new prefixes and errors are left to Python. RDF 1.2 Turtle, section 6.5; RDF 1.2 TriG, section 4.5; RDF
- * Messages, section 3.
+ * Beside logs/turtle/decoder.py. Collections, anonymous nodes, triple terms, relative IRIs, escapes by number, strings in
+ * single quotes, new prefixes and errors are left to pyoxigraph. RDF 1.2 Turtle, section 6.5; RDF 1.2 TriG, section
+ * 4.5; RDF Messages, section 3.
  */
 
 #include "wire.h"
@@ -210,20 +210,84 @@ static const byte *number(Reader *reader, const byte *start, PyObject **term)
     return made && finish(reader, start, end, term) ? end : NULL;
 }
 
+/* Adds a string in quotes or three quotes to what is made, in canonical form, for which it must be changed. */
+static const byte *rewritten(Reader *reader, const byte *at)
+{
+    Buffer *made = &reader->made;
+    bool is_long = at[1] == '"' && at[2] == '"';
+    at += is_long ? 3 : 1;
+    if (!add_text(made, "\""))
+        return NULL;
+    for (;;) {
+        const byte *start = at;
+        while (is(*at, TEXT_CHAR))
+            at++;
+        if (!add(made, start, (size_t)(at - start)))
+            return NULL;
+        if (*at == '"' && (!is_long || (at[1] == '"' && at[2] == '"')))
+            return add_text(made, "\"") ? at + (is_long ? 3 : 1) : NULL;
+        const char *escape = *at == '\t' ? "\\t" : !is_long ? NULL : *at == '"' ? "\\\"" : *at == '\n' ? "\\n" :
+                             *at == '\r' ? "\\r" : NULL;
+        const byte *end = *at >= 0x80 ? character_end(at) : NULL;
+        if (*at == '\\' && at[1] && strchr("tbnrf\"\\", at[1]))
+            end = at + 2;
+        if (*at == '\\' && at[1] == '\'') {
+            escape = "'";
+            at++;
+        }
+        if (escape ? !add_text(made, escape) : !end || !add(made, at, (size_t)(end - at)))
+            return NULL;
+        at = escape ? at + 1 : end;
+    }
+}
+
+/* Adds the language or datatype there to what is made, in canonical form; nothing for the datatype of plain strings. */
+static const byte *suffix(Reader *reader, const byte *at)
+{
+    static const char plain[] = "^^<" XSD "string>";
+    Buffer *made = &reader->made;
+    size_t before = made->size;
+    const byte *end = at;
+    if (*at == '@') {
+        do
+            end++;
+        while (is(*end, LETTER | DIGIT) || *end == '-');
+        if (!add(made, at, (size_t)(end - at)) || !add(made, "", 1))
+            return NULL;
+        made->size--;  /* the NUL ends the scan */
+        for (byte *each = made->start + before; *each; each++)
+            if ('A' <= *each && *each <= 'Z')
+                *each += 'a' - 'A';
+    } else if (at[0] == '^' && at[1] == '^') {
+        if (!add_text(made, "^^"))
+            return NULL;
+        end = at[2] == '<' ? iri_term_end(at + 2) : expand(reader, at + 2, prefix_end(at + 2));
+        if (!end || (at[2] == '<' && !add(made, at + 2, (size_t)(end - at - 2))))
+            return NULL;
+        if (made->size - before == strlen(plain) && memcmp(made->start + before, plain, strlen(plain)) == 0) {
+            made->size = before;
+            return end;
+        }
+    } else {
+        return at;
+    }
+    return suffix_end(made->start + before) == made->start + made->size ? end : NULL;
+}
+
 static const byte *literal(Reader *reader, const byte *start, PyObject **term)
 {
-    const byte *quoted = string_end(start), *end;
-    if (!quoted || *quoted == '"')  /* or of three quotes */
-        return NULL;
-    if (quoted[0] != '^' || quoted[1] != '^' || quoted[2] == '<') {
+    const byte *quoted = string_end(start), *end = NULL;
+    bool is_canonical = quoted && *quoted != '"';  /* otherwise it may have three quotes */
+    if (is_canonical && (*quoted != '^' || quoted[1] != '^' || quoted[2] == '<'))
         end = suffix_end(quoted);
-        return end && (*term = known_term(&reader->known, start, end)) ? end : NULL;
-    }
-    Buffer *made = &reader->made;
-    size_t size = (size_t)(quoted - start);
-    made->size = 0;
-    if (!add(made, start, size + 2) || !(end = expand(reader, quoted + 2, prefix_end(quoted + 2))) ||
-        suffix_end(made->start + size) != made->start + made->size)
+    if (end)
+        return (*term = known_term(&reader->known, start, end)) ? end : NULL;
+    reader->made.size = 0;
+    if (!is_canonical)
+        quoted = rewritten(reader, start);
+    else if (!add(&reader->made, start, (size_t)(quoted - start)))
+        return NULL;
+    if (!quoted || !(end = suffix(reader, quoted)))
         return NULL;
     if ((*term = find_term(&reader->known, start, end)))
         return end;

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.turtle.encoder import TurtleEncoder
-from construct_messages.logs.turtle.plain import PlainMessages
 from construct_messages.rdf import compiled
 from construct_messages.rdf.compiled import Wire
 from construct_messages.rdf.errors import UnsupportedByFormat
@@ -30,6 +29,7 @@ PREFIXES: Final = {"": "http://example.org/", "p": "urn:p:", "é-1.a": "urn:q#",
 HEAD: Final = "".join(f"PREFIX {prefix}: <{iri}> " for prefix, iri in PREFIXES.items())
 MOST: Final = 1 << 20
 READ: Final = [
+    f':a :b """x\n"y\\\' "" z\\t""" , "\t"@en-US , """é"""@De, "x"^^<{XSD}string>, """"""^^p:d .',
     ':a p:b <urn:c> , "x\\n\\"é"@en ; a é-1.a:é , "x"^^p:d .',
     '_:a.b :b -1.50,true,"x"^^<urn:d>;p:c%41 1e5 , false , +7 ; .',
     "# a é MESSAGE \"\n:a:b<urn:p>:d. :c <urn:p> h::80 # '\n, p:1 .\tPREFIX p: <urn:p:> @prefix\n:<http://example.org/>.",
@@ -41,7 +41,7 @@ OTHERS: Final = [
     ":a :b (:c) .",
     "[] :b :c .",
     "<a> :b :c .",
-    ':a :b """c""" .',
+    r':a :b "\u00e9" .',
     ":a :b :c\\,d .",
     "PREFIX p: <urn:z:>",
     ":a :b :c ,",
@@ -66,20 +66,12 @@ def document(messages: list[str], by_comment: bool) -> bytes:
 
 
 def alike(wire: Wire, text: bytes, graphs: bool, by_comment: bool) -> int:
-    """Asserts that Python reads the same messages, also where it leaves some to pyoxigraph; returns their number."""
+    """Asserts that pyoxigraph reads the same messages; returns their number."""
     messages, size, has_blanks = wire.turtle_messages(text, PREFIXES, graphs, by_comment, MOST)
     if not messages:
         assert size == 0
         return 0
     assert has_blanks or not any(term and term[0] == "_" for each in messages for term in each)
-    plain = PlainMessages(by_comment=by_comment, graphs=graphs)
-    plain.declare(PREFIXES)
-    own = plain._read_text(text[:size].decode() + "\n")
-    assert own.messages == messages[: len(own.messages)]
-    if len(own.messages) == len(messages):
-        assert own.size == size
-        return len(messages)
-    # it takes some names and spaces that the expression leaves
     head, kind = (HEAD, Kind(TRIG if graphs else TURTLE, RDFM if by_comment else NEW))
     log = document([head], by_comment) + text[:size] + b"\n"
     log = b"# @message\n" + log if by_comment else NEW.announcement.encode() + log

@@ -155,7 +155,7 @@ def check(input: Input) -> Reading:
     pieces = cut(input.data, input.places)
     _check_same(input, whole, _read(input, pieces), f"in {len(pieces)} chunks")
     if input.kind.format in (TURTLE, TRIG):
-        _check_same(input, whole, _read(input, [input.data], read_simply), "by the simple path")
+        _check_same(input, whole, _read(input, [input.data], read_simply), "by the parser alone")
     _check_messages(input, whole)
     return whole
 

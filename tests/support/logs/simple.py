@@ -1,4 +1,4 @@
-"""Turtle and TriG logs read by the simple path alone, one message after the other: what the fast one must equal."""
+"""Turtle and TriG logs read by the parser alone, one message after the other: what the compiled module must equal."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tests.support.logs.kinds import Kind, Reading
 
 
 class SimpleTurtleDecoder(TurtleDecoder):
-    """Takes no message for a plain one."""
+    """Leaves all messages to the parser."""
 
-    def _plain_messages(self) -> list[Message]:
+    def _usual_messages(self) -> list[Message]:
         return []
 
 
 def read_simply(
     chunks: Iterable[bytes], kind: Kind, *, announced: bool = True, **options: Any
 ) -> Reading:
-    """Reads a log as `kinds.read` does, by the simple path alone."""
+    """Reads a log as `kinds.read` does, by the parser alone."""
     messages: list[Message] = []
     decoding = DecoderOptions(**{"labels": Labels("x", keep=True), **options})
 

@@ -1,4 +1,4 @@
-"""PlainRead messages of Turtle and TriG: what the fast path takes, and that it reads what the simple path reads."""
+"""Usual messages of Turtle and TriG: which ones the compiled module takes, and that it reads what the parser reads."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.turtle import decoder
-from construct_messages.logs.turtle.plain import PlainMessages, PlainRead
+from construct_messages.logs.turtle.decoder import TurtleDecoder
 from construct_messages.rdf.errors import LogError
 from construct_messages.rdf.formats import RDFM, TRIG, TURTLE, Format
 from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.message import Message
 from tests.support.logs.fuzzer import check, inputs
 from tests.support.logs.kinds import Kind, Reading, cut, isomorphic, read, single_bytes
+from tests.support.logs.lines import the_compiled_module
 from tests.support.logs.simple import read_simply
 
 NEW: Final = find_syntax("1.2-messages")
 HEAD: Final = "PREFIX : <http://example.org/> PREFIX p: <urn:p:> PREFIX host: <http://h> PREFIX q-1.a: <urn:q#>\n"
-pytestmark = pytest.mark.usefixtures("reader")
 delimiters = pytest.mark.parametrize("syntax", [NEW, RDFM], ids=lambda syntax: syntax.label)
 
 
@@ -35,24 +35,24 @@ def log_of(messages: list[str], syntax: object) -> bytes:
     return f"{delimited}# @message\n".encode()
 
 
-class Counted(PlainMessages):
-    """Counts the messages that are taken for plain."""
-
-    taken = 0
-
-    def read(self, text: bytes) -> PlainRead:
-        plain = super().read(text)
-        Counted.taken += len(plain.messages)
-        return plain
+@pytest.fixture(autouse=True, scope="module")
+def _the_compiled_module() -> None:
+    the_compiled_module()
 
 
 def both(log: bytes, kind: Kind, *chunks: list[bytes], announced: bool = False) -> int:
-    """Asserts that both paths read the same; says how many messages of the whole log were taken for plain."""
+    """Asserts that both ways read the same; returns how many messages of the whole log the compiled module read."""
     simple = read_simply([log], kind, announced=announced)
-    Counted.taken = 0
-    with patch.object(decoder, "PlainMessages", Counted):
+    taken, usual = 0, TurtleDecoder._usual_messages
+
+    def counted(reading: TurtleDecoder) -> list[Message]:
+        nonlocal taken
+        messages = usual(reading)
+        taken += len(messages)
+        return messages
+
+    with patch.object(TurtleDecoder, "_usual_messages", counted):
         whole = read([log], kind, announced=announced)
-    taken = Counted.taken
     for reading in (whole, *(read(each, kind, announced=announced) for each in chunks)):
         assert_same(reading, simple)
     return taken
@@ -69,14 +69,14 @@ def assert_same(reading: Reading, simple: Reading) -> None:
         assert str(reading.error) == str(simple.error)
 
 
-PLAIN: Final = {
+USUAL: Final = {
     "nothing": "",
     "IRIs": "<urn:a> <urn:b> <http://example.org/c?d#e> .",
     "names": ":a p:b q-1.a:c , :%41 , :é , :a.b , :a:b , : ; :1 p:- .".replace("p:-", "p:_"),
     "a": ":a a :b ; a :c .",
     "numbers": ":a :b 1, -1.50 , +2 , 1e5 , 1.0E-3, 007 .",
     "booleans": ":a :b true, false .",
-    "strings": r''':a :b "", "x", "é № \"\\\n\t", "\u00e9\'", "	", "\\" , """a "b"
+    "strings": r''':a :b "", "x", "é № \"\\\n\t", "é\'", "	", "\\" , """a "b"
     MESSAGE # @message
     c""", "MESSAGE . # @message" .''',
     "languages": ':a :b "x"@en , "x"@EN-us, "x"@zh-Hant , "x\\n"@fr .',
@@ -102,6 +102,7 @@ LEFT: Final = {
     "a base": "BASE <http://example.org/> <a> <b> <c> .",
     "single quotes": ":a :b 'c' .",
     "an escaped name": r":a :b :c\,d .",
+    "an escape by number": r':a :b "\u00e9" .',
     "an escaped IRI": r":a :b <urn:\u0041> .",
     "a direction": ':a :b "x"@ar--rtl .',
     "a version": 'VERSION "1.2" :a :b :c .',
@@ -130,10 +131,10 @@ WRONG: Final = {
 
 
 @delimiters
-@pytest.mark.parametrize("case", PLAIN | GRAPHS)
-def test_plain_messages(case: str, syntax: object) -> None:
-    for format in (TURTLE, TRIG) if case in PLAIN else (TRIG,):
-        log = log_of([":before :it 1 .", (PLAIN | GRAPHS)[case], ":behind :it 2 ."], syntax)
+@pytest.mark.parametrize("case", USUAL | GRAPHS)
+def test_usual_messages(case: str, syntax: object) -> None:
+    for format in (TURTLE, TRIG) if case in USUAL else (TRIG,):
+        log = log_of([":before :it 1 .", (USUAL | GRAPHS)[case], ":behind :it 2 ."], syntax)
         kind = Kind(format, syntax)  # type: ignore[arg-type]
         assert both(log, kind, single_bytes(log)) == 3, "it is read by the fast path"
 
@@ -191,7 +192,7 @@ def test_a_new_namespace_holds_for_what_follows() -> None:
 
 
 def test_a_message_is_there_with_its_delimiter() -> None:
-    reading = decoder.TurtleDecoder(TURTLE, NEW, DecoderOptions())
+    reading = TurtleDecoder(TURTLE, NEW, DecoderOptions())
     for _ in range(3):
         assert len(list(reading.feed(b"<urn:a> <urn:b> <urn:c> .\nMESSAGE\n"))) == 1
 
