@@ -10,11 +10,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
+from construct_messages.feeds.table import address_of, kinds_for
 from construct_messages.feeds.transport import Settings
 from construct_messages.rdf.errors import SourceError
 from construct_messages.sparql.client.retries import Attempts
 from construct_messages.sparql.client.timeouts import Timeouts
+from construct_messages.sparql.client.tls import check_plain, check_tls
+from construct_messages.sparql.client.urls import without_query
 
 T = TypeVar("T")
 
@@ -23,8 +27,30 @@ _PAUSE_SECONDS: Final = 0.5
 
 
 def attempts_of(settings: Settings) -> Attempts:
-    """Returns the attempts at an operation that may fail temporarily; see `net.retries`."""
+    """Returns the attempts at an operation that may fail temporarily; see `sparql/client/retries.py`."""
     return Attempts(settings.retries, Timeouts(None), lambda _: True)
+
+
+async def check_port(url: str, *, is_secure: bool) -> None:
+    """Checks, after a connection has failed, that the server's port has TLS where it is requested, and only there.
+
+    Without this check, clients connect again and again, and report a failure of the network in the end.
+
+    Raises:
+        SourceError: it has not, or there is TLS where it is not requested.
+    """
+    probe, (host, port) = kinds_for(url)[0].probe, address_of(url)
+    assert probe is not None  # the caller's transport has one
+    scheme = urlsplit(url).scheme.lower()
+    shown, plain = without_query(url), scheme.removesuffix("s")
+    hints = probe.hints or (
+        f"write {plain}s: instead of {plain}:",
+        f"write {plain}: instead of {plain}s:",
+    )
+    if is_secure:
+        await check_tls(shown, host, port, probe.begins, hints[1])
+    else:
+        await check_plain(shown, host, port, hints[0])
 
 
 async def over_connections(

@@ -25,7 +25,7 @@ from h2.config import H2Configuration
 from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
-from construct_messages.feeds.connections import attempts_of, over_connections
+from construct_messages.feeds.connections import attempts_of, check_port, over_connections
 from construct_messages.feeds.sequences import (
     begin_after,
     check_next,
@@ -33,6 +33,7 @@ from construct_messages.feeds.sequences import (
     same_stream,
 )
 from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.table import address_of
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.frames import FrameWriter
@@ -74,7 +75,7 @@ from construct_messages.sparql.client.grpc import (
 from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, tokens_for
 from construct_messages.sparql.client.responses import unreachable
 from construct_messages.sparql.client.timeouts import CONNECT_SECONDS
-from construct_messages.sparql.client.tls import TLS_OPTIONS, check_plain, check_tls, tls_context
+from construct_messages.sparql.client.tls import TLS_OPTIONS, tls_context
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 
@@ -87,8 +88,6 @@ from construct_messages.streams.publication import received
 _PING_SECONDS: Final = 20.0  # the maximal time for the answer to a ping
 _SMALLEST_FRAME: Final = 1 << 14  # the minimum of RFC 9113, section 6.5.2
 _GONE: Final = 410
-_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
-"""The beginning of a connection, with empty SETTINGS (RFC 9113, section 3.4)."""
 _LONGEST_PAUSE: Final = 60.0
 
 
@@ -176,7 +175,7 @@ class GrpcConnection:
         host, port, tls, shown = self._address
         lost = self._protocol
         if tls is None and lost is not None and lost.connection.last_data_received is None:
-            await check_plain(shown, host, port, "write grpcs: instead of grpc:")
+            await check_port(shown, is_secure=False)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -195,7 +194,7 @@ class GrpcConnection:
             ) from None
         except OSError as error:
             if tls is not None:
-                await check_tls(shown, host, port, _PREFACE, "write grpc: instead of grpcs:")
+                await check_port(shown, is_secure=True)
             raise unreachable(shown, error) from error
         tunnel = transport.get_extra_info("ssl_object")
         if tunnel is not None and tunnel.selected_alpn_protocol() not in ("h2", None):
@@ -445,7 +444,6 @@ class CallAuthorization:
 
 T = TypeVar("T")
 
-_PORTS: Final = {"grpc": 50051, "grpcs": 443}
 _OPTIONS: Final = frozenset((*TLS_OPTIONS, "compression", "frame_bytes", "replays"))
 _INVALID: Final = 400
 _DIGITS: Final = 20  # more digits than sequences and times have
@@ -728,11 +726,11 @@ def _may_have_metadata(reader: FrameReader) -> bool:
 
 def _parsed(url: str, options: Mapping[str, str]) -> tuple[Address, str]:
     """Returns the address of the server, and the topic, of a URL."""
+    parts = urlsplit(url)
     try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        host, port = address_of(url)
     except ValueError:
-        host = port = None
+        host, port = "", 0
     if not host or parts.query or parts.fragment:
         raise UsageError(
             f"{url!r} is no URL of a topic", hint="write it as grpc://localhost:50051/topic"
@@ -743,7 +741,7 @@ def _parsed(url: str, options: Mapping[str, str]) -> tuple[Address, str]:
     if parts.scheme == "grpcs":
         tls = tls_context(options)
         tls.set_alpn_protocols(["h2"])
-    address = Address(host, port or _PORTS[parts.scheme], tls, url)
+    address = Address(host, port, tls, url)
     return address, unquote(parts.path[1:])
 
 

@@ -6,7 +6,8 @@ tests/test_layers.py, and the table in docs/reference/streams/clients.md read it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
@@ -38,6 +39,19 @@ class Capabilities:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PortProbe:
+    """What finds out whether a port has TLS, when a connection has failed; see `connections.check_port`.
+
+    Args:
+        begins: how a connection begins without TLS, as far as each server answers; without secrets.
+        hints: how TLS is requested, and how it is not; None: by the scheme with and without a final `s`.
+    """
+
+    begins: bytes
+    hints: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TransportKind:
     """The record of a transport.
 
@@ -53,6 +67,8 @@ class TransportKind:
         credentials: the options of a broker with credentials, instead of bearer tokens; None: it is not a broker.
         identity: the options that must be unique to a reader's connection, and not be used by that for its dead
             letters.
+        ports: the default ports of the schemes.
+        probe: how to find out whether a port has TLS; None: its library does.
     """
 
     name: str
@@ -64,9 +80,15 @@ class TransportKind:
     extra: str | None = None
     credentials: str | None = None
     identity: frozenset[str] = frozenset()
+    ports: Mapping[str, int] = field(default_factory=dict)
+    probe: PortProbe | None = None
 
 
 _HTTP: Final = ("http", "https")
+_HTTP_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
+_HTTP_PROBE: Final = PortProbe(
+    begins=b"OPTIONS * HTTP/1.1\r\nHost: server\r\nConnection: close\r\n\r\n"
+)
 
 TRANSPORTS: Final = (
     TransportKind(
@@ -76,6 +98,8 @@ TRANSPORTS: Final = (
         capabilities=Capabilities(replays=True, numbered=True),
         room="http.sse:EventsTransport",
         endpoint=Property.EVENTS,
+        ports=_HTTP_PORTS,
+        probe=_HTTP_PROBE,
     ),
     TransportKind(
         name="websocket",
@@ -84,6 +108,8 @@ TRANSPORTS: Final = (
         capabilities=Capabilities(replays=True, numbered=True),
         room="http.websocket:WebSocketTransport",
         endpoint=Property.SOCKET,
+        ports=_HTTP_PORTS,
+        probe=_HTTP_PROBE,
     ),
     TransportKind(
         name="pull",
@@ -92,6 +118,8 @@ TRANSPORTS: Final = (
         capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
         room="http.log:LogTransport",
         endpoint=Property.OUTPUT,
+        ports=_HTTP_PORTS,
+        probe=_HTTP_PROBE,
     ),
     TransportKind(
         name="ldes",
@@ -100,6 +128,8 @@ TRANSPORTS: Final = (
         capabilities=Capabilities(ends=True, replays=True),
         room="http.ldes:EventStreamTransport",
         endpoint=Property.LDES,
+        ports=_HTTP_PORTS,
+        probe=_HTTP_PROBE,
     ),
     TransportKind(
         name="inbox",
@@ -108,6 +138,8 @@ TRANSPORTS: Final = (
         capabilities=Capabilities(ends=True, replays=True, ordered="none"),
         room="http.inbox:InboxTransport",
         endpoint=Property.INBOX,
+        ports=_HTTP_PORTS,
+        probe=_HTTP_PROBE,
     ),
     TransportKind(
         name="mqtt",
@@ -118,6 +150,12 @@ TRANSPORTS: Final = (
         extra="mqtt",
         credentials="username and password",
         identity=frozenset(("identifier",)),
+        ports={"mqtt": 1883, "mqtts": 8883},
+        probe=PortProbe(
+            # CONNECT without a name and a password (MQTT 5.0, section 3.1)
+            begins=b"\x10\x0d\0\4MQTT\5\2\0\5\0\0\0",
+            hints=("write mqtts: instead of mqtt:", "write mqtt: without options of TLS"),
+        ),
     ),
     TransportKind(
         name="nats",
@@ -143,6 +181,14 @@ TRANSPORTS: Final = (
         room="brokers.kafka.transport:KafkaTransport",
         extra="kafka",
         credentials="sasl.mechanism, sasl.username and sasl.password",
+        ports={"kafka": 9092},
+        probe=PortProbe(
+            begins=b"\0\0\0\x0a\0\x12\0\0\0\0\0\0\xff\xff",  # a request for the versions of the API
+            hints=(
+                "set security.protocol to ssl, or to sasl_ssl with a password",
+                "set security.protocol to plaintext, or to sasl_plaintext",
+            ),
+        ),
     ),
     TransportKind(
         name="grpc",
@@ -151,6 +197,9 @@ TRANSPORTS: Final = (
         capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
         room="grpc:GrpcTransport",
         extra="grpc",
+        ports={"grpc": 50051, "grpcs": 443},
+        # the beginning of a connection, with empty SETTINGS (RFC 9113, section 3.4)
+        probe=PortProbe(begins=b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"),
     ),
 )
 """All transports, in order of preference."""
@@ -167,3 +216,15 @@ def kinds_for(url: str) -> list[TransportKind]:
     except ValueError:
         return []
     return [kind for kind in TRANSPORTS if scheme in kind.schemes]
+
+
+def address_of(url: str) -> tuple[str, int]:
+    """The host and the port of a URL of a transport; of the first broker if it names several.
+
+    >>> address_of("grpcs://example.org/a"), address_of("kafka://[::1],b.example.org:9094/rooms")
+    (('example.org', 443), ('::1', 9092))
+    """
+    parts = urlsplit(url)
+    first = parts._replace(netloc=parts.netloc.partition(",")[0])
+    port = first.port or kinds_for(url)[0].ports[parts.scheme.lower()]
+    return first.hostname or "", port

@@ -28,8 +28,9 @@ from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from construct_messages.feeds.brokers.records import Gaps, RecordTransport
-from construct_messages.feeds.connections import attempts_of, over_connections
+from construct_messages.feeds.connections import attempts_of, check_port, over_connections
 from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.table import address_of
 from construct_messages.feeds.transport import (
     Record,
     Settings,
@@ -40,7 +41,7 @@ from construct_messages.feeds.transport import (
 from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError, shown
 from construct_messages.rdf.wire import Header
 from construct_messages.sparql.client.timeouts import CONNECT_SECONDS
-from construct_messages.sparql.client.tls import TLS_OPTIONS, check_plain, check_tls, tls_context
+from construct_messages.sparql.client.tls import TLS_OPTIONS, tls_context
 from construct_messages.streams.element import microseconds_of
 
 # --- connection -----------------------------------------------------------------------------------
@@ -56,10 +57,6 @@ _LOGGER.addHandler(logging.NullHandler())
 IN_FLIGHT: Final = 100
 """The maximal number of messages in flight, unless the broker accepts fewer."""
 
-_CONNECT: Final = b"\x10\x0d\0\4MQTT\5\2\0\5\0\0\0"
-"""CONNECT without a name and a password, to which each broker answers (MQTT 5.0, section 3.1)."""
-
-_PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 _FAILURE: Final = 0x80  # the lowest reason code of a failure
 _PASSING: Final = frozenset((0x88, 0x89, 0x8B, 0x97, 0x9C, 0x9D, 0x9F))
 """Reason codes of temporary failures: unavailable, busy, shutting down, quota, other server, rate."""
@@ -294,7 +291,7 @@ async def connected(
     properties.SessionExpiryInterval = session.expiry_seconds
     properties.ReceiveMaximum = session.receive_maximum
     is_secure = parts.scheme == "mqtts" or any(name in TLS_OPTIONS for name in options)
-    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    host, port = address_of(url)
     client = Client(
         host,
         port,
@@ -317,13 +314,8 @@ async def connected(
     except MqttError as error:
         with suppress(MqttError, OSError):
             client._client.disconnect()
-        if isinstance(error, MqttCodeError):
-            pass  # an answer
-        elif is_secure:
-            hint = "write mqtt: without options of TLS"
-            await check_tls(server, host, port, _CONNECT, hint)
-        else:
-            await check_plain(server, host, port, "write mqtts: instead of mqtt:")
+        if not isinstance(error, MqttCodeError):  # which is an answer
+            await check_port(server, is_secure=is_secure)
         raise failed(server, error) from error
     watching = asyncio.create_task(connection.watch())
     try:

@@ -23,6 +23,8 @@ from urllib.request import Request
 
 import aiohttp
 
+from construct_messages.feeds.connections import check_port
+from construct_messages.feeds.table import address_of
 from construct_messages.rdf.errors import (
     LimitExceeded,
     SourceError,
@@ -46,14 +48,12 @@ from construct_messages.sparql.client.responses import (
 )
 from construct_messages.sparql.client.retries import Attempts
 from construct_messages.sparql.client.timeouts import Timeouts
-from construct_messages.sparql.client.tls import check_plain, check_tls
 from construct_messages.sparql.client.urls import check_url, without_query
 
 _UNAUTHORIZED: Final = 401
 _GONE: Final = 410
 _BODY_BYTES: Final = 1 << 20  # of rejections and acknowledgements
 _PING_SECONDS: Final = 20.0
-_OPTIONS: Final = b"OPTIONS * HTTP/1.1\r\nHost: server\r\nConnection: close\r\n\r\n"
 
 
 def check_stream_url(url: str) -> None:
@@ -99,18 +99,15 @@ def target_of(url: str, reference: str, origins: Container[str] = ()) -> str:
     return found
 
 
-_PORTS: Final = {"http": 80, "https": 443}
-
-
 def origin_of(url: str) -> str:
     """Returns the origin of a URL that requests can be sent to (RFC 6454, section 4).
 
     >>> origin_of("WSS://Example.org/streams/a/socket"), origin_of("http://[::1]:8080/")
     ('https://example.org:443', 'http://[::1]:8080')
     """
-    parts = urlsplit(as_http(url))
-    host = parts.hostname or ""
-    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS.get(parts.scheme)}"
+    host, port = address_of(as_http(url))
+    scheme = urlsplit(as_http(url)).scheme
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def as_http(url: str) -> str:
@@ -192,7 +189,7 @@ class Client:
                 )
         except SourceError as error:
             if error.transient:
-                await _check_port(url)
+                await check_port(url, is_secure=origin_of(url).startswith("https:"))
             raise
         if response.status < 300 or response.status in accepted:
             return response
@@ -290,18 +287,8 @@ class Client:
         except (OSError, aiohttp.ClientError) as error:
             failure = unreachable(without_query(url), error)
             if failure.transient:
-                await _check_port(url)
+                await check_port(url, is_secure=origin_of(url).startswith("https:"))
             raise failure from error
-
-
-async def _check_port(url: str) -> None:
-    parts = urlsplit(url)
-    scheme, shown, host = parts.scheme.lower(), without_query(url), parts.hostname or ""
-    if scheme in ("http", "ws"):
-        await check_plain(shown, host, parts.port or 80, f"write {scheme}s: instead of {scheme}:")
-    else:
-        hint = f"write {scheme[:-1]}: instead of {scheme}:"
-        await check_tls(shown, host, parts.port or 443, _OPTIONS, hint)
 
 
 def link(response: aiohttp.ClientResponse, relation: str) -> str | None:

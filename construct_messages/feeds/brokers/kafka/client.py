@@ -29,9 +29,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from construct_messages.feeds.connections import check_port
+from construct_messages.feeds.table import address_of
 from construct_messages.feeds.transport import Settings, option_values
 from construct_messages.rdf.errors import SourceError, SourceTimeout, UsageError, shown
-from construct_messages.sparql.client.tls import check_plain, check_tls
 
 # --- failures -------------------------------------------------------------------------------------
 # Failures of Kafka's library: distinguishes temporary ones, and converts them to errors of this package. No I/O.
@@ -191,8 +192,6 @@ _PORT: Final = 9092
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ATTEMPT_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.2
-_API_VERSIONS: Final = b"\0\0\0\x0a\0\x12\0\0\0\0\0\0\xff\xff"
-"""The first request of a connection, to which brokers answer without credentials, too."""
 
 _NO_CONFIG: Final[Mapping[str, object]] = MappingProxyType({})
 
@@ -220,7 +219,12 @@ class TopicUrl(NamedTuple):
         """
         parts = urlsplit(url)
         topic = unquote(parts.path.removeprefix("/"))
-        if not parts.netloc or not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+        try:
+            address_of(url)
+            is_address = bool(parts.netloc)
+        except ValueError:  # of a port
+            is_address = False
+        if not is_address or not _TOPIC.fullmatch(topic) or topic in (".", ".."):
             raise UsageError(
                 f"{shown(url)} is no URL of a topic", hint="write kafka://HOST:PORT/TOPIC"
             )
@@ -373,14 +377,8 @@ class TopicClient:
         if self._cause is None or self._checked:
             return
         self._checked = True
-        name, _, port = self._config["bootstrap.servers"].partition(",")[0].rpartition(":")
-        host, number = name.strip("[]"), int(port)
-        if "ssl" in str(self._config.get("security.protocol", "")).lower():
-            hint = "set security.protocol to plaintext, or to sasl_plaintext"
-            await check_tls(self.url, host, number, _API_VERSIONS, hint)
-        else:
-            hint = "set security.protocol to ssl, or to sasl_ssl with a password"
-            await check_plain(self.url, host, number, hint)
+        protocol = str(self._config.get("security.protocol", "")).lower()
+        await check_port(self.url, is_secure="ssl" in protocol)
 
     async def survive(self, error: KafkaError, deadline: float) -> None:
         """Waits for a moment if a failure may pass; otherwise raises it.
