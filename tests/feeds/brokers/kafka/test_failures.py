@@ -129,6 +129,7 @@ WRONG_URLS = {
     "kafka:///a": "no URL of a topic",
     "kafka://localhost/a/b": "no URL of a topic",
     "kafka://localhost/a%20b": "no URL of a topic",
+    "kafka://localhost:port/a": "no URL of a topic",
     "kafka://localhost/a?partition=1": "more than hosts and a topic",
     "kafka://ann:secret@localhost/a": "credentials",
 }
