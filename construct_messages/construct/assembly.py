@@ -248,7 +248,7 @@ class Assembly:
         self._identity = _Identity(options.strict) if paged and not stable_blank_nodes else None
         self._seen: set[bytes] = set()
         self.message_count = 0
-        self.solutions = 0
+        self.solution_count = 0
 
     @property
     def left(self) -> int | None:
@@ -321,11 +321,11 @@ class Assembly:
         return solutions
 
     def _count(self, solutions: Solutions) -> None:
-        self.solutions += len(solutions)
+        self.solution_count += len(solutions)
         if self._identity is not None:
             self._identity.check(solutions)
         limit = self._options.solution_limit
-        if limit is not None and self.solutions > limit:
+        if limit is not None and self.solution_count > limit:
             raise LimitExceeded(f"more than {limit} solutions", hint="ask for less: add a LIMIT")
 
     def _deliver(self, count: int) -> None:
@@ -338,7 +338,7 @@ class Assembly:
 
     def _each(self, solutions: Solutions) -> Iterator[Message]:
         """Yields the messages of counted solutions, one each."""
-        first, limit = self.solutions - len(solutions), self._options.message_limit
+        first, limit = self.solution_count - len(solutions), self._options.message_limit
         progress = self._options.progress
         if self.left == 0:
             return

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from construct_messages.construct.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
 from construct_messages.logs import FormatOptions
 from construct_messages.logs.columns.tables import Tabular
-from construct_messages.logs.targets import LogTarget, format_of_target, log_file
+from construct_messages.logs.targets import LogTarget, format_of_target, log_file, write_in_thread
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.arguments import checked, warn, wrong_type
 from construct_messages.rdf.errors import UsageError
@@ -229,9 +229,9 @@ class QueryMessages(Tabular):
         return self._assembly.message_count
 
     @property
-    def solutions(self) -> int:
+    def solution_count(self) -> int:
         """The number of solutions so far."""
-        return self._assembly.solutions
+        return self._assembly.solution_count
 
     def _messages(self) -> Generator[Message]:
         return _iterate(self._batches(), self._assembly)
@@ -340,6 +340,34 @@ class QueryMessages(Tabular):
                 format_of_target(target, format), syntax, prefixes=prefixes, options=options
             ):
                 write(chunk)
+        return self.message_count
+
+    async def awrite(
+        self,
+        target: LogTarget,
+        format: str | None = None,
+        syntax: str | None = None,
+        *,
+        prefixes: Mapping[str, str] | None = None,
+        options: FormatOptions | None = None,
+    ) -> int:
+        """Writes the log and returns the number of messages, for asyncio; see `write`. A thread writes the file.
+
+        >>> import asyncio, io, pyoxigraph
+        >>> store, log = pyoxigraph.Store(), io.BytesIO()
+        >>> store.load(b"<urn:a> <urn:p> 1 .", pyoxigraph.RdfFormat.TURTLE)
+        >>> asyncio.run(construct_messages("CONSTRUCT WHERE { ?s <urn:p> ?o }", store).awrite(log, "nt"))
+        1
+        """
+        if isinstance(target, (str, os.PathLike)):
+            refuse_input(target, self._reads)
+        with log_file(target) as write:
+            chunks = self.aserialize(
+                format_of_target(target, format), syntax, prefixes=prefixes, options=options
+            )
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    await write_in_thread(write, chunk)
         return self.message_count
 
     def close(self) -> None:

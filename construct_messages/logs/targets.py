@@ -76,3 +76,15 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
         rest = memoryview(data)[written:]
         while rest:
             rest = rest[file.write(rest) :]
+
+
+async def write_in_thread(write: Callable[[bytes], object], data: bytes) -> None:
+    """Writes in a thread, and ends no earlier than it, also where the task is cancelled."""
+    import asyncio
+
+    writing = asyncio.ensure_future(asyncio.to_thread(write, data))
+    try:
+        await asyncio.shield(writing)
+    finally:
+        # a thread cannot be cancelled, and the file must not be closed under it
+        await asyncio.wait([writing])

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from construct_messages.logs import (
 from construct_messages.logs.checking import Checker
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.reading import LogReader
-from construct_messages.logs.targets import LogTarget, format_of_target, log_file
+from construct_messages.logs.targets import LogTarget, format_of_target, log_file, write_in_thread
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.files.growing import append_once, growing, settled_size, write_whole
@@ -327,9 +326,9 @@ async def awrite_log(
             held.append(log.encode(message))
             size += len(held[-1])
             if size >= _CHUNK_BYTES:
-                await _in_thread(write, b"".join(held))
+                await write_in_thread(write, b"".join(held))
                 held, size = [], 0
-        await _in_thread(write, b"".join([*held, log.finish()]))
+        await write_in_thread(write, b"".join([*held, log.finish()]))
     return log.message_count
 
 
@@ -397,12 +396,3 @@ class _Log:
         encoding = EncoderOptions(prefixes, graphs=graphs is not False, own=options, origin=origin)
         self._encoder = encoder_for(self._format, self._syntax, encoding)
         return self._encoder
-
-
-async def _in_thread(write: Callable[[bytes], object], data: bytes) -> None:
-    writing = asyncio.ensure_future(asyncio.to_thread(write, data))
-    try:
-        await asyncio.shield(writing)
-    finally:
-        # a thread cannot be cancelled, and the file must not be closed under it
-        await asyncio.wait([writing])

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import io
 import math
+import os
 import threading
 import warnings
 import weakref
@@ -87,7 +88,7 @@ def test_lazy_and_closed_when_exhausted() -> None:
     assert source.said == ["asked"]
     assert len(list(stream)) == 9
     assert source.said[-1] == "closed"
-    assert (stream.message_count, stream.solutions) == (10, 10)
+    assert (stream.message_count, stream.solution_count) == (10, 10)
 
 
 def test_a_large_batch_leaves_turns_to_others() -> None:
@@ -210,7 +211,7 @@ def test_a_failed_write_leaves_nothing(store: ox.Store, tmp_path: Path) -> None:
         construct_messages("CONSTRUCT { GRAPH ?s { ?s ?p ?o } } WHERE { ?s ?p ?o }", store).write(
             path
         )
-    assert list(tmp_path.iterdir()) == []
+    assert os.listdir(tmp_path) == []
 
 
 def test_skolemize(store: ox.Store) -> None:
@@ -425,3 +426,25 @@ def test_warnings(read: Callable[[QueryMessages], Any], query: str, warned: list
 def test_transform_warns() -> None:
     with pytest.warns(QueryWarning, match=r"\?oo of the template"):
         transform("CONSTRUCT { ?s <urn:q> ?oo } WHERE { ?s <urn:p> ?o }", [])
+
+
+async def test_written_in_a_task_as_without_one(tmp_path: Path) -> None:
+    log, other = tmp_path / "log.nq", tmp_path / "other.nq"
+    assert await construct_messages(SPO, Recorder(), label_prefix="x").awrite(log) == 10
+    assert construct_messages(SPO, Recorder(), label_prefix="x").write(other) == 10
+    assert log.read_bytes() == other.read_bytes()
+
+
+async def test_nothing_is_written_where_a_task_ends_early(tmp_path: Path) -> None:
+    class Slow(Recorder):
+        async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
+            async for solutions in super().asolutions(request):
+                yield solutions
+                await asyncio.sleep(60)
+
+    writing = asyncio.create_task(construct_messages(SPO, Slow()).awrite(tmp_path / "log.nq"))
+    await asyncio.sleep(0.1)
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    assert os.listdir(tmp_path) == []

@@ -15,7 +15,7 @@ class CountedLog(Counted, Protocol):
     """The counters of a message log that is being written."""
 
     @property
-    def solutions(self) -> int: ...
+    def solution_count(self) -> int: ...
 
 
 @dataclass(kw_only=True)
@@ -60,7 +60,7 @@ class SparqlRecord(RequestRecord):
         return super().fields() | {
             "form": self.form,
             "source_seconds": self.source_seconds,
-            "solutions": self.messages.solutions if self.messages else None,
+            "solutions": self.messages.solution_count if self.messages else None,
         }
 
     def texts(self) -> dict[str, object]:
@@ -73,7 +73,10 @@ class SparqlRecord(RequestRecord):
 
     def counts(self) -> Mapping[str, int]:
         """Returns the counts; see `RequestRecord.counts`."""
-        return {**super().counts(), "solutions": self.messages.solutions if self.messages else 0}
+        return {
+            **super().counts(),
+            "solutions": self.messages.solution_count if self.messages else 0,
+        }
 
     def durations(self) -> Mapping[str, float | None]:
         """Returns the durations; see `RequestRecord.durations`."""

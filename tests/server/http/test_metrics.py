@@ -47,10 +47,10 @@ def test_a_log_is_counted_as_it_goes() -> None:
         assert of(metrics, "in_flight", endpoint="/sparql") == 1
         record.source_asked()
         record.messages = log
-        log.message_count, log.solutions = 2, 3
+        log.message_count, log.solution_count = 2, 3
         record.sent(100)
         assert of(metrics, "messages_total", endpoint="/sparql") == 2
-        log.message_count, log.solutions = 5, 6
+        log.message_count, log.solution_count = 5, 6
         record.sent(50)
         assert of(metrics, "solutions_total", endpoint="/sparql") == 6
         assert of(metrics, "sent_bytes_total", endpoint="/sparql") == 150
