@@ -117,7 +117,7 @@ class StoredTerms:
 # A store whose quads change endlessly, in bounded memory.
 #
 # Oxigraph's store in memory keeps removed quads: each takes some 400 bytes and its text for ever, and queries scan
-# them. So the store is rebuilt when removed quads outweigh the others. docs/decisions/070-compaction-of-windows.md.
+# them. So the store is rebuilt when removed quads outweigh the others.
 # No windows and no elements here.
 
 _QUAD_BYTES: Final = 400  # the approximate size of a quad with short texts in Oxigraph 0.5

@@ -3,8 +3,6 @@
 `dataclasses` imports `inspect`, and compiles the methods of each class when its module is imported: some five million
 instructions a class, and a query at an endpoint near by needs thirty of them. Here all classes share their methods.
 Modules that every query imports use this one; others use `dataclasses`. Fields are not checked here.
-
-docs/decisions/103-values-without-generated-code.md
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ def _widen(pipe: int) -> int:
 # Writes the result of one evaluation into the write ends of pipes, blocking until it ends.
 #
 # Called where it may block: in a thread (`sparql/sources/oxigraph.py`), or in a separate process. See
-# docs/decisions/005-embedded-evaluation-through-a-pipe.md. POSIX only (`/dev/fd`).
+# docs/decisions/010-evaluation-in-processes.md. POSIX only (`/dev/fd`).
 
 _FIRST_SOLUTIONS: Final = 64
 _SLOW: Final = 0.02  # seconds for this number

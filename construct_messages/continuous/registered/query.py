@@ -44,7 +44,7 @@ from construct_messages.streams.store import StreamStore
 # The reason why a process has ended is unknown: a user may have killed it, or the system, for lack of memory. It is
 # restarted, after longer and longer pauses, until it has failed repeatedly at one position. An error that the query
 # itself returns pauses it at once. A query may be registered to leave out an element with which it keeps failing.
-# docs/decisions/071-restarts-of-queries.md.
+# docs/decisions/050-registered-queries.md.
 
 TRIES: Final = 5
 """The number of times that a process may end at one position before the query is paused."""

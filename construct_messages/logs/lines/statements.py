@@ -3,7 +3,7 @@ r"""Reads lines of N-Triples and N-Quads as quads: canonical ones by a regular e
 Nearly every line of a log is a statement in canonical form, whose terms already have the form of `rdf/terms/`. Such
 lines are split a block at a time; a second expression checks predicates that were not seen recently. Both accept a
 subset of the statements that pyoxigraph accepts. The compiled module, if available, reads the same lines. pyoxigraph
-parses all other statements, and alone raises errors (docs/decisions/013-…, 037-messages-by-column.md). `decoder.py`
+parses all other statements, and alone raises errors. `decoder.py`
 processes delimiters, messages and bytes.
 
 RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).

@@ -2,7 +2,7 @@
 
 A setting is a path of keys, as `("endpoints", "dbpedia", "page_size")`. Errors name the place it was written in.
 `config.py` has the structures, and `checks.py` checks that they are consistent.
-Why not pydantic-settings: docs/decisions/053-settings-without-pydantic.md.
+pydantic-settings is not used: it ignores misspelt variables, and its errors name neither file nor variable.
 """
 
 from __future__ import annotations

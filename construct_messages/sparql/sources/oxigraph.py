@@ -3,7 +3,7 @@
 The store evaluates in a thread and writes SPARQL TSV into a pipe, without the interpreter's lock, while the caller
 decodes it at the other end; closing that end stops the evaluation at its next solution. So Ctrl-C works at once, a
 consumer can stop at any time, and a slow consumer slows the evaluation down. See
-docs/decisions/005-embedded-evaluation-through-a-pipe.md. Files and directories are opened in `files.py`.
+docs/decisions/010-evaluation-in-processes.md. Files and directories are opened in `files.py`.
 """
 
 from __future__ import annotations

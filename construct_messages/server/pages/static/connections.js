@@ -1,6 +1,6 @@
 // Connections to a stream that bring its elements after one that is named. Touches no document.
 //
-// All tabs of a browser share one connection where the browser has SharedWorker (docs/decisions/100-shared-connection.md).
+// All tabs of a browser share one connection where the browser has SharedWorker.
 // A browser has six connections of HTTP/1.1 to a server, in all of its tabs together, and server-sent events keep one
 // each: six tabs would lock it out. WebSockets are not counted among them, and browsers have about 200. Proxies may
 // refuse WebSockets, so both are here. WHATWG HTML, section 9.2; RFC 6455.

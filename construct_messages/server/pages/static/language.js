@@ -1,6 +1,6 @@
 // SPARQL for CodeMirror: highlights the tokens of `sparql.js`, and indents lines.
 //
-// Why not a grammar of others: docs/decisions/094-the-editor.md. Every kind of token is a class of page.css.
+// The grammars on npm refuse queries of SPARQL 1.2 and of the W3C's tests. Every kind of token is a class of page.css.
 
 import { StreamLanguage, syntaxHighlighting, tagHighlighter, tags } from "./codemirror.js";
 import { tokenFrom } from "./sparql.js";
