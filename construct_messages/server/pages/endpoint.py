@@ -172,7 +172,8 @@ def send_file(
 # --- templates ------------------------------------------------------------------------------------
 # Renders pages from templates, in which every value is escaped, and sends them like the files of the page.
 #
-# Jinja escapes every value by default (Chameleon and Mako do not). The content of pages comes from the modules that serve them.
+# Jinja escapes every value by default (Chameleon and Mako do not). The content of pages comes from the modules that
+# serve them.
 
 _TYPE: Final = f"{HTML}; charset=utf-8"
 

@@ -2,8 +2,8 @@
 
 SPARQL 1.1 Query, section 17.3. Spark joins by equal columns only; a key is such a column, and `=` is then evaluated for
 the pairs that it joins. Keys are coarser than `=`: numbers of any type have the same key if they are the same
-xsd:float. A key never ends a job. Values are compared in `comparisons`. No key of numbers is exact, because `=` between them is not
-transitive: the decimal 0.1 equals the float 0.1 and the double 0.1, which differ.
+xsd:float. A key never ends a job. Values are compared in `comparisons`. No key of numbers is exact,
+because `=` between them is not transitive: the decimal 0.1 equals the float 0.1 and the double 0.1, which differ.
 """
 
 from __future__ import annotations
