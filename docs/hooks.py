@@ -1,4 +1,5 @@
-"""Fill what the site takes from elsewhere: the list of decisions (MkDocs) and the doctests of docstrings (Griffe)."""
+"""Fill what the site takes from elsewhere: the README as the home page and the list of decisions (MkDocs), and the
+doctests of docstrings (Griffe)."""
 
 import re
 from pathlib import Path
@@ -20,13 +21,21 @@ class Doctests(griffe.Extension):
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Replace the marker in `decisions/index.md` by links to all decisions."""
+    """Return the README for the home page, and replace the marker in `decisions/index.md` by links to all decisions."""
+    path = Path(page.file.abs_src_path)
+    if page.file.src_uri == "index.md":
+        return home((path.parent.parent / "README.md").read_text(encoding="utf-8"))
     if page.file.src_uri != "decisions/index.md":
         return markdown
     lines = []
-    for path in sorted(Path(page.file.abs_src_path).parent.glob("[0-9]*.md")):
-        number, _, title = (
-            path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").partition(" · ")
-        )
-        lines.append(f"- [{number}]({path.name}) {title}")
+    for decision in sorted(path.parent.glob("[0-9]*.md")):
+        heading = decision.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        number, _, title = heading.partition(" · ")
+        lines.append(f"- [{number}]({decision.name}) {title}")
     return markdown.replace("<!-- list -->", "\n".join(lines))
+
+
+def home(readme: str) -> str:
+    """The README with links as seen from `docs`; files outside of it are only named."""
+    named = re.sub(r"\[[^]]+\]\((?!docs/|http)([^)]+)\)", r"`\1`", readme)
+    return named.replace("](docs/decisions/)", "](decisions/index.md)").replace("](docs/", "](")

@@ -101,6 +101,14 @@ def test_the_python_api_is_generated(site: Path) -> None:
     assert "<blockquote>\n<blockquote>" not in page
 
 
+def test_the_home_page_is_the_readme(site: Path) -> None:
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert 'One <a href="https://w3c-cg.github.io/rsp/messages/">RDF Message</a>' in page
+    assert 'href="guides/dbpedia.html"' in page
+    assert 'src="images/page-cards.png"' in page
+    assert "<code>CONTRIBUTING.md</code>" in page
+
+
 def test_the_decisions_are_listed(site: Path) -> None:
     page = (site / "decisions" / "index.html").read_text(encoding="utf-8")
     for decision in (ROOT / "docs" / "decisions").glob("[0-9]*.md"):
