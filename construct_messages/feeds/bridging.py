@@ -31,24 +31,17 @@ _MOST_SECONDS: Final = 60.0
 
 @dataclass
 class BridgeStatus:
-    """The status of a bridge.
+    """The status of a bridge."""
 
-    Args:
-        is_connected: whether it reads or writes; otherwise it is retried.
-        error: the reason of the last failure, if it was not connected since; None: no failure.
-        elements: the number of transferred elements since the start.
-        in_flight: the number of elements that are being stored or written.
-        last: the time of the last one, on the monotonic clock; None: there was none.
-        removed: the number of elements that retention removed before they were forwarded.
-        behind: returns the number of waiting elements on this side of the bridge; None: unknown.
-    """
-
-    is_connected: bool = False
+    is_connected: bool = False  # whether it reads or writes; otherwise it is retried
+    # the reason of the last failure, if it was not connected since; None: no failure
     error: str | None = None
-    elements: int = 0
-    in_flight: int = 0
+    elements: int = 0  # the number of transferred elements since the start
+    in_flight: int = 0  # the number of elements that are being stored or written
+    # the time of the last one, on the monotonic clock; None: there was none
     last: float | None = None
-    removed: int = 0
+    removed: int = 0  # the number of elements that retention removed before they were forwarded
+    # returns the number of waiting elements on this side of the bridge; None: unknown
     behind: Callable[[], int | None] = lambda: None
 
     @property
@@ -76,12 +69,8 @@ class BridgeStatus:
 
 
 class Bridge:
-    """Work that is repeated after each failure, until it is stopped.
-
-    Args:
-        work: moves elements until it fails.
-        status: the status of the bridge, which `work` updates.
-        report: called with each failure.
+    """Work that is repeated after each failure, until it is stopped; it updates the status, and `report` is told each
+    failure.
     """
 
     def __init__(
@@ -124,14 +113,9 @@ class Bridge:
 
 
 class Fed(msgspec.Struct, frozen=True):
-    """The progress of feeding a stream.
+    """The progress of feeding a stream."""
 
-    Args:
-        stream: the number of the stream in the store.
-        position: the position of the source.
-    """
-
-    stream: int
+    stream: int  # the number of the stream in the store
     position: Checkpoint
 
 
@@ -149,22 +133,8 @@ async def feed(
 ) -> None:
     """Appends the elements of a source to a stream, until a failure.
 
-    Args:
-        store: the store, opened for writing.
-        stream: the name of the stream, which is created if it does not exist.
-        owner: the owner of the state in the store.
-        url: the URL of the source.
-        opening: opens the transport of the source.
-        start: the position to start at if the source was not read before.
-        status: the status to update.
-        batch: the maximal number of elements that are appended together.
-        conforming: returns the elements that the stream accepts; None: all of them.
-
-    Raises:
-        DoesNotConform: an element does not conform to the shapes of the stream.
-        SourceError: the source rejects the request, or cannot be reached.
-        LogError, LimitExceeded: the source sends something that is not a message, or is too large.
-        StoreError: the store cannot be written.
+    The stream is created if it does not exist. `start` is for a source that was not read before. `conforming` returns
+    the elements that the stream accepts, or raises `DoesNotConform`; None: all of them.
     """
     state = await store.acreate(stream, exist_ok=True)
     kept = (await store.asaved_state(owner)).get(url)
@@ -214,16 +184,7 @@ async def forward_on(
     from_first: bool = True,
     batch: int = BATCH,
 ) -> None:
-    """Forwards the elements of a stream, until a failure.
-
-    Args:
-        store, stream, owner, target, from_first, batch: see `Forwarder`; the stream is created if it does not exist.
-        status: the status to update.
-
-    Raises:
-        SourceError: the target rejects the elements, or cannot be reached.
-        StoreError: the store cannot be written.
-    """
+    """Forwards the elements of a stream, which is created if it does not exist, until a failure; see `Forwarder`."""
     await store.acreate(stream, exist_ok=True)
     forwarder = Forwarder(
         store,

@@ -32,12 +32,10 @@ def attempts_of(settings: Settings) -> Attempts:
 
 
 async def check_port(url: str, *, is_secure: bool) -> None:
-    """Checks, after a connection has failed, that the server's port has TLS where it is requested, and only there.
+    """Raises `SourceError` if the server's port has no TLS where it is requested, or has it where it is not.
 
-    Without this check, clients connect again and again, and report a failure of the network in the end.
-
-    Raises:
-        SourceError: it has not, or there is TLS where it is not requested.
+    Called after a connection has failed: without this check, clients connect again and again, and report a failure of
+    the network in the end.
     """
     probe, (host, port) = kinds_for(url)[0].probe, address_of(url)
     assert probe is not None  # the caller's transport has one
@@ -60,20 +58,12 @@ async def over_connections(
     follow: bool = False,
     pause: Callable[[], float] = lambda: _PAUSE_SECONDS,
 ) -> AsyncGenerator[T]:
-    """Yields the items of successive connections, until one ends by itself.
+    """Yields the items of successive connections, until one ends by itself and not to be followed.
 
     A failed connection is repeated. Its failure does not count as a repeated one if it brought an item, or was open for
-    long, as that of a quiet stream.
-
-    Args:
-        connection: connects, and yields the items after the last yielded one. None is not an item: it may be yielded
-            when the other side has answered.
-        settings: the maximal number of repeated failures. A connection was open for long after `idle_seconds`.
-        follow: whether to also reconnect after a connection that ended by itself.
-        pause: returns the seconds until the next connection; called after one without failure, and may raise.
-
-    Raises:
-        SourceError: a permanent failure, or too many repeated ones.
+    long (`idle_seconds`), as that of a quiet stream. `connection` yields the items after the last yielded one; None is
+    no item: it may be yielded when the other side has answered. `pause` returns the seconds until the next connection,
+    after one without failure, and may raise.
     """
     clock = asyncio.get_running_loop().time
     while True:

@@ -16,14 +16,8 @@ def reader_of(
 ) -> DocumentReader:
     """Returns the reader for documents that the other side sends.
 
-    Args:
-        content_type: the media type of the documents.
-        settings: the known contexts, and the maximal size of a document.
-        base: the IRI that relative IRIs resolve against.
-        context: the IRI of the context for all of them, from a Link header; None: there is none.
-
-    Raises:
-        SourceError: the media type is unknown, or declares an unknown syntax of messages.
+    `base` is the IRI that relative IRIs resolve against, `context` the IRI of the context for all of them, from a Link
+    header. Raises `SourceError` for an unknown media type, or an unknown syntax of messages in it.
     """
     try:
         format = document_format(content_type)

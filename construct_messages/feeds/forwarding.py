@@ -20,42 +20,25 @@ from construct_messages.streams import Element, StreamStore
 
 
 class Forwarded(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The progress of a target with a stream.
+    """The progress of a target with a stream."""
 
-    Args:
-        stream: the number of the stream in the store.
-        key: the beginning of the keys of batches.
-        last: the sequence of the last element that the target acknowledged.
-        in_flight: the sequence of the last element of the batch that was sent after it; 0: there is none.
-        size: the size of the target before this batch, in bytes; None: it is not a file.
-        after: the sequence before the first element that is sent under the key.
-    """
-
-    stream: int
-    key: str
-    last: int
+    stream: int  # the number of the stream in the store
+    key: str  # the beginning of the keys of batches
+    last: int  # the sequence of the last element that the target acknowledged
+    # the sequence of the last element of the batch that was sent after it; 0: there is none
     in_flight: int = 0
+    # the size of the target before this batch, in bytes; None: it is not a file
     size: int | None = None
-    after: int = 0
+    after: int = 0  # the sequence before the first element that is sent under the key
 
 
 class Forwarder:
-    """Forwards a stream to a target.
+    """Forwards a stream to a target, which the caller closes; the store is opened for writing.
 
-    Args:
-        store: the store, opened for writing.
-        stream: the name of the stream.
-        owner: the owner of the state in the store.
-        target: the target; the caller closes it.
-        trims: whether elements are removed from the stream after the target has acknowledged them.
-        batch: the maximal number of elements that are sent together.
-        from_first: whether a new target gets the existing elements.
-        on_begin: called with the number of elements of a batch before it is sent.
-        on_end: called after the target has acknowledged the batch.
-        on_removed: called with the number of elements that retention removed before they were sent.
-
-    Attributes:
-        forwarded: the progress of the target; None: unknown yet.
+    `trims`: elements are removed after the target has acknowledged them. `from_first`: a new target gets the existing
+    elements. `on_begin` gets the number of elements of a batch before it is sent, `on_end` is called when it is
+    acknowledged, `on_removed` gets the number of elements that retention removed before they were sent. `forwarded` is
+    None until the progress is known.
     """
 
     def __init__(
@@ -85,12 +68,8 @@ class Forwarder:
         return self._store.state(self._stream).last - self.forwarded.last
 
     async def run(self, *, follow: bool) -> int:
-        """Forwards the existing elements, with `follow` also new ones, and returns their number.
-
-        Raises:
-            SourceError: the target rejects the elements, or cannot be reached for too long; unsent elements wait.
-            CannotWrite: the target cannot be written.
-            UsageError: a log was changed since it was last written.
+        """Forwards the existing elements, with `follow` also new ones, and returns their number; see `Target.send` for
+        errors.
         """
         count = 0
         forwarded = await self._begin()
@@ -160,15 +139,5 @@ class Forwarder:
 
 
 async def forward(store: StreamStore, stream: str, owner: str, target: Target) -> int:
-    """Sends the waiting elements of a stream, and removes them.
-
-    Args:
-        store, stream, owner, target: see `Forwarder`.
-
-    Returns:
-        The number of sent elements.
-
-    Raises:
-        SourceError, CannotWrite, UsageError: see `Forwarder.run`.
-    """
+    """Sends the waiting elements of a stream, and removes them; returns their number. See `Forwarder`."""
     return await Forwarder(store, stream, owner, target, trims=True).run(follow=False)

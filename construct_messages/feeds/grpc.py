@@ -92,19 +92,12 @@ _LONGEST_PAUSE: Final = 60.0
 
 
 class Address(NamedTuple):
-    """The address of a server.
+    """The address of a server."""
 
-    Args:
-        host: its name, or an IP address without brackets.
-        port: its port.
-        tls: the encryption of the connection; None: it is not encrypted.
-        shown: the name of the topic in errors.
-    """
-
-    host: str
+    host: str  # its name, or an IP address without brackets
     port: int
-    tls: ssl.SSLContext | None
-    shown: str
+    tls: ssl.SSLContext | None  # the encryption of the connection; None: it is not encrypted
+    shown: str  # the name of the topic in errors
 
     @property
     def authority(self) -> str:
@@ -115,9 +108,7 @@ class Address(NamedTuple):
 class GrpcConnection:
     """A connection to a server, which is opened for the first call, and again after it is lost.
 
-    Args:
-        address: the address of the server.
-        idle_seconds: the interval between pings. The connection is lost if the server does not answer.
+    Pings are sent every `idle_seconds`; the connection is lost if the server does not answer.
     """
 
     def __init__(self, address: Address, idle_seconds: float) -> None:
@@ -129,16 +120,8 @@ class GrpcConnection:
     async def call(
         self, path: str, metadata: Mapping[str, str], coding: str, most: int
     ) -> ClientCall:
-        """Begins a call.
-
-        Args:
-            path: the path of the method, as `/package.Service/Method`.
-            metadata: the metadata of the request.
-            coding: the coding of its compressed messages.
-            most: the maximal size of a message of the answer, in bytes.
-
-        Raises:
-            SourceError: the server cannot be reached.
+        """Begins a call of a method, as `/package.Service/Method`, whose answer has messages of at most `most`
+        bytes.
         """
         protocol = await self._connected()
         call = ClientCall(self._address.shown, most, self._shrink)
@@ -207,13 +190,7 @@ class GrpcConnection:
 class ClientCall:
     """A running call, as an async context manager, which resets it if it has not ended.
 
-    Args:
-        shown: the name of the topic in errors.
-        most: the maximal size of a message of the answer, in bytes.
-        unread: called if the call is aborted before more than the headers of the answer could be read.
-
-    Attributes:
-        trailers: the trailers, once the call has ended.
+    `unread` is called if the call is aborted before more than the headers of the answer could be read.
     """
 
     def __init__(self, shown: str, most: int, unread: Callable[[], None]) -> None:
@@ -238,10 +215,8 @@ class ClientCall:
             await self._stream.send_data(data, end_stream=end)
 
     async def headers(self) -> CIMultiDict[str]:
-        """Returns the headers of the answer.
-
-        Raises:
-            SourceError: the server rejects the call, or the connection is lost.
+        """Returns the headers of the answer; raises `SourceError` if the server rejects the call, or the connection is
+        lost.
         """
         if self._stream.headers is None:
             with self._reported():
@@ -267,12 +242,7 @@ class ClientCall:
         return headers
 
     async def read(self) -> bytes | None:
-        """Returns the next message of the answer; None: it has ended, and the status is OK.
-
-        Raises:
-            SourceError: the call failed, or the connection is lost.
-            LimitExceeded: a message is too large.
-        """
+        """Returns the next message of the answer; None: it has ended, and the status is OK."""
         if self._messages is None:
             await self.headers()
         assert self._messages is not None  # set together with the headers
@@ -359,13 +329,9 @@ class _Protocol(GrpcProtocol):
 
 
 class _Waiting(Wrapper):
-    """Wakes the waiters of an aborted call, and ends its messages after those that have arrived.
+    """Wakes the waiters of an aborted call, and ends its messages after those that have arrived."""
 
-    Attributes:
-        inbox: the received data of the call, once it has begun.
-    """
-
-    inbox: ReceiveBuffer | None = None
+    inbox: ReceiveBuffer | None = None  # the received data of the call, once it has begun
 
     def cancel(self, error: Exception) -> None:
         """Handles the abort of the call."""
@@ -400,11 +366,7 @@ UNAUTHENTICATED: Final = 401
 
 
 class CallAuthorization:
-    """The token of calls to one server.
-
-    Args:
-        token: the token, or the credentials for fetching tokens; None: calls have no token.
-    """
+    """The token of calls to one server."""
 
     def __init__(self, token: BearerToken | None) -> None:
         self._token = token
@@ -412,11 +374,7 @@ class CallAuthorization:
         self._refused: str | None = None
 
     async def metadata(self) -> dict[str, str]:
-        """Returns the metadata of a call.
-
-        Raises:
-            SourceError: the token endpoint returns no token.
-        """
+        """Returns the metadata of a call."""
         token = self._token
         if token is None:
             return {}
@@ -454,17 +412,12 @@ _ALL: Final = "9" * 18
 
 @dataclass
 class _State:
-    """The position of the calls.
+    """The position of the calls."""
 
-    Args:
-        sequence: the sequence of the last known element; None: the server has not sent it yet.
-        metadata: the metadata of the request, while `sequence` is unknown.
-        identity: the identity of the stream; empty: unknown.
-    """
-
+    # the sequence of the last known element; None: the server has not sent it yet
     sequence: int | None
-    metadata: dict[str, str]
-    identity: str = ""
+    metadata: dict[str, str]  # the metadata of the request, while `sequence` is unknown
+    identity: str = ""  # the identity of the stream; empty: unknown
 
     @classmethod
     def at(cls, start: Start) -> _State:
@@ -487,18 +440,11 @@ class _State:
 
 
 class GrpcTransport(Transport):
-    """A topic of Jelly's gRPC service; see `Transport`.
+    """A topic of Jelly's gRPC service: `grpc://host:port/topic`, or `grpcs:`.
 
     Its options are those of `tls_context` for `grpcs:`, `compression` (`gzip` or `none`), `frame_bytes` (the maximal
     size of a written frame), and `replays` (`true`: a server without sequences begins each answer with the first
     element of the stream).
-
-    Args:
-        url: a URL such as `grpc://host:port/topic`.
-        settings: see `Settings`.
-
-    Raises:
-        UsageError: not such a URL, or an invalid option.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -603,12 +549,9 @@ class GrpcTransport(Transport):
     def _begun(self, state: _State, start: Start, headers: Mapping[str, str]) -> tuple[bool, int]:
         """Processes the position at which an answer begins.
 
-        Returns:
-            Whether the server numbers its elements, and the number of elements to skip otherwise.
-
-        Raises:
-            SourceError: the answer is of another stream, or begins at another position than requested.
-            UsageError: a server without sequences cannot begin at the requested position.
+        Returns whether the server numbers its elements, and the number of elements to skip otherwise. Raises
+        `SourceError` for another stream or position, and `UsageError` for a position that a server without sequences
+        does not know.
         """
         state.identity = same_stream(
             self._url, state.identity, headers.get(CallMetadata.IDENTITY, "")
@@ -651,9 +594,8 @@ class GrpcTransport(Transport):
     async def write(self, batch: Sequence[Message], key: str) -> None:
         """Sends a batch, which a server appends once by its key; see `Transport.write`.
 
-        Raises:
-            LimitExceeded: the frame of a message is too large.
-            UnsupportedByFormat: Jelly cannot represent a message.
+        Raises `LimitExceeded` for a frame that is too large, and `UnsupportedByFormat` for a message that Jelly cannot
+        represent.
         """
         async for attempt in attempts_of(self._settings):
             with attempt:

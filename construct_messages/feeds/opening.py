@@ -18,11 +18,7 @@ from construct_messages.rdf.wire import Property
 
 
 def check_via(url: str, via: str | None, *, follow: bool) -> None:
-    """Checks that a URL can be read.
-
-    Raises:
-        UsageError: requests cannot be sent to the URL, an unknown transport, or one that cannot be read in this way.
-    """
+    """Raises `UsageError` for a URL or a transport that cannot be read in this way."""
     check_url(url)
     kinds = kinds_for(url)
     if via is None:
@@ -43,11 +39,7 @@ def check_via(url: str, via: str | None, *, follow: bool) -> None:
 
 
 def check_url(url: str) -> None:
-    """Checks that a transport supports a URL.
-
-    Raises:
-        UsageError: no transport supports it, or it contains credentials.
-    """
+    """Raises `UsageError` for a URL that no transport supports, or that contains credentials."""
     if all(kind.endpoint is not None for kind in kinds_for(url)):
         check_stream_url(urldefrag(url).url)
     elif "@" in urlsplit(url).netloc:
@@ -57,11 +49,7 @@ def check_url(url: str) -> None:
 
 
 def check_token(url: str) -> None:
-    """Checks that a transport of a URL sends bearer tokens.
-
-    Raises:
-        UsageError: brokers have other credentials.
-    """
+    """Raises `UsageError` for a transport without bearer tokens: brokers have other credentials."""
     for kind in kinds_for(url):
         if kind.credentials is not None:
             raise UsageError(
@@ -72,10 +60,8 @@ def check_token(url: str) -> None:
 
 
 def check_dead_letters(url: str, place: str) -> None:
-    """Checks that a stream has records, and that a place accepts those that are not messages.
-
-    Raises:
-        UsageError: only brokers have records.
+    """Raises `UsageError` unless a stream has records, as those of brokers, and a place accepts those that are not
+    messages.
     """
     if all(kind.credentials is None for kind in kinds_for(url)):
         raise UsageError(
@@ -99,18 +85,10 @@ async def opened(
     follow: bool = True,
     write: bool = False,
 ) -> AsyncGenerator[Transport]:
-    """Opens the transport for a URL, and closes it at the end of the block.
+    """Opens the transport for the URL of a stream, or of an endpoint of it, and closes it at the end of the block.
 
-    Args:
-        url: the URL of a stream, or of one of its endpoints.
-        settings: see `Settings`.
-        via: the name of the transport; None: the first suitable one.
-        follow: whether to follow the stream.
-        write: whether to write to it.
-
-    Raises:
-        UsageError: not the URL of a transport, or a token for a transport without tokens.
-        SourceError: the stream is not supported, has no suitable endpoint, or cannot be reached.
+    Without `via`, the first suitable one. Raises `UsageError`, and `SourceError` if the stream has no suitable
+    endpoint, or cannot be reached.
     """
     if settings.token is not None:
         check_token(url)
@@ -164,11 +142,7 @@ def _chosen(
 
 
 def _resolve(kind: TransportKind) -> Any:
-    """Imports the class of a transport.
-
-    Raises:
-        UsageError: a package that it needs is not installed.
-    """
+    """Imports the class of a transport; raises `UsageError` if a package that it needs is not installed."""
     try:
         return resolve_name(f"{__package__}.{kind.room}")
     except ModuleNotFoundError as error:

@@ -100,10 +100,8 @@ async def _after(
 ) -> AsyncGenerator[Message]:
     """Yields the messages after those that were sent before; each is checked.
 
-    Args:
-        messages: all messages.
-        skipped: the number of messages that were sent before.
-        as_lines: create them from their lines, which are then written once, while the previous batch is being sent.
+    With `as_lines`, they are created from their lines, which are then written once, while the previous batch is being
+    sent.
     """
     checker = Checker(None)
     count = 0

@@ -27,19 +27,10 @@ _SAVE_ELEMENTS: Final = 500
 
 
 class RecordingState:
-    """The state file of one recording.
+    """The state file of one recording; `known` is the state of an earlier run.
 
-    Args:
-        path: the path of the file.
-        url: the URL of the stream; the state of another one is rejected.
-        can_be_cut: whether content after the state's size can be cut off the log; if not, the state is written after
-            each message.
-
-    Attributes:
-        known: the state of an earlier run; None: there was none.
-
-    Raises:
-        UsageError: the file is not such a state, or that of another stream.
+    `can_be_cut`: content after the state's size can be cut off the log; if not, the state is written after each
+    message. Raises `UsageError` for a file of another stream.
     """
 
     def __init__(self, path: str | os.PathLike[str], url: str, *, can_be_cut: bool) -> None:
@@ -47,11 +38,7 @@ class RecordingState:
         self.known = self._saved = read_state(path, Received, url)
 
     def save(self, log: OpenLog, elements: Subscription) -> None:
-        """Writes the position of a log, after the log itself.
-
-        Raises:
-            CannotWrite: the state cannot be written.
-        """
+        """Writes the position of a log, after the log itself."""
         if (checkpoint := elements.checkpoint) is None:
             return
         state = Received(self._url, checkpoint, log.size if self.can_be_cut else None)
@@ -69,16 +56,9 @@ async def record(
 ) -> None:
     """Writes elements to a log, until there are no more; the state matches the log also after cancellation.
 
-    Args:
-        elements: the elements after the checkpoint of `state.known`.
-        log: the log, which continues at the size of `state.known`.
-        state: the state, written within a second; None: no state. Elements are acknowledged to the other side when the
-            state includes them, or, without a state, when they are written.
-        step: called after each element.
-
-    Raises:
-        ConstructMessagesError: the subscription failed, or the log or the state cannot be written; or the subscription
-            cannot be continued, despite a state.
+    The elements are those after the checkpoint of `state.known`, and the log continues at its size. Elements are
+    acknowledged to the other side when the state includes them, within a second, or, without a state, when they are
+    written. `step` is called after each element.
     """
     async with aclosing(elements):
         await elements.start()

@@ -20,15 +20,7 @@ def is_sequence(text: str) -> bool:
 
 
 def check_next(stream: str, last: int, sequence: int) -> None:
-    """Checks that no element is missing between two.
-
-    Args:
-        stream: the stream.
-        last: the sequence of the previous element.
-        sequence: the sequence of the next one.
-
-    Raises:
-        SourceError: elements are missing; the status is 410, as for elements that retention removed.
+    """Raises `SourceError` (410, as for elements that retention removed) if elements are missing between two sequences.
 
     >>> check_next("https://example.org/streams/a", 7, 8)
     >>> check_next("https://example.org/a", 7, 10)
@@ -50,15 +42,9 @@ def check_next(stream: str, last: int, sequence: int) -> None:
 
 
 def same_stream(stream: str, known: str, answered: str) -> str:
-    """Returns the identity of a stream, which an answer may repeat.
+    """Returns the identity of a stream, which an answer may repeat; empty: unknown.
 
-    Args:
-        stream: the stream.
-        known: the identity that was read before; empty: none.
-        answered: the identity in the answer; empty: the server does not send it.
-
-    Raises:
-        SourceError: the answer is of another stream, so that the position is meaningless (410).
+    Raises `SourceError` (410) if the answer is of another stream, so that the position is meaningless.
 
     >>> same_stream("https://example.org/streams/a", "", "7"), same_stream("https://example.org/streams/a", "7", "")
     ('7', '7')
@@ -73,15 +59,9 @@ def same_stream(stream: str, known: str, answered: str) -> str:
 
 
 def begin_after(stream: str, sequence: int | None, after: int) -> int:
-    """Returns the sequence after which an answer begins.
+    """Returns the sequence after which an answer begins; the server chooses it if none was requested.
 
-    Args:
-        stream: the stream.
-        sequence: the requested sequence; None: the server chooses it.
-        after: the sequence of the answer.
-
-    Raises:
-        SourceError: the answer begins at another position than requested.
+    Raises `SourceError` if the answer begins at another position than requested.
 
     >>> begin_after("https://example.org/streams/a", None, 7)
     7

@@ -49,15 +49,10 @@ _OWN: Final = re.compile("writer-[0-9a-f]{32}")
 
 
 class BatchKey(NamedTuple):
-    """The key of a batch.
+    """The key of a batch."""
 
-    Args:
-        writer: the same for all batches of one writer.
-        number: grows from batch to batch.
-    """
-
-    writer: str
-    number: int
+    writer: str  # the same for all batches of one writer
+    number: int  # grows from batch to batch
 
     @staticmethod
     def new_writer() -> str:
@@ -87,26 +82,18 @@ class BatchKey(NamedTuple):
 
 
 class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The state of a publisher or a relay.
-
-    Args:
-        url: the URL of the target.
-        key: the beginning of the keys of its batches.
-        source: the source of messages; empty: its caller passes them.
-        acknowledged: the number of acknowledged messages.
-        position: the position of the source, after the messages that were acknowledged or are in flight; None: unknown
-            yet.
-        in_flight: the messages of the batch that was sent last, as N-Quads, if it may not have been acknowledged.
-        size: the size of the target in bytes: before the batch in flight, or after the acknowledged messages if there
-            is none in flight; None: it is not a file, or nothing was sent.
-    """
+    """The state of a publisher or a relay."""
 
     url: str
-    key: str
-    source: str = ""
-    acknowledged: int = 0
+    key: str  # the beginning of the keys of its batches
+    source: str = ""  # the source of messages; empty: its caller passes them
+    acknowledged: int = 0  # the number of acknowledged messages
+    # the position of the source, after the messages that were acknowledged or are in flight; None: unknown yet
     position: Checkpoint | None = None
+    # the messages of the batch that was sent last, as N-Quads, if it may not have been acknowledged
     in_flight: tuple[str, ...] = ()
+    # the size of the target in bytes: before the batch in flight, or after the acknowledged messages if there is none
+    # in flight; None: it is not a file, or nothing was sent
     size: int | None = None
 
     @classmethod
@@ -116,16 +103,11 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The state of a subscriber.
-
-    Args:
-        url: the URL of the stream.
-        checkpoint: the checkpoint of the subscription.
-        size: the size of the output at the checkpoint, in bytes; None: the output cannot be cut.
-    """
+    """The state of a subscriber."""
 
     url: str
     checkpoint: Checkpoint
+    # the size of the output at the checkpoint, in bytes; None: the output cannot be cut
     size: int | None
 
 
@@ -135,16 +117,9 @@ S = TypeVar("S", Sent, Received)
 def read_state(
     path: str | os.PathLike[str], kind: type[S], url: str, *, source: str = ""
 ) -> S | None:
-    """Reads the state file of a stream; None: there is none.
+    """Reads the state file of a stream, and of a source for a relay; None: there is no file.
 
-    Args:
-        path: the path of the file.
-        kind: the kind of the state.
-        url: the URL of the stream.
-        source: the source of a relay; see `Sent.source`.
-
-    Raises:
-        UsageError: it cannot be read, is not such a state, or is that of another stream.
+    Raises `UsageError` if it cannot be read, or is another one.
     """
     try:
         data = Path(path).read_bytes()
@@ -168,10 +143,6 @@ def read_state(
 
 
 def write_state(path: str | os.PathLike[str], state: Sent | Received) -> None:
-    """Replaces the previous state.
-
-    Raises:
-        CannotWrite: the file cannot be written.
-    """
+    """Replaces the previous state."""
     with atomic_file(path) as file:
         file.write(msgspec.json.encode(state) + b"\n")

@@ -134,11 +134,7 @@ def reading_settings(
     media_type: str | None,
     options: Mapping[str, str] | None,
 ) -> Settings:
-    """Returns the settings of a transport that is read, from the arguments of `subscribe`.
-
-    Raises:
-        UsageError: an origin is not the URL of a server.
-    """
+    """Returns the settings of a transport that is read, from the arguments of `subscribe`."""
     for origin in origins:
         check_stream_url(origin)
     return Settings(
@@ -157,8 +153,7 @@ def reading_settings(
 def checked_start(start: Start, *, follow: bool) -> Start:
     """Returns where reading starts: a follower that names no position starts with the next element.
 
-    Raises:
-        UsageError: several positions, or an invalid one.
+    Raises `UsageError` for several positions, or an invalid one.
     """
     wishes = sum(
         wish is not None for wish in (start.after, start.last, start.since, start.checkpoint)
@@ -183,11 +178,7 @@ def reading(
     follow: bool,
     dead_letters: str | os.PathLike[str] | None,
 ) -> AbstractAsyncContextManager[Transport]:
-    """Returns a function that opens the transport of a stream for reading; see `subscribe`.
-
-    Raises:
-        UsageError: not the URL of a transport, an unknown transport, or dead letters for a stream without records.
-    """
+    """Returns a function that opens the transport of a stream for reading; see `subscribe`."""
     check_via(url, via, follow=follow)
     if dead_letters is not None:
         place = os.fspath(dead_letters)

@@ -16,72 +16,51 @@ from construct_messages.rdf.wire import Property
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """The capabilities of a transport.
+    """The capabilities of a transport."""
 
-    Args:
-        ends: reading can end after the newest element; otherwise it follows.
-        replays: reading can start at an earlier element, if the other side has it.
-        numbered: elements have sequences without gaps, so that positions of one stream can be compared, and a missing
-            element is an error.
-        ordered: whether elements are in the order of the stream, of each partition, or unordered.
-        acknowledges: the other side stores the position of a reader that acknowledges elements.
-        writes: it accepts messages.
-        keyed: a batch that is written twice under one key is stored once.
-    """
-
-    ends: bool = False
-    replays: bool = False
+    ends: bool = False  # reading can end after the newest element; otherwise it follows
+    replays: bool = False  # reading can start at an earlier element, if the other side has it
+    # elements have sequences without gaps, so that positions of one stream can be compared, and a missing element is an
+    # error
     numbered: bool = False
+    # whether elements are in the order of the stream, of each partition, or unordered
     ordered: Literal["stream", "partition", "none"] = "stream"
+    # the other side stores the position of a reader that acknowledges elements
     acknowledges: bool = False
-    writes: bool = False
-    keyed: bool = False
+    writes: bool = False  # it accepts messages
+    keyed: bool = False  # a batch that is written twice under one key is stored once
 
 
 @dataclass(frozen=True, kw_only=True)
 class PortProbe:
-    """What finds out whether a port has TLS, when a connection has failed; see `connections.check_port`.
+    """What finds out whether a port has TLS, when a connection has failed; see `connections.check_port`."""
 
-    Args:
-        begins: how a connection begins without TLS, as far as each server answers; without secrets.
-        hints: how TLS is requested, and how it is not; None: by the scheme with and without a final `s`.
-    """
-
+    # how a connection begins without TLS, as far as each server answers; without secrets
     begins: bytes
+    # how TLS is requested, and how it is not; None: by the scheme with and without a final `s`
     hints: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransportKind:
-    """The record of a transport.
+    """The record of a transport."""
 
-    Args:
-        name: the value of `via`.
-        title: its common name.
-        schemes: the schemes of its URLs.
-        capabilities: its capabilities.
-        room: its class, as `module:name` in this folder, imported on first use. It is created with an `HttpStream` if
-            it has an endpoint, otherwise with the URL and `Settings`.
-        endpoint: the property of a stream's description with its URL; None: it has separate URLs.
-        extra: the extra of this package that it needs; None: only `streams`.
-        credentials: the options of a broker with credentials, instead of bearer tokens; None: it is not a broker.
-        identity: the options that must be unique to a reader's connection, and not be used by that for its dead
-            letters.
-        ports: the default ports of the schemes.
-        probe: how to find out whether a port has TLS; None: its library does.
-    """
-
-    name: str
+    name: str  # the value of `via`
     title: str
     schemes: tuple[str, ...]
     capabilities: Capabilities
+    # its class, as `module:name` in this folder, imported on first use. It is created with an `HttpStream` if it has an
+    # endpoint, otherwise with the URL and `Settings`
     room: str
+    # the property of a stream's description with its URL; None: it has separate URLs
     endpoint: Property | None = None
-    extra: str | None = None
+    extra: str | None = None  # the extra of this package that it needs; None: only `streams`
+    # the options of a broker with credentials, instead of bearer tokens; None: it is not a broker
     credentials: str | None = None
+    # the options that must be unique to a reader's connection, and not be used by that for its dead letters
     identity: frozenset[str] = frozenset()
-    ports: Mapping[str, int] = field(default_factory=dict)
-    probe: PortProbe | None = None
+    ports: Mapping[str, int] = field(default_factory=dict)  # the default ports of the schemes
+    probe: PortProbe | None = None  # how to find out whether a port has TLS; None: its library does
 
 
 _HTTP: Final = ("http", "https")

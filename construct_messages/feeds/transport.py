@@ -44,25 +44,16 @@ TYPE_HEADERS: Final = (Header.CONTENT_TYPE.value, "content-type")
 
 
 class Record(NamedTuple):
-    """A record of a broker, whose value is one message.
+    """A record of a broker, whose value is one message."""
 
-    Args:
-        value: the bytes of the message; none: a message without statements.
-        content_type: the media type of the value, from a header or a property; None: it has none.
-        key: distinguishes the record from others; empty: it has none.
-        sequence: its number, from 1, counted by the transport.
-        microseconds: when the broker stored it, since 1970 in UTC; None: unknown.
-        headers: the other headers.
-        partition, offset: its position at the broker, if that is not its sequence.
-    """
-
-    value: bytes
+    value: bytes  # the bytes of the message; none: a message without statements
+    # the media type of the value, from a header or a property; None: it has none
     content_type: str | None = None
-    key: str = ""
-    sequence: int = 0
-    microseconds: int | None = None
+    key: str = ""  # distinguishes the record from others; empty: it has none
+    sequence: int = 0  # its number, from 1, counted by the transport
+    microseconds: int | None = None  # when the broker stored it, since 1970 in UTC; None: unknown
     headers: Mapping[str, str] = _NONE
-    partition: int | None = None
+    partition: int | None = None  # its position at the broker, if that is not its sequence
     offset: int = 0
 
     @property
@@ -96,11 +87,6 @@ make_records = cast(
 def records_of(values: Sequence[bytes], content_type: str, key: str) -> list[Record]:
     """Returns the records of a batch; the key of each is that of the batch and the number of the record, from 1.
 
-    Args:
-        values: the values of the records.
-        content_type: the media type of all values.
-        key: the key of the batch.
-
     >>> records = records_of([b"", b""], "application/n-quads", "a1-1")
     >>> records == [Record(b"", "application/n-quads", f"a1-1-{number}", number) for number in (1, 2)]
     True
@@ -125,17 +111,7 @@ class DeadLetters(Protocol):
     """The destination of records that are not messages."""
 
     async def put(self, record: Record, source: str, reason: str) -> None:
-        """Stores a record durably.
-
-        Args:
-            record: the unchanged record.
-            source: the URL of its source.
-            reason: why it is not a message.
-
-        Raises:
-            CannotWrite: the destination cannot be written.
-            SourceError: the broker of the destination rejects it, or cannot be reached.
-        """
+        """Stores an unchanged record durably, with the URL of its source and the reason why it is not a message."""
 
 
 # --- transport ------------------------------------------------------------------------------------
@@ -149,48 +125,35 @@ IDLE_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The limits, timeouts and credentials of transports.
+    """The limits, timeouts and credentials of transports."""
 
-    Args:
-        contexts: JSON-LD contexts by their IRI, as parsed JSON.
-        message_bytes: the maximal size of a message, and of a page.
-        poll_seconds: the time between requests to a source that does not push.
-        origins: other origins that pages may be at, as `client.origin_of` returns them.
-        token: a token for the authorization of requests, or the credentials for fetching tokens; None: no token.
-        retries: the number of retries of a request.
-        idle_seconds: the maximal time without data from the other side.
-        create: whether to create a stream that does not exist, before writing to it.
-        repeatable: whether another process may write batches again, under the same keys.
-        media_type: the media type of messages without one, and of written messages; None: no default, and messages are
-            written as N-Quads.
-        options: the transport's own options, by their names in its library. A value that begins with `$` is the name of
-            an environment variable with the value. See `option_values`.
-        dead_letters: the destination of records that are not messages; None: they end reading with an error.
-    """
-
+    # JSON-LD contexts by their IRI, as parsed JSON
     contexts: KnownContexts = field(default_factory=lambda: CONTEXTS)
-    message_bytes: int = MESSAGE_BYTES
-    poll_seconds: float = 1.0
+    message_bytes: int = MESSAGE_BYTES  # the maximal size of a message, and of a page
+    poll_seconds: float = 1.0  # the time between requests to a source that does not push
+    # other origins that pages may be at, as `client.origin_of` returns them
     origins: frozenset[str] = frozenset()
+    # a token for the authorization of requests, or the credentials for fetching tokens; None: no token
     token: BearerToken | None = None
     retries: int = RETRIES
-    idle_seconds: float = IDLE_SECONDS
-    create: bool = False
-    repeatable: bool = True
+    idle_seconds: float = IDLE_SECONDS  # the maximal time without data from the other side
+    create: bool = False  # whether to create a stream that does not exist, before writing to it
+    repeatable: bool = True  # whether another process may write batches again, under the same keys
+    # the media type of messages without one, and of written messages; None: no default, and messages are written as
+    # N-Quads
     media_type: str | None = None
+    # the transport's own options, by their names in its library. A value that begins with `$` is the name of an
+    # environment variable with the value. See `option_values`
     options: Mapping[str, str] = field(default_factory=dict)
+    # the destination of records that are not messages; None: they end reading with an error
     dead_letters: DeadLetters | None = None
 
 
 def option_values(settings: Settings, names: Container[str] | None = None) -> dict[str, str]:
     """Returns the options of a transport, with the values of environment variables.
 
-    Args:
-        settings: the settings with the options.
-        names: the names of the transport's options; None: its library checks them.
-
-    Raises:
-        UsageError: an unknown option, or a variable that is not set. The error does not show the value.
+    Raises `UsageError` for an unknown option, unless `names` is None because the library checks them, and for a
+    variable that is not set. The error does not show the value.
 
     >>> from construct_messages.logs.documents import CONTEXTS
     >>> settings = Settings(contexts=CONTEXTS, message_bytes=1, retries=0, idle_seconds=1, options={"user": "$NOBODY"})
@@ -220,19 +183,13 @@ def option_values(settings: Settings, names: Container[str] | None = None) -> di
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """The start position of reading; without arguments, the oldest element. At most one argument is not None.
+    """The start position of reading; without arguments, the oldest element. At most one argument is not None."""
 
-    Args:
-        after: start after this sequence; 0: with the first element.
-        last: start with this number of newest elements.
-        since: start with elements stored at this time or later; a time with a time zone.
-        checkpoint: start after the position of an earlier reader.
-    """
-
-    after: int | None = None
-    last: int | None = None
+    after: int | None = None  # start after this sequence; 0: with the first element
+    last: int | None = None  # start with this number of newest elements
+    # start with elements stored at this time or later; a time with a time zone
     since: datetime | None = None
-    checkpoint: Checkpoint | None = None
+    checkpoint: Checkpoint | None = None  # start after the position of an earlier reader
 
 
 class Transport(ABC):
@@ -268,22 +225,16 @@ class Transport(ABC):
     def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
         """Yields the elements from a position on, each once, over as many connections as necessary.
 
-        Yields None first, once the start position is known: later elements are not missed.
-
-        Args:
-            start: the position.
-            follow: wait for more elements; otherwise end after the newest.
-
-        Raises:
-            SourceError: the other side rejects the request, cannot be reached, or has removed the next element (410).
-            LogError, LimitExceeded: an element is not a message, or is too large.
+        Yields None first, once the start position is known: later elements are not missed. With `follow`, waits for
+        more elements; otherwise ends after the newest. Raises `SourceError` if the other side rejects the request,
+        cannot be reached, or has removed the next element (410), and `LogError` or `LimitExceeded` for an element that
+        is not a message.
         """
 
     def check_resumable(self) -> None:  # noqa: B027 - complete for all others
         """Checks that another process can start from a position of this one, before the first is stored.
 
-        Raises:
-            UsageError: the other side does not keep the elements after it.
+        Raises `UsageError` if the other side does not keep the elements after it.
         """
 
     async def acknowledge(self, position: Checkpoint) -> None:  # noqa: B027 - complete for those that keep nothing
@@ -296,16 +247,11 @@ class Transport(ABC):
         """Closes the connections that it opened itself."""
 
     async def write(self, batch: Sequence[Message], key: str) -> None:
-        """Sends messages until they are acknowledged.
+        """Sends messages, at least one, until they are acknowledged.
 
-        Args:
-            batch: the messages, at least one. A label of a blank node means the same node in all batches.
-            key: the same each time that the batch is written: a name, `-`, and a number that grows. The name is the
-                same for all batches of one writer.
-
-        Raises:
-            UsageError: the transport cannot write.
-            SourceError: the other side rejects the batch, or cannot be reached.
+        A label of a blank node means the same node in all batches. The key is the same each time that the batch is
+        written: a name, `-`, and a number that grows. The name is the same for all batches of one writer. Raises
+        `SourceError` if the other side rejects the batch, or cannot be reached.
         """
         raise UsageError(
             f"{type(self).__name__} takes no messages: batch {key} has {len(batch)}",

@@ -44,17 +44,11 @@ _FILL_SECONDS: Final = 0.001  # to wait for a full chunk: larger batches cost le
 
 
 class Document(NamedTuple):
-    """The read end of a pipe, and how to read it.
-
-    Args:
-        read_end: its descriptor.
-        chunk: bytes to read at once.
-        wait_seconds: seconds to wait for more after the first bytes.
-    """
+    """The read end of a pipe, and how to read it."""
 
     read_end: int
     chunk: int
-    wait_seconds: float
+    wait_seconds: float  # seconds to wait for more after the first bytes
 
 
 def small_document() -> tuple[Document, int]:
@@ -76,17 +70,10 @@ def decoded(
     deadline: float | None,
     end: Callable[[Document], None],
 ) -> Generator[Solutions]:
-    """Yields the solutions of an evaluation's TSV documents, one document after the other.
+    """Yields the solutions of an evaluation's TSV documents, whose read ends block, one document after the other.
 
-    Args:
-        new_decoder: creates the decoder of a document.
-        documents: see `writing.write_solutions`; their read ends block.
-        deadline: by `time.monotonic()`, None for none.
-        end: called at the end of each document; raises the error of the evaluation, if any.
-
-    Raises:
-        SourceTimeout: the deadline passed.
-        IncompleteResult: a document is truncated.
+    `end` is called at the end of each document, and raises the error of the evaluation, if any. The deadline is a time
+    of `time.monotonic()`.
     """
     for document in documents:
         decoder = new_decoder()
@@ -121,14 +108,8 @@ async def adecoded(
 
 
 def read(document: Document, deadline: float | None) -> bytes:
-    """Returns the next bytes; empty at the end.
-
-    Args:
-        document: its read end blocks.
-        deadline: by `time.monotonic()`; None: no deadline.
-
-    Raises:
-        SourceTimeout: there were no bytes before the deadline.
+    """Returns the next bytes of a document whose read end blocks; none at its end. Raises `SourceTimeout` at the
+    deadline.
     """
     descriptor, chunk, wait_seconds = document
     poll = polling.poll()
@@ -206,15 +187,6 @@ def write_solutions(
 
     The first document is written solution by solution, so that the first solutions of a slow query are delivered at
     once; when solutions are fast, the engine serializes the rest in bulk into the second.
-
-    Args:
-        begin: starts the evaluation.
-        variables: the columns to write.
-        first, bulk: the write ends.
-
-    Raises:
-        SyntaxError: the engine rejects the query.
-        OSError: the evaluation failed, or the reader has closed the pipe.
     """
     try:
         with open(first, "wb") as pipe:
@@ -254,8 +226,7 @@ def _write_first(
 def serialize(result: QueryResult, pipe: int, format: ox.QueryResultsFormat | ox.RdfFormat) -> None:
     """Writes a result into a pipe, without the interpreter's lock.
 
-    Raises:
-        OSError: the evaluation failed, or the reader has closed the pipe.
+    Raises `OSError` if the evaluation failed, or the reader has closed the pipe.
     """
     # pyoxigraph calls fsync() after the last byte, which fails on a pipe with its own message
     try:
@@ -288,32 +259,21 @@ RAISED: Final = (
 
 
 class Solved(NamedTuple):
-    """All solutions of a query.
+    """All solutions of a query."""
 
-    Args:
-        variables: in the order of the projection.
-        total: the number of solutions.
-        solutions: the solutions by column, with the engine's own labels; None without solutions or variables.
-        has_blanks: whether there may be blank nodes among their terms.
-    """
-
-    variables: tuple[str, ...]
+    variables: tuple[str, ...]  # in the order of the projection
     total: int
+    # the solutions by column, with the engine's own labels; None without solutions or variables
     solutions: Solutions | None
-    has_blanks: bool
+    has_blanks: bool  # whether there may be blank nodes among their terms
 
 
 class StoreQuery:
     """A query to evaluate over stores.
 
-    Args:
-        text: the query.
-        hint: the hint about positions in errors of the engine.
-        written: the query that the text was made from; if the engine rejects it as well, errors have positions in it.
-        functions: see `Functions`.
-
-    Raises:
-        QueryError: the query is too deep for the engine, or it would evaluate it wrongly: see `for_embedded`.
+    If the engine rejects it, and also the `written` query that it was made from, errors have positions in that;
+    otherwise the `hint` is about positions. Raises `QueryError` for a query that is too deep for the engine, or that it
+    would evaluate wrongly: see `for_embedded`.
 
     >>> store = ox.Store()
     >>> store.add(ox.Quad(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), ox.Literal(1), ox.NamedNode("urn:g")))
@@ -336,17 +296,9 @@ class StoreQuery:
     def begin(
         self, store: ox.Store, default_graphs: Sequence[str] = (), named_graphs: Sequence[str] = ()
     ) -> QueryResult:
-        """Starts the evaluation.
+        """Starts the evaluation over the union of the default graphs, `(UNION,)` for all, and the named graphs.
 
-        Args:
-            store: the store.
-            default_graphs: IRIs of the graphs to merge into the default graph; `(UNION,)` for all.
-            named_graphs: IRIs of the named graphs.
-
-        Raises:
-            UsageError: the graph names are not a dataset.
-            SyntaxError: the engine rejects the query.
-            OSError: the evaluation failed.
+        Raises `UsageError` if they are no dataset, and the engine's `SyntaxError` and `OSError`.
         """
         union = UNION in default_graphs
         if union and len(default_graphs) > 1:
@@ -370,11 +322,7 @@ class StoreQuery:
         )
 
     def check(self) -> tuple[str, ...]:
-        """Checks a SELECT by the engine, and returns its variables; evaluates nothing.
-
-        Raises:
-            QueryError: the engine rejects the query.
-        """
+        """Checks a SELECT by the engine, and returns its variables; evaluates nothing."""
         try:
             result = self.begin(ox.Store())
         except RAISED as error:
@@ -383,15 +331,7 @@ class StoreQuery:
         return tuple(variable.value for variable in result.variables)
 
     def solve(self, store: ox.Store, default_graphs: Sequence[str] = ()) -> Solved:
-        """Evaluates a SELECT to its end.
-
-        Args:
-            store, default_graphs: see `begin`.
-
-        Raises:
-            QueryError: the engine rejects the query.
-            SourceError: the evaluation failed.
-        """
+        """Evaluates a SELECT to its end."""
         try:
             result = self.begin(store, default_graphs)
             assert isinstance(result, ox.QuerySolutions)
@@ -418,12 +358,7 @@ class StoreQuery:
 def explain(
     error: BaseException, text: str, hint: str | None = None, written: WrittenQuery | None = None
 ) -> ConstructMessagesError:
-    """Converts the engine's exception to an error of this package.
-
-    Args:
-        error: the exception.
-        text, hint, written: see `StoreQuery`.
-    """
+    """Converts the engine's exception to an error of this package; see `StoreQuery`."""
     if isinstance(error, ConstructMessagesError):
         return error
     if isinstance(error, RuntimeError) and str(error).startswith("The custom function"):

@@ -21,11 +21,7 @@ from construct_messages.rdf.wire import Header
 
 
 class DeadLetterFile:
-    """A file with a line of JSON per record, which is stored durably before the next one is read.
-
-    Args:
-        path: the path of the file, to which lines are appended.
-    """
+    """A file with a line of JSON per record, which is stored durably before the next one is read."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
@@ -63,19 +59,14 @@ class DeadLetterFile:
 class DeadLetterTopic:
     """Another topic of a broker. It gets each record unchanged, with its source, its place and the reason as headers.
 
-    Args:
-        opening: opens the transport of the topic; called for each record.
+    `opening` opens the transport of the topic, for each record.
     """
 
     def __init__(self, opening: Callable[[], AbstractAsyncContextManager[Transport]]) -> None:
         self._opening = opening
 
     async def put(self, record: Record, source: str, reason: str) -> None:
-        """Sends a record to the topic; see `DeadLetters.put`.
-
-        Raises:
-            UsageError: the transport has no records.
-        """
+        """Sends a record to the topic; see `DeadLetters.put`."""
         async with self._opening() as transport:
             if not isinstance(transport, RecordTransport):
                 raise UsageError(

@@ -71,33 +71,19 @@ _NOTHING: Final = "construct-messages/nothing"
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """The session at the broker (MQTT 5.0, section 4.1).
-
-    Args:
-        identifier: the identifier of the client.
-        expiry_seconds: the time that the broker keeps the session after the connection.
-        is_ended: whether it ends with the last connection.
-        receive_maximum: the maximal number of messages in flight from the broker.
-    """
+    """The session at the broker (MQTT 5.0, section 4.1)."""
 
     identifier: str
-    expiry_seconds: int
-    is_ended: bool
-    receive_maximum: int
+    expiry_seconds: int  # the time that the broker keeps the session after the connection
+    is_ended: bool  # whether it ends with the last connection
+    receive_maximum: int  # the maximal number of messages in flight from the broker
 
 
 class MqttConnection:
     """A connection to a broker.
 
-    Args:
-        client: the connected client.
-        server: the URL without the topic, for errors.
-        identifier: the identifier of the client, for errors.
-
-    Attributes:
-        session_present: whether the broker has the session of an earlier connection.
-        in_flight: the maximal number of unacknowledged messages.
-        packet_bytes: the maximal size of a packet; None: no limit.
+    `session_present`: the broker has the session of an earlier connection. `in_flight`: the maximal number of
+    unacknowledged messages. `packet_bytes`: the maximal size of a packet; None: no limit.
     """
 
     def __init__(self, client: Client, server: str, identifier: str) -> None:
@@ -123,14 +109,9 @@ class MqttConnection:
         return self._failure is None
 
     async def subscribe(self, topic: str, retain_handling: int) -> None:
-        """Subscribes to a topic at QoS 1.
+        """Subscribes to a topic, possibly with wildcards, at QoS 1.
 
-        Args:
-            topic: the topic, possibly with wildcards.
-            retain_handling: whether retained messages are sent: 0: yes; 1: if the subscription is new; 2: no.
-
-        Raises:
-            SourceError: the broker rejects the subscription.
+        `retain_handling`: whether retained messages are sent: 0: yes; 1: if the subscription is new; 2: no.
         """
         options = SubscribeOptions(qos=1, retainHandling=retain_handling)
         try:
@@ -147,10 +128,8 @@ class MqttConnection:
             )
 
     async def next(self) -> MQTTMessage:
-        """Returns the next message; the broker keeps it until it is acknowledged.
-
-        Raises:
-            SourceError: the connection has ended.
+        """Returns the next message, which the broker keeps until it is acknowledged; raises the error that ended the
+        connection.
         """
         message = await self._arrived.get()
         if message is None:
@@ -159,30 +138,20 @@ class MqttConnection:
         return message
 
     def acknowledge(self, number: int) -> None:
-        """Sends PUBACK, if the connection is open.
-
-        Args:
-            number: the number of the packet (`mid`); packets are acknowledged in order (MQTT 5.0, section 4.6).
-        """
+        """Sends PUBACK for a packet's `mid`, in order (MQTT 5.0, section 4.6), if the connection is open."""
         if self.is_open:
             self._paho.ack(number, 1)
             self._unsettled = True
 
     def publish(self, topic: str, payload: bytes, properties: Properties) -> None:
-        """Sends a message at QoS 1; `published` returns the broker's reason code.
-
-        Raises:
-            SourceError: the connection has ended.
-        """
+        """Sends a message at QoS 1; `published` returns the broker's reason code."""
         if self._failure is not None:
             raise self._failure
         self._paho.publish(topic, payload, qos=1, properties=properties)
 
     async def published(self) -> ReasonCode:
-        """Returns the reason code of the next message that the broker has acknowledged.
-
-        Raises:
-            SourceError: the broker rejects it, or the connection has ended.
+        """Returns the reason code of the next message that the broker has acknowledged; raises `SourceError` if it
+        rejects it.
         """
         reply = await self._replies.get()
         if reply is None:
@@ -273,17 +242,9 @@ class MqttConnection:
 async def connected(
     url: str, options: Mapping[str, str], session: Session, settings: Settings
 ) -> AsyncGenerator[MqttConnection]:
-    """Connects to the broker of a URL, and disconnects at the end of the block.
+    """Connects to the broker of a URL, whose path is not used, and disconnects at the end of the block.
 
-    Args:
-        url: the URL with the host; its path is not used.
-        options: `username`, `password`, and those of TLS.
-        session: the session to continue or to begin.
-        settings: the maximal time without data from the broker.
-
-    Raises:
-        SourceError: the broker cannot be reached, or rejects the connection.
-        UsageError: certificates cannot be read.
+    Options are `username`, `password`, and those of TLS.
     """
     parts = urlsplit(url)
     server = parts._replace(path="", query="", fragment="").geturl()
@@ -397,18 +358,11 @@ _PACKET_BYTES: Final = 5 + 2 + 2  # the size of the header, the length of the to
 
 
 class MqttTransport(RecordTransport):
-    """Reads and writes a topic; see `Transport`.
+    """A topic: `mqtt://host/topic`, or `mqtts:`; with wildcards for reading, `#` as `%23`.
 
     With the option `identifier`, the broker keeps a session with unacknowledged messages and those that are sent while
     there is no reader. Without it, reading begins with the next message, and messages are acknowledged when the next
     one is requested.
-
-    Args:
-        url: `mqtt://host/topic`, or `mqtts:`; wildcards for reading, `#` as `%23`.
-        settings: see `Settings`.
-
-    Raises:
-        UsageError: another URL, or an unknown option.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -489,9 +443,8 @@ class MqttTransport(RecordTransport):
     async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:  # noqa: ARG002 - it always follows
         """Yields the records; see `RecordTransport.records`.
 
-        Raises:
-            UsageError: a start that requires earlier messages, or a checkpoint of a reader without an identifier.
-            SourceError: also if the broker has lost the session, or dropped messages of a publisher (410).
+        Raises `UsageError` for a start that needs earlier messages, and `SourceError` (410) if the broker lost the
+        session or dropped messages.
         """
         if start.after is not None or start.last or start.since is not None:
             raise UsageError(
@@ -594,13 +547,10 @@ class MqttTransport(RecordTransport):
     # --- writing ---
 
     async def send(self, records: Sequence[Record], key: str) -> None:
-        """Sends records; see `RecordTransport.send`.
+        """Sends records; see `RecordTransport.send`. Raises `LimitExceeded` before any is sent.
 
         A batch is sent again as a whole if the connection is lost before all of it is acknowledged: a restarted broker
         may have lost acknowledged messages (Mosquitto writes its database afterwards).
-
-        Raises:
-            LimitExceeded: a message is larger than the broker accepts; none was sent.
         """
         if any(each in self._topic for each in _WILDCARDS):
             raise UsageError(

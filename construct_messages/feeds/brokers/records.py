@@ -52,11 +52,7 @@ def numbered_key(key: str) -> tuple[str, int] | None:
 
 
 class Gaps:
-    """The last number of each publisher.
-
-    Args:
-        url: the URL of the topic.
-    """
+    """The last number of each publisher."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -65,8 +61,8 @@ class Gaps:
     def check(self, key: str) -> None:
         """Checks the key of the next record.
 
-        Raises:
-            SourceError: messages of its publisher are missing before it (410). The next call continues after them.
+        Raises `SourceError` (410) if messages of its publisher are missing before it; the next call continues after
+        them.
         """
         if (found := numbered_key(key)) is None:
             return
@@ -103,16 +99,7 @@ def _parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
 class RecordTransport(Transport):
     """A transport of a broker; its subclasses read and send records.
 
-    Args:
-        url: the URL of the topic, which is also the stream of the elements, and the base of relative IRIs.
-        settings: see `Settings`.
-
-    Attributes:
-        url, settings: the arguments.
-        content_type: the media type of written records.
-
-    Raises:
-        UsageError: `settings.media_type` is not that of a format.
+    The URL of the topic is also the stream of the elements, and the base of relative IRIs.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -139,23 +126,14 @@ class RecordTransport(Transport):
 
     @abstractmethod
     async def send(self, records: Sequence[Record], key: str) -> None:
-        """Sends records until the broker has acknowledged all of them.
+        """Sends records, at least one, until the broker has acknowledged all of them.
 
-        Args:
-            records: the records, at least one. Their keys are unique in the stream, and the same each time that they
-                are sent.
-            key: the key of the batch, the same each time that it is sent.
-
-        Raises:
-            SourceError: the broker rejects a record, or cannot be reached.
+        The key of the batch, and those of the records, are unique in the stream, and the same each time that they are
+        sent.
         """
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """Yields the elements; see `Transport.read`. Records that are not messages go to `settings.dead_letters`.
-
-        Raises:
-            SourceError: also for a record without a media type, or with an unsupported one.
-        """
+        """Yields the elements; see `Transport.read`. Records that are not messages go to `settings.dead_letters`."""
         async with aclosing(self.records(start, follow=follow)) as batches:
             async for batch in batches:
                 if not batch:
@@ -219,12 +197,7 @@ class RecordTransport(Transport):
         return self._lines  # N-Quads can represent every message, so no check is necessary
 
     def message_in(self, record: Record) -> Message:
-        """Returns the message of a record.
-
-        Raises:
-            SourceError: its media type is unknown.
-            LogError, LimitExceeded: it is malformed, or too large.
-        """
+        """Returns the message of a record; raises `SourceError` for its media type, `LogError` or `LimitExceeded`."""
         if not record.value:
             return Message()  # unlimited in every format
         content_type = record.content_type or self.settings.media_type

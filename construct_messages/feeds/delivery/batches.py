@@ -34,23 +34,14 @@ Position: TypeAlias = Checkpoint | None
 
 
 class SourceBatch(NamedTuple, Generic[T]):
-    """Items that are delivered together.
+    """Items that are delivered together."""
 
-    Args:
-        items: the items, at least one.
-        position: the position of the source after the last of them.
-    """
-
-    items: list[T]
-    position: Position
+    items: list[T]  # the items, at least one
+    position: Position  # the position of the source after the last of them
 
 
 def check_batch(most: int) -> None:
-    """Checks the option `batch`.
-
-    Raises:
-        UsageError: it is less than 1.
-    """
+    """Raises `UsageError` for an option `batch` of less than 1."""
     if most < 1:
         raise UsageError(f"batch={most} is less than 1")
 
@@ -63,13 +54,8 @@ async def batches(
 ) -> AsyncGenerator[SourceBatch[T] | None]:
     """Collects items while the consumer works; raises their errors after yielding the items before.
 
-    Yields None whenever no item waits.
-
-    Args:
-        items: the items, read in a separate task, which closes them.
-        position: returns the position of the source after the last item; called once per batch, as it may take long.
-        size: returns the size of an item in bytes.
-        most: the maximal number of items in a batch.
+    Yields None whenever no item waits. `items` are read in a separate task, which closes them. `position` returns that
+    of the source after the last item; called once per batch, as it may take long. `size` is in bytes.
     """
     gathering = _Gathering(position, size, most)
     reading = asyncio.ensure_future(gathering.read(items))
@@ -127,9 +113,7 @@ class _Gathering(Generic[T]):
 def labelled(elements: Sequence[Element], labels: Callable[[Term], Term]) -> list[Message]:
     """Returns the messages of elements, with new labels for their blank nodes; unique labels are unchanged.
 
-    Args:
-        elements: the elements of one stream, as a transport yields them: in canonical form.
-        labels: returns the label of a node, by its label in the stream; see `Labels.in_log`.
+    The elements are in canonical form, as a transport yields them.
     """
     return [
         element.message.map_blanks(labels)

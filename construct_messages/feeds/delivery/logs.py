@@ -13,12 +13,7 @@ from construct_messages.streams.publication import received
 
 
 class ReadableLog(Transport):
-    """A log; see `Transport`. A position is a number of messages, which are skipped when the log is read again.
-
-    Args:
-        log: the log, read once.
-        name: the name of the log.
-    """
+    """A log; see `Transport`. A position is a number of messages, which are skipped when the log is read again."""
 
     def __init__(self, log: LogReader, name: str) -> None:
         self._log, self._name = log, name
@@ -32,8 +27,7 @@ class ReadableLog(Transport):
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
         """Yields the elements until the end of the log; see `Transport.read`.
 
-        Raises:
-            UsageError: a position that logs do not have, or fewer messages than were read before.
+        Raises `UsageError` for a position that logs do not have, or fewer messages than were read before.
         """
         if follow:
             raise UsageError(

@@ -24,17 +24,11 @@ T = TypeVar("T")
 
 
 class Delivery:
-    """Delivers batches to a target.
+    """Delivers batches to a target, which the caller opens and closes.
 
-    Args:
-        target: the target; opened and closed by the caller.
-        sent: the state of an earlier run, or the initial state.
-        state: the state file; None: the state is not stored.
-        on_batch: called with the number of acknowledged messages after each batch.
-
-    Attributes:
-        sent: the acknowledged position, and the batch in flight.
-        labels: returns the label of a blank node, by its label in the source.
+    `sent`: the acknowledged position, and the batch in flight; `state`: the file for it, or None. `labels` returns the
+    label of a blank node, by its label in the source. `on_batch` gets the number of acknowledged messages after each
+    batch.
     """
 
     def __init__(
@@ -50,10 +44,8 @@ class Delivery:
         self._saved: Sent | None = None
 
     async def finish(self) -> None:
-        """Sends the batch that was in flight at the end of an earlier run.
-
-        Raises:
-            UsageError: the target is a log that has become shorter since then.
+        """Sends the batch that was in flight at the end of an earlier run; raises `UsageError` for a log that has
+        become shorter.
         """
         before = self.sent.size
         if before is not None and (size := self._target.size or 0) < before:
@@ -78,16 +70,8 @@ class Delivery:
         """Delivers batches, until there are no more; at the end, also after an error, the state has the acknowledged
         position.
 
-        If cancelled, waits for the batch in flight, so that it is not sent again.
-
-        Args:
-            batches: see `batches.batches`.
-            messages: returns the messages of a batch, with labels of `labels`.
-            acknowledge: called with the position after each batch that the target has acknowledged.
-
-        Raises:
-            SourceError, CannotWrite, UsageError: see `Target.send`; the batch in flight stays in the state.
-            CannotWrite: the state cannot be written.
+        If cancelled, waits for the batch in flight, so that it is not sent again. `messages` returns those of a batch,
+        with labels of `labels`; `acknowledge` gets the position after each batch that the target has acknowledged.
         """
         try:
             async for batch in batches:

@@ -72,9 +72,7 @@ STANDARD: Final = "-"
 class Target(Protocol):
     """The target of batches.
 
-    Attributes:
-        name: distinguishes it from other targets.
-        size: the size of the log so far, in bytes; None: it is not a file.
+    `name` distinguishes it from other targets. `size` is that of the log so far, in bytes; None: it is not a file.
     """
 
     @property
@@ -84,24 +82,13 @@ class Target(Protocol):
     def size(self) -> int | None: ...
 
     async def open(self) -> None:
-        """Connects, for an early error; `send` also connects by itself.
-
-        Raises:
-            SourceError: the target rejects the connection, or cannot be reached.
-        """
+        """Connects, for an early error; `send` also connects by itself."""
 
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:
         """Sends a batch; one that was sent under the same key is not stored again if the target can detect this.
 
-        Args:
-            messages: the messages, at least one.
-            key: the key of the batch.
-            at: the size of the target before the batch was sent for the first time.
-
-        Raises:
-            SourceError: the target rejects the batch, or cannot be reached.
-            CannotWrite: the target cannot be written.
-            UsageError: a log was changed since it was last written.
+        `at` is the size of the target before the batch was sent for the first time. Raises `SourceError`,
+        `CannotWrite`, or `UsageError` for a log that was changed since it was last written.
         """
 
     async def aclose(self) -> None:
@@ -109,15 +96,7 @@ class Target(Protocol):
 
 
 class StreamTarget:
-    """A stream of a server or a broker, over a connection that is kept until it fails.
-
-    Args:
-        url: the URL of the stream, or of its input.
-        settings: see `Settings`.
-
-    Raises:
-        UsageError: not the URL of a transport.
-    """
+    """A stream of a server or a broker, over a connection that is kept until it fails."""
 
     size = None
 
@@ -158,13 +137,7 @@ class StreamTarget:
 
 
 class OutputTarget:
-    """A binary file that is written immediately, such as standard output.
-
-    Args:
-        file: the file, flushed after each message; it stays open.
-        type: the type of the log.
-        options: the options of its format.
-    """
+    """A binary file that is flushed after each message, such as standard output; it stays open."""
 
     name, size = STANDARD, None
 
@@ -199,11 +172,7 @@ class OutputTarget:
 class FileTarget:
     """A growing log file with each message once. After a kill, it may end within a message until it is continued.
 
-    Args:
-        log: a log in a text format.
-
-    Raises:
-        UsageError: a log that cannot be continued.
+    Raises `UsageError` for a log that cannot be continued.
     """
 
     def __init__(self, log: GrowingLog) -> None:
@@ -234,15 +203,10 @@ def target_of(
     syntax: str | None = None,
     own: FormatOptions | None = None,
 ) -> StreamTarget | OutputTarget | FileTarget:
-    """Returns the target for a place.
+    """Returns the target for a place: the URL of a stream, the path of a log, or a binary file.
 
-    Args:
-        place: the URL of a stream, the path of a log, or a binary file.
-        settings: the settings of the transport; for a log, `media_type` is its format, and the others are not allowed.
-        syntax, own: the options of a log, see `write_log`.
-
-    Raises:
-        UsageError: settings of the other kind, not the URL of a transport, or a log that cannot grow.
+    For a log, `settings.media_type` is its format, and other settings are not allowed; `syntax` and `own` are its
+    options, see `write_log`. Raises `UsageError`.
     """
     if isinstance(place, str) and "://" in place:
         if syntax is not None or own is not None:
@@ -262,15 +226,7 @@ def target_of(
 
 
 def refuse_stream_options(name: str, **options: object) -> None:
-    """Rejects options that a log does not have.
-
-    Args:
-        name: the name of the log.
-        options: the options that only streams have.
-
-    Raises:
-        UsageError: one of them is set.
-    """
+    """Raises `UsageError` if an option is set that only streams have."""
     for option, value in options.items():
         if value:
             raise UsageError(

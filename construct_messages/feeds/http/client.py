@@ -57,11 +57,7 @@ _PING_SECONDS: Final = 20.0
 
 
 def check_stream_url(url: str) -> None:
-    """Checks that requests can be sent to a URL; also one of ws or wss.
-
-    Raises:
-        UsageError: they cannot, or the URL contains credentials or a fragment.
-    """
+    """Raises `UsageError` if requests cannot be sent to a URL, which may be one of ws or wss."""
     try:
         credentials = "@" in urlsplit(url).netloc
     except ValueError:  # invalid brackets
@@ -74,14 +70,7 @@ def check_stream_url(url: str) -> None:
 def target_of(url: str, reference: str, origins: Container[str] = ()) -> str:
     """Returns the absolute URL of a reference in an answer, without a fragment.
 
-    Args:
-        url: the URL of the request.
-        reference: the reference.
-        origins: additional trusted origins, in the form of `origin_of`.
-
-    Raises:
-        UsageError: requests cannot be sent there.
-        SourceError: it is at another origin.
+    Raises `SourceError` for one at another origin that is not among the trusted `origins` (see `origin_of`).
 
     >>> target_of("http://example.org/streams/a", "a/events")
     'http://example.org/streams/a/events'
@@ -122,12 +111,7 @@ def as_http(url: str) -> str:
 class Client:
     """A session with one server, as an async context manager.
 
-    Args:
-        origin: the origin of the server, in the form of `origin_of`.
-        token: a token, sent as `Authorization: Bearer` only to that server; or the credentials for fetching tokens;
-            None: no token.
-        retries: the number of retries of a request.
-        idle_seconds: the maximal time without data from the server.
+    Only requests to `origin`, see `origin_of`, have the token. `idle_seconds`: the maximal time without data.
     """
 
     def __init__(
@@ -172,14 +156,10 @@ class Client:
         body: bytes | AsyncIterable[bytes] | None = None,
         accepted: Container[int] = (),
     ) -> aiohttp.ClientResponse:
-        """Returns the response to a request, with an unread body; the caller closes it.
+        """Returns the response to a request, with an unread body; the caller closes it. A body that is an iterator is
+        sent once.
 
-        Args:
-            method, url, headers, body: the parts of the request; a body that is an iterator is sent once.
-            accepted: status codes that are not errors here.
-
-        Raises:
-            SourceError: no response, or a rejection with its status as `response_status`.
+        Raises `SourceError` for a rejection, with its status as `response_status`, unless that is accepted.
         """
         request, credentials = self._request(method, url, headers, body)
         try:
@@ -211,9 +191,7 @@ class Client:
     async def chunks(self, response: aiohttp.ClientResponse, url: str) -> AsyncGenerator[bytes]:
         """Yields the body of a response; the response is closed at the end.
 
-        Raises:
-            SourceError: the body is truncated.
-            SourceTimeout: no data arrives for too long.
+        Raises `SourceError` if it is truncated, and a temporary `SourceTimeout`.
         """
         try:
             while True:
@@ -239,17 +217,7 @@ class Client:
     async def body(
         self, response: aiohttp.ClientResponse, url: str, most: int = _BODY_BYTES
     ) -> bytes:
-        """Returns the body of a response, and closes the response.
-
-        Args:
-            response: the response.
-            url: the URL of the request.
-            most: the maximal size in bytes.
-
-        Raises:
-            SourceError: the body is truncated.
-            LimitExceeded: it is too large.
-        """
+        """Returns the body of a response of at most `most` bytes, and closes the response."""
         body = bytearray()
         async with aclosing(self.chunks(response, url)) as chunks:
             async for chunk in chunks:
@@ -261,15 +229,8 @@ class Client:
     async def connect(
         self, url: str, subprotocols: Sequence[str], most: int
     ) -> aiohttp.ClientWebSocketResponse:
-        """Opens a WebSocket; the caller closes it.
-
-        Args:
-            url: a URL of ws, wss, http or https.
-            subprotocols: the subprotocols to offer, best first.
-            most: the maximal size of a message, in bytes.
-
-        Raises:
-            SourceError: the server rejects the request; `response_status` is that of its answer.
+        """Opens a WebSocket at a URL of ws, wss, http or https; the caller closes it. Subprotocols are offered best
+        first.
         """
         request, credentials = self._request("GET", url, {})
         try:
@@ -298,13 +259,7 @@ def link(response: aiohttp.ClientResponse, relation: str) -> str | None:
 
 
 def refusal(url: str, status: int, content: bytes, retry_after: str | None = None) -> SourceError:
-    """Returns the error for a failed request.
-
-    Args:
-        url: the URL of the request.
-        status: the status of the answer.
-        content: the body of the answer.
-        retry_after: the value of the header.
+    """Returns the error for a failed request, by the status and the body of its answer.
 
     >>> refusal("https://example.org/streams/a?after=9", 404, b'{"detail": "there is no stream a"}').message
     'https://example.org/streams/a answered with status 404: there is no stream a'

@@ -125,18 +125,14 @@ _ELEMENTS: Final = (iri(f"{CM}{Property.SEQUENCE}"),)
 
 
 class EventStream(NamedTuple):
-    """The description of a stream by its root.
-
-    Args:
-        iri: the IRI of the stream.
-        timestamp_path: the path to the time by which members are ordered; None: they are not ordered.
-        sequence_path: the path to the value that orders members with the same time, or all members without times.
-        polling_seconds: the time between requests of a client, in seconds; None: the page does not contain it.
-    """
+    """The description of a stream by its root."""
 
     iri: Term
+    # the path to the time by which members are ordered; None: they are not ordered
     timestamp_path: Path | None = None
+    # the path to the value that orders members with the same time, or all members without times
     sequence_path: Path | None = None
+    # the time between requests of a client, in seconds; None: the page does not contain it
     polling_seconds: float | None = None
 
     @property
@@ -151,14 +147,10 @@ class EventStream(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """A relation of a page to another one.
+    """A relation of a page to another one."""
 
-    Args:
-        page: the IRI of the other page.
-        lower, upper: inclusive bounds of the first value by which its members are ordered; None: no bound.
-    """
-
-    page: str
+    page: str  # the IRI of the other page
+    # inclusive bounds of the first value by which its members are ordered; None: no bound
     lower: Value | None
     upper: Value | None
 
@@ -192,12 +184,9 @@ class Member(NamedTuple):
 
 
 class Hypermedia:
-    """A page, or another document that leads to one.
+    """A page, or another document that leads to one; its quads are in order.
 
-    Args:
-        quads: its quads, in order.
-        in_profile: whether it conforms to the TREE profile: first hypermedia, then each member from its `tree:member`
-            on.
+    `in_profile`: it conforms to the TREE profile: first hypermedia, then each member from its `tree:member` on.
     """
 
     def __init__(self, quads: Sequence[Quad], *, in_profile: bool = False) -> None:
@@ -232,14 +221,11 @@ class Hypermedia:
         ]
 
     def view(self, asked: str, places: Iterable[str]) -> tuple[Term, str] | None:
-        """Returns the stream, and the URL of the root of its view; None: there is none.
+        """Returns the stream, and the URL of the root of its view; None: there is none. Raises `SourceError` if there
+        are several.
 
-        Args:
-            asked: the requested IRI, which may be that of the stream.
-            places: the URLs of this page: before and after redirects.
-
-        Raises:
-            SourceError: there are several.
+        `asked`: the requested IRI, which may be that of the stream; `places`: the URLs of this page, before and after
+        redirects.
         """
         views = [(stream, view[1:-1]) for stream, view in self.pairs(_VIEW) if view.startswith("<")]
         here = set(places)
@@ -259,11 +245,7 @@ class Hypermedia:
         return None
 
     def event_stream(self, stream: Term) -> EventStream:
-        """Returns the description of a stream.
-
-        Raises:
-            SourceError: it is ordered by an unsupported path.
-        """
+        """Returns the description of a stream; raises `SourceError` if it is ordered by an unsupported path."""
         timestamp, sequence = (
             self._only_path(stream, name) for name in (_TIMESTAMP_PATH, _SEQUENCE_PATH)
         )
@@ -306,11 +288,8 @@ class Hypermedia:
         return any(is_literal(each) and literal_parts(each)[0] in ("true", "1") for each in values)
 
     def relations(self, places: Iterable[str], ordered_by: Path | None) -> list[Relation]:
-        """Returns the relations of the page; several relations to one page are combined.
-
-        Args:
-            places: the URLs of this page.
-            ordered_by: the path of the bounds.
+        """Returns the relations of the page, with bounds of the path `ordered_by`; several relations to one page are
+        combined.
         """
         found: dict[str, Relation] = {}
         for place in dict.fromkeys(places):
@@ -383,11 +362,7 @@ def _tightest(
 
 
 def check_member(term: Term) -> None:
-    """Checks that a member can be distinguished from those of other pages.
-
-    Raises:
-        SourceError: it is not an IRI.
-    """
+    """Raises `SourceError` for a member that is not an IRI, by which it is distinguished from those of other pages."""
     if is_blank(term) or not term.startswith("<"):
         raise SourceError(f"the member {term} is no IRI, so it cannot be distinguished from others")
 
@@ -398,11 +373,7 @@ def check_member(term: Term) -> None:
 class Known:
     """The members that were returned.
 
-    Args:
-        checkpoint: the checkpoint of an earlier reader; None: there is none.
-
-    Attributes:
-        sequence: the sequence of the last returned member, or the number of returned members.
+    `sequence` is that of the last returned member, or the number of returned members.
 
     >>> known = Known(None)
     >>> known.add("urn:a", (), 1)
@@ -438,11 +409,8 @@ class Known:
         return Checkpoint(self.sequence, {name: texts for name, texts in place.items() if texts})
 
     def has(self, name: str, values: tuple[Value, ...]) -> bool:
-        """Returns whether a member was returned. One that is earlier than the last counts as returned.
-
-        Args:
-            name: the IRI of the member.
-            values: the values by which it is ordered.
+        """Whether a member was returned, by its IRI and the values that order it. One that is earlier than the last
+        counts as returned.
         """
         return values < self._last or (values == self._last and _digest(name) in self._known)
 
@@ -451,13 +419,7 @@ class Known:
         return bool(self._last) and bound[0] == self._last[0][0] and bound < self._last[0]
 
     def add(self, name: str, terms: tuple[Term, ...], sequence: int) -> None:
-        """Records that a member was returned.
-
-        Args:
-            name: the IRI of the member.
-            terms: the terms by which it is ordered.
-            sequence: the sequence of its element.
-        """
+        """Records that a member was returned, with the terms that order it."""
         if terms != self._terms:
             self._terms, self._last = terms, tuple(map(value_of, terms))
             self._known.clear()

@@ -34,28 +34,18 @@ from construct_messages.streams.publication import received
 
 
 class Endpoints(NamedTuple):
-    """The endpoints of a stream.
+    """The endpoints of a stream."""
 
-    Args:
-        stream: the IRI of the stream, or of another resource that was found.
-        urls: the URLs of its known endpoints, by their properties in descriptions.
-    """
-
-    stream: str
+    stream: str  # the IRI of the stream, or of another resource that was found
+    # the URLs of its known endpoints, by their properties in descriptions
     urls: Mapping[Property, str]
 
 
 @dataclass(frozen=True)
 class HttpStream:
-    """A stream of a server.
+    """A stream of a server."""
 
-    Args:
-        client: sends the requests; its owner closes it.
-        endpoints: the endpoints of the stream.
-        settings: see `Settings`.
-    """
-
-    client: Client
+    client: Client  # sends the requests; its owner closes it
     endpoints: Endpoints
     settings: Settings
 
@@ -67,23 +57,16 @@ _SELECTING: Final = frozenset(Parameter)
 
 @dataclass
 class ConnectionState:
-    """The position of the connections to a stream.
+    """The position of the connections to a stream."""
 
-    Args:
-        sequence: the sequence of the last known element; None: the server has not sent it yet.
-        parameters: query parameters to send while `sequence` is unknown.
-        event_id: the last id of an event; None: none yet.
-        retry_seconds: the time before the next connection, in seconds.
-        resumable: whether the next connection can begin after the last element.
-        identity: the identity of the stream; empty: unknown.
-    """
-
+    # the sequence of the last known element; None: the server has not sent it yet
     sequence: int | None
+    # query parameters to send while `sequence` is unknown
     parameters: Mapping[str, str] = field(default_factory=dict)
-    event_id: str | None = None
-    retry_seconds: float = 0.5
-    resumable: bool = True
-    identity: str = ""
+    event_id: str | None = None  # the last id of an event; None: none yet
+    retry_seconds: float = 0.5  # the time before the next connection, in seconds
+    resumable: bool = True  # whether the next connection can begin after the last element
+    identity: str = ""  # the identity of the stream; empty: unknown
 
     @classmethod
     def at(cls, start: Start) -> ConnectionState:
@@ -115,10 +98,8 @@ class ConnectionState:
         return parts._replace(query=urlencode([*kept, *asked.items()])).geturl()
 
     def recognise(self, response: aiohttp.ClientResponse, url: str) -> None:
-        """Checks that a response is of the stream that was read before.
-
-        Raises:
-            SourceError: it is of another one, so that the position is meaningless (410).
+        """Raises `SourceError` (410) if a response is of another stream than was read before: the position is then
+        meaningless.
         """
         identity = response.headers.get(Header.IDENTITY, "")
         self.identity = same_stream(without_query(url), self.identity, identity)
@@ -126,8 +107,7 @@ class ConnectionState:
     def begin(self, response: aiohttp.ClientResponse, url: str) -> bool:
         """Processes the position at which a response begins; returns whether the server sends it.
 
-        Raises:
-            SourceError: it begins at another position than requested.
+        Raises `SourceError` if it begins at another position than requested.
         """
         self.recognise(response, url)
         after = sequence_after(response)
@@ -144,11 +124,7 @@ def sequence_after(response: aiohttp.ClientResponse) -> int | None:
 
 
 class ConnectedTransport(Transport):
-    """A transport whose connections bring elements in the order of their sequences.
-
-    Args:
-        stream: the stream.
-    """
+    """A transport whose connections bring elements in the order of their sequences."""
 
     endpoint: ClassVar[Property]
     """The endpoint to connect to."""
@@ -195,16 +171,7 @@ class ConnectedTransport(Transport):
 
     @abstractmethod
     def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
-        """Yields the elements of one connection; the state advances with each, before it is yielded.
-
-        Args:
-            url: the URL of the endpoint.
-            state: the start position.
-
-        Raises:
-            SourceError: the server rejects the request, or the connection is lost.
-            LogError, LimitExceeded: data that are not a message, or are too large.
-        """
+        """Yields the elements of one connection; the state advances with each, before it is yielded."""
 
     def counted(self, state: ConnectionState, message: Message) -> Element:
         """Returns a message as the next element, and advances the state to it."""

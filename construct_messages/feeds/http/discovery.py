@@ -57,17 +57,9 @@ _MEDIA_TYPES: Final = frozenset(name for format in FETCHED for name in format.do
 async def discover(
     client: Client, url: str, settings: Settings, *, is_stream: bool = False
 ) -> Endpoints:
-    """Returns the endpoints at a URL. The list of elements, at an output or inbox, leads to its stream.
+    """Returns the endpoints at a URL, which may be that of an endpoint, and that of an event stream with a fragment.
 
-    Args:
-        client: sends the requests.
-        url: the URL of a stream, or of one of its endpoints; the IRI of an event stream may have a fragment.
-        settings: the known contexts, and the maximal size of a document.
-        is_stream: whether the URL is known to be that of a stream.
-
-    Raises:
-        UsageError: requests cannot be sent to the URL.
-        SourceError: the content is not supported here.
+    The list of elements, at an output or inbox, leads to its stream. Raises `SourceError` for other content.
     """
     asked, (url, _) = url, urldefrag(url)
     most = max(settings.message_bytes, _DESCRIPTION_BYTES)

@@ -16,30 +16,19 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class Event(NamedTuple):
-    """One event.
+    """One event."""
 
-    Args:
-        type: its name; `message` if it has none.
-        id: the last id, of this event or an earlier one; empty: none yet.
-        data: its lines, joined by LF, as bytes: the reader checks whether they are UTF-8.
-    """
-
-    type: str
-    id: str
-    data: bytes
+    type: str  # its name; `message` if it has none
+    id: str  # the last id, of this event or an earlier one; empty: none yet
+    data: bytes  # its lines, joined by LF, as bytes: the reader checks whether they are UTF-8
 
 
 class EventParser:
-    r"""Reads one event stream: `feed(data)` for each chunk, which may be split anywhere.
+    r"""Reads one event stream: `feed(data)` for each chunk, which may be split anywhere; an event has at most `most`
+    bytes.
 
-    The text after the last blank line is not an event, so the end needs no call.
-
-    Args:
-        most: the maximal size of an event, in bytes.
-
-    Attributes:
-        retry: the time before reconnecting, in milliseconds; None: the server has not sent it.
-        last_id: the id of the last event, or of a later block without data; empty: none yet.
+    The text after the last blank line is not an event, so the end needs no call. `retry` is the time before
+    reconnecting, in milliseconds; `last_id` the id of the last event, or of a later block without data.
 
     >>> parser = EventParser(1000)
     >>> list(parser.feed(b"event: rdf-message\nid: 7\ndata: a\nda")), list(parser.feed(b"ta: b\n\n"))
@@ -57,11 +46,7 @@ class EventParser:
         self.last_id = ""
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """Returns the events that are complete now.
-
-        Raises:
-            LimitExceeded: an event is too large.
-        """
+        """Yields the events that are complete now; raises `LimitExceeded`."""
         if not data:
             return
         if self._ended_by_cr and data.startswith(b"\n"):  # the LF of a CR LF in two chunks

@@ -51,34 +51,22 @@ _ACCEPT_NOTIFICATION: Final = f"{NDJSON_LD.document_type}, {ACCEPT_PAGES}"  # ev
 
 
 class _Listed(NamedTuple):
-    """A notification in a list.
-
-    Args:
-        iri: the IRI of the notification.
-        sequence: its number; None: the inbox does not number them.
-    """
+    """A notification in a list."""
 
     iri: str
-    sequence: int | None
+    sequence: int | None  # its number; None: the inbox does not number them
 
 
 class _ListPage(NamedTuple):
-    """A page of the list.
-
-    Args:
-        listed: its notifications.
-        next, prev: the URLs of the pages after and before it; None: there is none.
-        place: its own URL, if the inbox itself answered with it; None: the requested URL.
-        etag: the ETag of the answer.
-        immutable: whether it need not be requested again.
-    """
+    """A page of the list."""
 
     listed: Sequence[_Listed]
-    next: str | None = None
+    next: str | None = None  # the URLs of the pages after and before
     prev: str | None = None
+    # its own URL, if the inbox itself answered with it; None: the requested URL
     place: str | None = None
     etag: str | None = None
-    immutable: bool = False
+    immutable: bool = False  # whether it need not be requested again
 
 
 def _place(url: str, location: str | None) -> str | None:
@@ -90,11 +78,7 @@ def _place(url: str, location: str | None) -> str | None:
 
 
 class InboxTransport(Transport):
-    """Reads one inbox; see `Transport`.
-
-    Args:
-        stream: the stream of the inbox.
-    """
+    """Reads one inbox; see `Transport`."""
 
     def __init__(self, stream: HttpStream) -> None:
         self._client, self._settings = stream.client, stream.settings
@@ -110,11 +94,8 @@ class InboxTransport(Transport):
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
         """Yields the notifications; see `Transport.read`.
 
-        Raises:
-            UsageError: a start time or sequence: notifications have none.
-            SourceError: the inbox does not exist or cannot be reached, lists resources at another origin, or has a gap
-                in its sequences.
-            LogError, LimitExceeded: a notification is not a message, or is too large.
+        Raises `UsageError` for a start time or sequence, which notifications do not have, and `SourceError` for
+        resources at another origin or a gap in sequences.
         """
         if start.since is not None or start.after:
             raise UsageError(
@@ -140,10 +121,8 @@ class InboxTransport(Transport):
             await asyncio.sleep(self._settings.poll_seconds)
 
     def _check_gap(self, sequence: int | None) -> None:
-        """Checks that a notification follows the last one, if the inbox numbers them.
-
-        Raises:
-            SourceError: notifications between them were removed before they were read (410).
+        """Raises `SourceError` (410) if notifications before this one were removed before they were read, where the
+        inbox numbers them.
         """
         if sequence is not None and self._known.sequence:
             check_next(self._url, self._known.sequence, sequence)
@@ -215,11 +194,7 @@ class InboxTransport(Transport):
         )
 
     def _sequences(self, url: str, page: Hypermedia, names: Sequence[str]) -> Sequence[int | None]:
-        """Returns the sequences of the notifications on a page, if it names them: in order, without gaps.
-
-        Raises:
-            SourceError: the page lists more or fewer notifications.
-        """
+        """Returns the sequences of the notifications on a page, if it names them: in order, without gaps."""
         first, last = (
             [literal_parts(object)[0] for _, object in page.pairs(name) if is_literal(object)]
             for name in (_FIRST, _LAST)

@@ -69,27 +69,16 @@ class _Visited:
 
 
 class _Answer(NamedTuple):
-    """A page that was fetched.
+    """A page that was fetched."""
 
-    Args:
-        page: its content; None: it has not changed.
-        places: its URLs, before and after redirects.
-        etag: its version; None: it has none.
-        immutable: whether it does not change.
-    """
-
-    page: Hypermedia | None
-    places: tuple[str, ...]
-    etag: str | None
-    immutable: bool
+    page: Hypermedia | None  # its content; None: it has not changed
+    places: tuple[str, ...]  # its URLs, before and after redirects
+    etag: str | None  # its version; None: it has none
+    immutable: bool  # whether it does not change
 
 
 class EventStreamTransport(Transport):
-    """Reads one event stream; see `Transport`.
-
-    Args:
-        stream: the stream; its URL is that of the event stream, its root, or one of its pages.
-    """
+    """Reads one event stream, by its URL, that of its root, or that of one of its pages; see `Transport`."""
 
     def __init__(self, stream: HttpStream) -> None:
         self._client, self._settings = stream.client, stream.settings
@@ -114,12 +103,8 @@ class EventStreamTransport(Transport):
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
         """Yields the members; see `Transport.read`.
 
-        Raises:
-            UsageError: a start sequence or time, if members have none.
-            SourceError: the stream does not exist, a page is rejected or at another origin, a member has no value for
-                its order, or the server cannot be reached.
-            LogError: a page is malformed.
-            LimitExceeded: a page is too large, or there are too many.
+        Raises `UsageError` for a start sequence or time that members do not have, and `SourceError` for a member
+        without a value for its order, or a page at another origin.
         """
         self._known = Known.at(start)
         self._root, self._stream = await self._discover()

@@ -54,15 +54,8 @@ first.
 class PostedLog:
     """A request whose body is sent while its answer is read.
 
-    Args:
-        client: sends the request.
-        url: the URL that logs are posted to.
-        key: the key of the log.
-        after: the number of messages at the start of the log that are left out, because the server has them.
-        at_once: whether the request ends after the first messages.
-
-    Attributes:
-        count: the number of durably stored messages of the log.
+    `after`: the number of messages at the start of the log that the server has. `at_once`: the request ends after the
+    first messages. `count`: the number of durably stored messages of the log.
     """
 
     def __init__(
@@ -88,10 +81,8 @@ class PostedLog:
         return self._ended
 
     async def send(self, messages: Sequence[Message]) -> None:
-        """Sends the next messages, and waits until they are stored durably.
-
-        Raises:
-            SourceError: the server rejects one of them, or the connection is lost. Some of them may be stored.
+        """Sends the next messages, and waits until they are stored durably. After an error, some of them may be
+        stored.
         """
         last = self.count + len(messages)
         log = b"".join(map(self._encoder.encode, messages))
@@ -184,11 +175,7 @@ class LogTransport(ConnectedTransport):
         self._log: PostedLog | None = None
 
     async def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
-        """Yields the elements of one log; see `ConnectedTransport.connection`.
-
-        Raises:
-            LogError: also for data that are not a log.
-        """
+        """Yields the elements of one log; see `ConnectedTransport.connection`."""
         state.retry_seconds = self._settings.poll_seconds
         accept = {"Accept": content_type(N_QUADS, RDFM)}
         response = await self._client.open("GET", state.url(url), accept)

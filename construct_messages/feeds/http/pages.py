@@ -58,14 +58,7 @@ def description_in(response: aiohttp.ClientResponse, settings: Settings) -> Docu
 def quads_in(reader: DocumentReader, document: bytes, *, in_order: bool) -> list[Quad]:
     """Returns the quads of a document with any number of messages.
 
-    Args:
-        reader: the reader of the document.
-        document: the bytes.
-        in_order: whether a statement that occurs twice is returned twice, if the document has no messages.
-
-    Raises:
-        LogError: it is malformed.
-        LimitExceeded: it is too large.
+    `in_order`: a statement that occurs twice is returned twice, if the document has no messages.
     """
     messages = list(reader.messages(document))
     if not (in_order and len(messages) == 1 and reader.format in _STATEMENTS):

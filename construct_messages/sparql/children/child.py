@@ -34,21 +34,11 @@ _LAST_LINE_SECONDS: Final = (
 
 
 class Child(Generic[T]):
-    """A process that runs a module of this package. What it writes to standard error appears on that of this process.
+    """A process that runs a module of this package, which gets the descriptor of its socket as its first argument.
 
-    Args:
-        module: the full name of the module; it gets the descriptor of its socket as its first argument.
-        arguments: its further arguments.
-        reports: the type of its reports.
-        task: its task, in errors after "the process that".
-        hint: the hint of errors for lack of memory.
-        last_line: whether errors about its end have the last line that it wrote to standard error.
-        pass_fds: descriptors that it inherits.
-        environment: variables in addition to those of this process.
-        executor: threads that wait for its end; None: those of the event loop.
-
-    Raises:
-        SourceError: the process cannot be started.
+    What it writes to standard error appears on that of this process; with `last_line`, errors about its end quote the
+    last line. `task` stands in errors after "the process that", `hint` in those for lack of memory. The threads of
+    `executor` wait for its end; None: those of the event loop.
     """
 
     def __init__(
@@ -107,16 +97,10 @@ class Child(Generic[T]):
     async def send(
         self, order: object, deadline: float | None = None, descriptors: Sequence[int] = ()
     ) -> None:
-        """Sends an order to a waiting process.
+        """Sends an order to a waiting process, with at most two descriptors, which stay open here.
 
-        Args:
-            order: a value that msgspec can encode.
-            deadline: by `time.monotonic()`; None: none.
-            descriptors: sent with the order, at most two; they stay open here.
-
-        Raises:
-            TimeoutError: it was not sent before the deadline.
-            IncompleteResult: the process ended.
+        Raises `TimeoutError` at the deadline, a time of `time.monotonic()`, and `IncompleteResult` if the process
+        ended.
         """
         data = frame(order)
         try:
@@ -129,9 +113,8 @@ class Child(Generic[T]):
     async def receive(self, deadline: float | None = None) -> T:
         """Returns the next report; nothing is lost if the wait is cancelled.
 
-        Raises:
-            TimeoutError: there was none before the deadline.
-            IncompleteResult: the process ended, or it sent an invalid report and was killed.
+        Raises `TimeoutError` at the deadline, and `IncompleteResult` if the process ended or was killed for an invalid
+        report.
         """
         while (report := self._take()) is None:
             await readable(self._socket.fileno(), _seconds_until(deadline))
@@ -140,11 +123,7 @@ class Child(Generic[T]):
         return report
 
     def reports(self) -> Iterator[T]:
-        """Yields the reports until the process ends; blocks.
-
-        Raises:
-            IncompleteResult: it sent an invalid report and was killed.
-        """
+        """Yields the reports until the process ends; blocks."""
         self._socket.setblocking(True)
         while True:
             while (report := self._take()) is not None:
@@ -240,12 +219,7 @@ class Child(Generic[T]):
 
 
 def ended(code: int, task: str, hint: str | None, last_line: str = "") -> IncompleteResult:
-    """Returns the error for a process that ended during an order.
-
-    Args:
-        code: its exit code; negative: the signal that ended it.
-        task, hint: see `Child`.
-        last_line: the last line that it wrote to standard error.
+    """The error for a process that ended during an order with this exit code; a negative one is that of a signal.
 
     >>> print(ended(-signal.SIGABRT, "loaded the files", "give it more memory"))
     the process that loaded the files was ended by SIGABRT, most likely because it needed more memory than its limit

@@ -25,9 +25,6 @@ def frame(value: object) -> bytes:
 class Frames(Generic[T]):
     """Reads frames of one type of values, from bytes as they arrive.
 
-    Args:
-        kind: the type of the values.
-
     >>> frames = Frames(int)
     >>> frames.feed(frame(7) + frame(8)[:-1])
     >>> frames.take(), frames.take()
@@ -43,10 +40,8 @@ class Frames(Generic[T]):
         self._received += data
 
     def take(self) -> T | None:
-        """Returns the next value; None if more bytes are needed.
-
-        Raises:
-            ValueError: the bytes are not a frame of such a value.
+        """Returns the next value, or None if more bytes are needed; raises `ValueError` for bytes that are no such
+        frame.
         """
         if len(self._received) < _LENGTH.size:
             return None

@@ -19,10 +19,8 @@ _DESCRIPTORS = 2  # the most in an order
 
 
 class Parent(Generic[T]):
-    """The other end of the socket whose descriptor is this process's first argument.
-
-    Args:
-        orders: the type of the orders.
+    """The other end of the socket whose descriptor is this process's first argument; `orders` is the type of its
+    orders.
     """
 
     def __init__(self, orders: Any) -> None:

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 
 async def readable(descriptor: int, seconds: float | None) -> None:
-    """Waits for bytes, or the end; cancelling the wait loses nothing.
-
-    Args:
-        descriptor: the descriptor of a pipe or socket.
-        seconds: the maximal time to wait; None: no limit.
-
-    Raises:
-        TimeoutError: no bytes in time.
-    """
+    """Waits for bytes at a pipe or socket, or its end; cancelling the wait loses nothing. Raises `TimeoutError`."""
     import asyncio  # imported here because it takes longer than a query over a small file
 
     loop = asyncio.get_running_loop()

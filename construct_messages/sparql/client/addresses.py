@@ -43,14 +43,10 @@ def is_public(address: Address) -> bool:
 
 
 class Addresses:
-    """The allowed addresses for one URL.
+    """The allowed addresses for one URL; with `allow_private`, all.
 
     A URL whose host is an address, or `localhost`, allows only this address, because its author chose it. Any other
     name must resolve to public addresses only.
-
-    Args:
-        url: the URL.
-        allow_private: allow every address.
 
     >>> Addresses("http://10.0.0.1:8890/sparql").check(ipaddress.ip_address("10.0.0.1"))
     >>> Addresses("https://example.org/sparql").check(ipaddress.ip_address("10.0.0.1"))
@@ -69,11 +65,7 @@ class Addresses:
             self._all = allow_private or self._host == "localhost"
 
     def check(self, address: Address) -> None:
-        """Checks that an address may be connected to.
-
-        Raises:
-            SourceError: it is not allowed.
-        """
+        """Checks that an address may be connected to."""
         if not (self._all or address == self._named or is_public(address)):
             raise SourceError(
                 f"{self._host} is at {address}, which is not a public address",
@@ -88,12 +80,7 @@ class Addresses:
 
 
 class CheckedResolver(AbstractResolver):
-    """A resolver that rejects a name if any of its addresses is not allowed.
-
-    Args:
-        addresses: the allowed addresses.
-        resolver: resolves names.
-    """
+    """A resolver that rejects a name if any of its addresses is not allowed."""
 
     def __init__(self, addresses: Addresses, resolver: AbstractResolver) -> None:
         self._addresses, self._resolver = addresses, resolver
@@ -101,11 +88,7 @@ class CheckedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """See `AbstractResolver.resolve`.
-
-        Raises:
-            SourceError: an address is not allowed.
-        """
+        """See `AbstractResolver.resolve`."""
         found = await self._resolver.resolve(host, port, family)
         for result in found:
             self._addresses.check(ipaddress.ip_address(result["host"]))

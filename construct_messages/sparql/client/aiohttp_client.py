@@ -41,11 +41,7 @@ def new_session(
 ) -> aiohttp.ClientSession:
     """Returns a session without aiohttp's defaults that would change requests or responses.
 
-    Args:
-        middlewares: around each request, such as one for digest authentication.
-        connector: the pool of connections; None: a new one.
-        connect_seconds: the maximal time to connect.
-        trust_env: whether to use the proxies of the environment, as urllib does.
+    `trust_env`: whether to use the proxies of the environment, as urllib does.
     """
     return aiohttp.ClientSession(
         connector=connector or aiohttp.TCPConnector(socket_factory=_open_socket),
@@ -154,12 +150,7 @@ async def asend(
     timeouts: Timeouts,
     credentials: Credentials | None = None,
 ) -> aiohttp.ClientResponse:
-    """The response to a request, whose body is still to be read; the caller closes it. `url` is for errors.
-
-    Raises:
-        SourceError: no response, or a redirect that is not followed.
-        SourceTimeout: no response in time.
-    """
+    """The response to a request, whose body is still to be read; the caller closes it. `url` is for errors."""
     run = _runner(credentials)
     exchange: Exchange = await run(Exchange, request, url, credentials)
     while True:

@@ -64,8 +64,7 @@ def framed(message: bytes, coding: str = IDENTITY) -> bytes:
 class ReceiveBuffer:
     """The received and unread bytes of one stream; it replaces grpclib's buffer, whose reads need a known length.
 
-    Args:
-        acknowledge: called with the number of bytes read, so that the other side may send more.
+    `acknowledge` is called with the number of bytes read, so that the other side may send more.
     """
 
     def __init__(self, acknowledge: Callable[[int], None]) -> None:
@@ -99,10 +98,8 @@ class ReceiveBuffer:
         return size
 
     async def take(self) -> bytes:
-        """Returns all unread bytes; waits if there are none. Returns none at the end.
-
-        Raises:
-            Exception: the exception of `fail`, after all earlier bytes.
+        """Returns all unread bytes; waits if there are none. At the end, returns none, or raises the exception of
+        `fail`.
         """
         while not self._chunks and not self._ended:
             if self._error is not None:
@@ -117,16 +114,9 @@ class ReceiveBuffer:
 
 
 class MessageReader:
-    """Reads the messages of one direction of a call.
+    """Reads the messages of one direction of a call, of at most `most` bytes each. `take` returns none at the end.
 
-    Args:
-        take: returns received bytes; none at the end of the stream.
-        coding: the coding of compressed messages, by `grpc-encoding`.
-        most: the maximal number of bytes of a message.
-        by: the sender, for errors.
-
-    Attributes:
-        ready: received and unread messages. While there are any, flow control holds back others.
+    While there are unread messages in `ready`, flow control holds back others.
     """
 
     def __init__(
@@ -139,11 +129,9 @@ class MessageReader:
         self.ready: deque[bytes] = deque()
 
     async def read(self) -> bytes | None:
-        """Returns the next message; None: there are no more. Nothing is lost if it is cancelled.
+        """Returns the next message, or None at the end. Nothing is lost if it is cancelled.
 
-        Raises:
-            SourceError: the stream ends within a message, or its coding is unknown.
-            LimitExceeded: the message is too large, before or after decompression.
+        Raises `SourceError` and `LimitExceeded`: the stream is cut, its coding unknown, or the message too large.
         """
         while not self.ready:
             if self._error is not None:
@@ -321,10 +309,8 @@ _IGNORED: Final = (
 def configuration(ping_seconds: float, silent_seconds: float, **windows: int) -> Configuration:
     """Returns the settings of a connection; `__for_client__` or `__for_server__` completes them.
 
-    Args:
-        ping_seconds: the time between pings to the other side, also without a call.
-        silent_seconds: the maximal time for the answer to a ping, after which the connection is closed.
-        windows: the maximal numbers of bytes in transit, by grpclib's names.
+    Pings are sent without calls, too; the connection is closed if one is not answered within `silent_seconds`.
+    `windows` are the maximal numbers of bytes in transit, by grpclib's names.
     """
     given: dict[str, Any] = dict(windows)
     return Configuration(
@@ -338,14 +324,9 @@ def configuration(ping_seconds: float, silent_seconds: float, **windows: int) ->
 
 
 class GrpcProtocol(H2Protocol):
-    """A connection of HTTP/2.
+    """A connection of HTTP/2, whose other side may send frames of `frame_bytes`.
 
-    Args:
-        calls: called with the events of calls.
-        kept: the settings of the connection.
-        http: the configuration of h2, for client or server.
-        frame_bytes: the maximal number of bytes in one frame of HTTP/2 from the other side. A frame can only be read
-            after it has arrived completely.
+    A frame can only be read after it has arrived completely.
     """
 
     def __init__(

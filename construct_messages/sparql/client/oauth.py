@@ -36,22 +36,15 @@ _EARLY: Final = (
 
 @dataclass(frozen=True)
 class ClientCredentials:
-    """The credentials of a client, and the endpoint that exchanges them for tokens.
-
-    Args:
-        token_url: the token endpoint: https, or on this machine.
-        client_id: the identifier of the client.
-        secret: the secret of the client; it is sent by HTTP Basic authentication (RFC 6749, section 2.3.1).
-        scope: the requested scope; None: the default of the server.
-
-    Raises:
-        UsageError: the token endpoint is not secure enough for a secret.
+    """The credentials of a client, and the endpoint that exchanges them for tokens, which must be https or on this
+    machine.
     """
 
-    token_url: str
+    token_url: str  # the token endpoint: https, or on this machine
     client_id: str
+    # the secret of the client; it is sent by HTTP Basic authentication (RFC 6749, section 2.3.1)
     secret: str = field(repr=False)
-    scope: str | None = None
+    scope: str | None = None  # the requested scope; None: the default of the server
 
     def __post_init__(self) -> None:
         check_secure(self.token_url)
@@ -62,9 +55,6 @@ class ClientCredentials:
 
         They are `CONSTRUCT_MESSAGES_TOKEN_URL`, `CONSTRUCT_MESSAGES_CLIENT_ID`, and `CONSTRUCT_MESSAGES_CLIENT_SECRET`
         or `CONSTRUCT_MESSAGES_CLIENT_SECRET_FILE`, with `CONSTRUCT_MESSAGES_SCOPE`.
-
-        Raises:
-            UsageError: they are incomplete, or the file cannot be read.
         """
         url, client, secret, file, scope = (
             environ.get(f"CONSTRUCT_MESSAGES_{name}")
@@ -86,11 +76,7 @@ BearerToken: TypeAlias = str | ClientCredentials
 
 
 def read_secret(secret: str | None, file: str | None) -> str:
-    """Returns a secret, or the one in a file, without surrounding white space.
-
-    Raises:
-        UsageError: the file cannot be read, or is empty.
-    """
+    """Returns a secret, or the one in a file, without surrounding white space."""
     try:
         found = Path(file).read_text(encoding="utf-8") if file is not None else secret or ""
     except (OSError, UnicodeDecodeError) as error:
@@ -104,12 +90,7 @@ def read_secret(secret: str | None, file: str | None) -> str:
 
 
 class AccessTokens:
-    """The access tokens for some credentials; see `tokens_for`.
-
-    Args:
-        credentials: the credentials to fetch them.
-        clock: returns the time in seconds since any epoch.
-    """
+    """The access tokens for some credentials; see `tokens_for`."""
 
     def __init__(
         self, credentials: ClientCredentials, clock: Callable[[], float] = time.monotonic
@@ -119,13 +100,8 @@ class AccessTokens:
         self._token, self._expires = "", float("-inf")
 
     def get(self, refused: str | None = None) -> str:
-        """Returns a token that is probably valid; blocks while one is fetched.
-
-        Args:
-            refused: a token that was rejected in a response, and is not returned again.
-
-        Raises:
-            SourceError: the token endpoint cannot be reached, or returns no token.
+        """Returns a token that is probably valid, and not the refused one; blocks while it is fetched, and may raise
+        `SourceError`.
         """
         with self._lock:
             if self._clock() >= self._expires or self._token == refused:
@@ -147,11 +123,7 @@ def tokens_for(credentials: ClientCredentials) -> AccessTokens:
 
 
 def _fetch(credentials: ClientCredentials) -> tuple[str, float]:
-    """Fetches a new token, and returns it with its lifetime in seconds.
-
-    Raises:
-        SourceError: the endpoint returned none; `response_status` is its status.
-    """
+    """Fetches a new token, and returns it with its lifetime in seconds."""
     name = without_query(credentials.token_url)
     form = {"grant_type": "client_credentials"}
     if credentials.scope is not None:

@@ -46,11 +46,7 @@ _NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
 
 
 def check_header(name: str, value: str) -> None:
-    """Checks that HTTP can send a header (RFC 9110, section 5).
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """Raises `UsageError` for a header that HTTP cannot send (RFC 9110, section 5)."""
     if not HEADER_NAME.fullmatch(name):
         raise UsageError(
             f"{name!r} is not the name of an HTTP header", hint="write it as in 'X-Key: value'"
@@ -80,9 +76,6 @@ def authorization_of_environment() -> dict[str, str]:
 
     They are `CONSTRUCT_MESSAGES_USER` and `CONSTRUCT_MESSAGES_PASSWORD` (Basic), or `CONSTRUCT_MESSAGES_TOKEN`
     (Bearer).
-
-    Raises:
-        UsageError: they are incomplete, or both are set.
     """
     user, password, token = (
         os.environ.get(f"CONSTRUCT_MESSAGES_{name}") for name in ("USER", "PASSWORD", "TOKEN")
@@ -216,8 +209,7 @@ REDIRECTS: Final = 5
 def redirected(url: str, status: int, header: Header) -> str | None:
     """Returns the URL to which a response redirects the same request, or None.
 
-    Raises:
-        SourceError: a redirect to another origin, or to a resource that does not answer this request.
+    Raises `SourceError` for a redirect to another origin, or to a resource that does not answer this request (303).
 
     >>> redirected("http://example.org/sparql", 308, {"Location": "/sparql/"}.get)
     'http://example.org/sparql/'
@@ -278,8 +270,7 @@ class Exchange:
     def ends(self, status: int, header: Header) -> bool:
         """Whether a response is the answer; otherwise it is closed, and `request` is sent next.
 
-        Raises:
-            SourceError: a redirect that is not followed, or no credentials.
+        Raises `SourceError` for a redirect that is not followed, and if no credentials can be fetched.
         """
         if status == 401 and self._credentials is not None and not self._is_rejected:
             self._is_rejected = True

@@ -33,12 +33,8 @@ def keep_alive(connection: socket.socket) -> socket.socket:
 
 
 class Timeouts:
-    """The time limits of one answer.
-
-    Args:
-        total: seconds for the whole answer; None: no limit.
-        stall: seconds between two of its bytes; None or infinite: no limit.
-        connect: seconds to connect.
+    """The time limits of one answer, in seconds: for all of it, between two of its bytes, and to connect; None: no
+    limit.
     """
 
     def __init__(
@@ -50,11 +46,7 @@ class Timeouts:
         self._deadline = None if total is None else time.monotonic() + total
 
     def remaining(self) -> float | None:
-        """Seconds to wait for the next bytes; None: no limit.
-
-        Raises:
-            SourceTimeout: the time is up.
-        """
+        """Seconds to wait for the next bytes; None: no limit. Raises `SourceTimeout` if there are none."""
         if self._deadline is None:
             return self._stall
         remaining = self._deadline - time.monotonic()
@@ -63,11 +55,7 @@ class Timeouts:
         return remaining if self._stall is None else min(remaining, self._stall)
 
     def to_connect(self) -> float:
-        """Seconds to wait for a connection.
-
-        Raises:
-            SourceTimeout: the time is up.
-        """
+        """Seconds to wait for a connection."""
         remaining = self.remaining()
         return self._connect if remaining is None else min(remaining, self._connect)
 

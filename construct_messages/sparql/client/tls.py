@@ -18,13 +18,10 @@ _RECORDS: Final = range(0x14, 0x19)  # the first bytes of TLS (RFC 8446, section
 
 
 def tls_context(options: Mapping[str, str]) -> ssl.SSLContext:
-    """Returns the context of a client, which verifies certificates by the authorities of the system or of a file.
+    """Returns the context of a client.
 
-    Args:
-        options: `ca_certs`: a file of authorities; `certfile`, `keyfile`, `keyfile_password`: the client's certificate.
-
-    Raises:
-        UsageError: a file that cannot be read.
+    Certificates are verified by the authorities of the system, or of the file `ca_certs`; `certfile`, `keyfile` and
+    `keyfile_password` are the client's own. Raises `UsageError` for a file that cannot be read.
     """
     try:
         context = ssl.create_default_context(cafile=options.get("ca_certs"))
@@ -40,36 +37,19 @@ def tls_context(options: Mapping[str, str]) -> ssl.SSLContext:
 
 
 async def check_plain(url: str, host: str, port: int, hint: str) -> None:
-    """Checks that a server does not expect TLS, after a connection without TLS to it has failed.
+    """Raises `SourceError` if a server expects TLS, after a connection without TLS to it has failed.
 
-    Such a server closes the connection, or waits for more, as one does that is about to restart: without this check,
-    clients connect again and again, and report a failure of the network in the end.
-
-    Args:
-        url: the URL of the server, for the error.
-        host, port: its address.
-        hint: how TLS is requested.
-
-    Raises:
-        SourceError: the server speaks TLS.
+    Such a server closes the connection, or waits for more, as one does that is about to restart. `hint`: how TLS is
+    requested.
     """
     if await _speaks_tls(host, port):
         raise SourceError(f"{url} expects TLS at this port", hint=hint)
 
 
 async def check_tls(url: str, host: str, port: int, probe: bytes, hint: str) -> None:
-    """Checks that a server does not speak its protocol without TLS, after a connection with TLS to it has failed.
+    """Raises `SourceError` if a server speaks its protocol without TLS, after a connection with TLS to it has failed.
 
-    Many such servers close the connection; see `check_plain`.
-
-    Args:
-        url: the URL of the server, for the error.
-        host, port: its address.
-        probe: how a connection begins without TLS, as far as the server answers; it has no secrets.
-        hint: how TLS is not requested.
-
-    Raises:
-        SourceError: the server does not speak TLS.
+    `probe`: how a connection begins without TLS, as far as the server answers; it has no secrets.
     """
     if await _speaks_tls(host, port):  # servers of HTTPS answer to HTTP, too
         return
@@ -107,14 +87,8 @@ async def _speaks_tls(host: str, port: int) -> bool:
 
 
 def server_tls_context(certificate: str, key: str) -> ssl.SSLContext:
-    """Returns the context of a server.
-
-    Args:
-        certificate: a file with the certificate, followed by the intermediate certificates.
-        key: a file with its private key, without a password.
-
-    Raises:
-        UsageError: a file cannot be read, or the key does not match the certificate.
+    """Returns the context of a server with a certificate, followed by intermediate ones, and a key without a
+    password.
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # RFC 9113, section 9.2

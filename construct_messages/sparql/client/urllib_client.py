@@ -73,10 +73,6 @@ def send(
     """Returns the response to a request with its unread body; the caller closes it. `url` is for errors.
 
     Data after a body that is only delimited by its length is read as part of it.
-
-    Raises:
-        SourceError: no response, or a redirect that is not followed.
-        SourceTimeout: no response in time.
     """
     opener = urllib.request.build_opener(_NoRedirects, _Http(timeouts), _Https(timeouts))
     exchange = Exchange(request, url, credentials)
@@ -97,11 +93,7 @@ def send(
 def fetch(
     request: urllib.request.Request, name: str, *, seconds: float, most: int
 ) -> tuple[int, bytes]:
-    """Returns the status and the body of a response of at most `most` bytes. `name` is the URL for errors.
-
-    Raises:
-        SourceError: no response in time, or a longer one.
-    """
+    """Returns the status and the body of a response of at most `most` bytes. `name` is the URL for errors."""
     timeouts, body = Timeouts(seconds), bytearray()
     try:
         response = send(request, name, timeouts)
@@ -245,10 +237,8 @@ class _Response(http.client.HTTPResponse):
         return bool(_CHUNK_BEGINS.match(ahead) if self.chunked else ahead)
 
     def check_end(self) -> None:
-        """Checks that the body has ended according to the framing.
-
-        Raises:
-            HTTPException: the connection was closed within the last chunk, which http.client accepts as its end.
+        """Raises `HTTPException` if the connection was closed within the last chunk, which http.client accepts as its
+        end.
         """
         if self.chunked and self._incoming.has_ended:
             raise http.client.HTTPException("the connection was closed within the last chunk")

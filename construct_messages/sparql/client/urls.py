@@ -22,10 +22,7 @@ def is_url(name: object) -> TypeGuard[str]:
 
 
 def check_url(url: str) -> None:
-    """Checks that requests can be sent to a URL. Errors do not show it: it may contain a password or a key.
-
-    Raises:
-        UsageError: not an http or https URL, or one with credentials or a fragment.
+    """Raises `UsageError` if requests cannot be sent to a URL, which may contain a password or a key and is not shown.
 
     >>> check_url("https://me:secret@example.org/sparql")
     Traceback (most recent call last):
@@ -55,10 +52,7 @@ def check_url(url: str) -> None:
 
 
 def check_secure(url: str) -> None:
-    """Checks that a URL for secrets or trusted data is https, or on this machine.
-
-    Raises:
-        UsageError: as `check_url`, or plain http to another machine.
+    """Raises `UsageError` if a URL for secrets or trusted data is neither https nor on this machine.
 
     >>> check_secure("http://127.0.0.1:8080/token")
     >>> check_secure("http://id.example.org/token")

@@ -38,14 +38,7 @@ def tells_of_a_part(text: str) -> bool:
 
 
 def check_members(kind: str, members: Mapping[str, Any]) -> None:
-    """Checks that no member of a result, at any depth, marks the result as failed or incomplete.
-
-    Args:
-        kind: the name of the format, for errors.
-        members: the members other than the solutions, by name.
-
-    Raises:
-        IncompleteResult: a member does.
+    """Raises `IncompleteResult` if a member beside the solutions, at any depth, marks a result as failed or incomplete.
 
     >>> check_members("JSON", {"head": {}, "meta": {"partial": False, "complete": True}})
     >>> check_members("JSON", {"results": {"hasMore": True}})

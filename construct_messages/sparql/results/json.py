@@ -58,13 +58,7 @@ _TOKEN: Final = re.compile(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
 
 
 def load(text: bytes) -> Any:
-    """Decodes JSON in UTF-8 by the standard library, without the numbers that only Python accepts.
-
-    Args:
-        text: the JSON text.
-
-    Raises:
-        ValueError, RecursionError: the text is not JSON, or is nested too deeply.
+    """Decodes JSON in UTF-8 by the standard library, without the numbers that only Python accepts; see `_MALFORMED`.
 
     >>> load(b'{"a": [1]}')
     {'a': [1]}
@@ -77,11 +71,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 class Scanner:
-    """Tracks the strings and brackets of JSON text in pieces.
-
-    Attributes:
-        depth: the number of open objects and arrays.
-    """
+    """Tracks the strings and brackets of JSON text in pieces; `depth` is the number of open objects and arrays."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -117,11 +107,7 @@ class Scanner:
 
 
 class Frame:
-    """The document without its solutions.
-
-    Args:
-        variables: the requested variables.
-    """
+    """The part of a document outside of its solutions, `results.bindings`."""
 
     def __init__(self, variables: tuple[str, ...]) -> None:
         self._variables = variables
@@ -135,11 +121,7 @@ class Frame:
         self._has_begun = False
 
     def feed(self, data: bytes) -> int | None:
-        """Reads the next bytes up to the solutions, and returns the offset in the bytes where the solutions begin.
-
-        Raises:
-            IncompleteResult: this is not a JSON object, is too long, or repeats a member.
-        """
+        """Reads the next bytes up to the solutions, and returns the offset in the bytes where the solutions begin."""
         base = len(self._text)
         self._text += data
         if not self._has_begun:
@@ -164,24 +146,13 @@ class Frame:
         return None
 
     def declared(self) -> tuple[str, ...]:
-        """The variables that the document has declared so far.
-
-        Raises:
-            IncompleteResult: this is not a results document, it has other variables, or it reports a failure.
-        """
+        """The variables that the document has declared so far."""
         return self._read(
             bytes(self._text) + b"]}}", f"before its solutions: {excerpt(bytes(self._text))}"
         )
 
     def close(self, count: int) -> None:
-        """Ends the document.
-
-        Args:
-            count: the number of solutions.
-
-        Raises:
-            IncompleteResult: see `declared`.
-        """
+        """Ends the document, which had this number of solutions; see `declared`."""
         self._read(
             bytes(self._text),
             f"after its {count} solutions: {excerpt(bytes(self._text[self._before :]))}",
@@ -341,11 +312,7 @@ class StructReader:
         self._decoder = _decoder(variables, declared)
 
     def read(self, text: bytes) -> list[Any]:
-        """Decodes a JSON array of solutions.
-
-        Raises:
-            ValueError: the text is not JSON, or its values are not solutions for these variables.
-        """
+        """Decodes a JSON array of solutions; raises `ValueError` for anything else."""
         try:
             return self._decoder.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -354,8 +321,7 @@ class StructReader:
     def terms(self, solutions: list[Any], column: int) -> Iterable[Term]:
         """Returns the terms of a column of decoded solutions; they are created when they are iterated over.
 
-        Raises:
-            TermError: one is not a term. Iteration raises it in the place of the term.
+        Iteration raises `TermError` in the place of a value that is no term.
         """
         values = list(map(self._columns[column], solutions))
         return self._alike(values) or map(partial(accepted, self._lenience, self._term), values)

@@ -38,33 +38,16 @@ _MAGIC_BYTES: Final = max(map(len, MAGIC))
 def load_files(
     paths: Sequence[Path], format: str | None = None, *, lenient: bool = False
 ) -> ox.Store:
-    """Loads files into a new store in memory; blank nodes of different files are different.
-
-    Args:
-        paths: see `load_into`.
-        format: the format of all files; None: that of each extension.
-        lenient: whether malformed IRIs and language tags are loaded, too.
-
-    Raises:
-        UsageError: no such file, or a name without the extension of an RDF format.
-        SourceError: a syntax error, with the file and line.
-    """
+    """Loads files into a new store in memory; see `load_into`."""
     store = ox.Store()
     load_into(store, paths, format=format, lenient=lenient)
     return store
 
 
 def load_open_file(file: IO[bytes], format: str | None, *, lenient: bool = False) -> ox.Store:
-    """Loads an open file, such as standard input, into a new store in memory.
+    """Loads an open binary file, such as standard input, compressed or not, into a new store in memory; it stays open.
 
-    Args:
-        file: the binary file, compressed or not; it stays open.
-        format: its format; None: detected from its first bytes.
-        lenient: see `load_files`.
-
-    Raises:
-        UsageError: an unknown format, or one that is not detected.
-        SourceError: a syntax error, with the line.
+    Without a name of its format, that is detected from its first bytes.
     """
     name = getattr(file, "name", None)
     name = name if isinstance(name, str) else "the file"
@@ -109,16 +92,9 @@ def load_into(
 ) -> None:
     """Loads files into a store; blank nodes of different files are different.
 
-    Args:
-        store: the store.
-        paths: all are checked before the first is read.
-        progress: called for each piece with the number of bytes read, before decompression.
-        format: see `load_files`.
-        lenient: see `load_files`.
-
-    Raises:
-        UsageError: no such file, or a name without the extension of an RDF format.
-        SourceError: a syntax error, with the file and line.
+    All paths are checked before the first is read. The format is named for all files, or that of each extension;
+    `progress` gets the number of bytes of each piece before decompression; `lenient` also loads malformed IRIs and
+    language tags. Raises `UsageError` for paths, and `SourceError` with the file and line.
     """
     named = None if format is None else _format_named(format)
     for path, packing, found in [(path, *_kind(path, named)) for path in paths]:
@@ -217,16 +193,10 @@ class _Counted:
 
 
 def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:
-    """An Oxigraph store directory, read-only.
+    """Opens an Oxigraph store directory read-only.
 
-    Args:
-        path: the directory.
-        allow_stale: open it even while this or another process writes to it; the data may be old, and Oxigraph
-            documents the behaviour as undefined.
-
-    Raises:
-        UsageError: no such directory, or not a store.
-        SourceError: a writer has it open, or it cannot be read.
+    With `allow_stale`, also while a process writes to it: the data may be old, and Oxigraph documents the behaviour as
+    undefined.
     """
     if not (path / "CURRENT").is_file():
         raise UsageError(

@@ -14,42 +14,29 @@ from construct_messages.sparql.sources import Source
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation.
+    """One operation."""
 
-    Args:
-        text: the query or update; None asks for the service description.
-        update: whether the text is an update.
-        default_graphs: IRIs of `default-graph-uri` (`using-graph-uri` of an update), in order; see also `Request`.
-        named_graphs: IRIs of `named-graph-uri` (`using-named-graph-uri`), in order.
-        parameters: all other parameters of the request, in order.
-        headers: `Accept`, and those of the client's headers that may be forwarded. Names as in `Accept`.
-        head: whether only the status and headers are requested.
-        timeout: the maximal time for the whole answer, in seconds.
-    """
-
-    text: str | None
+    text: str | None  # the query or update; None asks for the service description
     update: bool = False
+    # IRIs of `default-graph-uri` (`using-graph-uri` of an update), in order; see also `Request`
     default_graphs: tuple[str, ...] = ()
+    # IRIs of `named-graph-uri` (`using-named-graph-uri`), in order
     named_graphs: tuple[str, ...] = ()
-    parameters: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()  # all other parameters of the request, in order
+    # `Accept`, and those of the client's headers that may be forwarded. Names as in `Accept`
     headers: Mapping[str, str] = field(default_factory=dict)
-    head: bool = False
-    timeout: float | None = None
+    head: bool = False  # whether only the status and headers are requested
+    timeout: float | None = None  # the maximal time for the whole answer, in seconds
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to an operation, to be sent to a client.
-
-    Args:
-        status: the HTTP status.
-        headers: in order; only headers for a client.
-        body: the bytes; raises `SourceError` if they cannot be read completely. Its reader must close it, which cancels
-            the operation.
-    """
+    """The answer to an operation, to be sent to a client."""
 
     status: int
-    headers: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, str], ...]  # in order; only headers for a client
+    # the bytes; raises `SourceError` if they cannot be read completely. Its reader must close it, which cancels the
+    # operation
     body: AsyncGenerator[bytes]
 
 
@@ -57,29 +44,15 @@ class Backend(Source, Protocol):
     """A source for a server: it also answers operations by itself."""
 
     async def answer(self, operation: Operation) -> Answer:
-        """Returns the answer to an operation as soon as its status is known.
-
-        Raises:
-            QueryError: the source's parser rejects the text.
-            SourceError: no answer.
-            SourceTimeout: `operation.timeout` passed.
-        """
+        """Returns the answer to an operation as soon as its status is known; see the errors of `Source`."""
         ...
 
     async def start(self) -> None:
-        """Prepares resources that the first answer would otherwise wait for.
-
-        Raises:
-            SourceError: the preparation failed.
-        """
+        """Prepares resources that the first answer would otherwise wait for; may raise `SourceError`."""
         ...
 
     async def check(self) -> None:
-        """Checks that the source answers.
-
-        Raises:
-            SourceError: it does not.
-        """
+        """Raises `SourceError` if the source does not answer."""
         ...
 
     async def aclose(self) -> None:

@@ -33,10 +33,7 @@ from construct_messages.sparql.sources import Request
 
 
 class OxigraphSource:
-    """A store as a source.
-
-    Args:
-        store: any `pyoxigraph.Store`; it stays open.
+    """Any `pyoxigraph.Store` as a source; it stays open.
 
     Oxigraph canonicalises stored values (`01` becomes `1`) and lower-cases language tags; messages show its values.
     """

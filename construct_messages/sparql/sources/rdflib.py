@@ -40,8 +40,7 @@ _Binding: TypeAlias = Mapping[Variable, Identifier]
 class RdflibSource:
     """An `rdflib.Graph` or `rdflib.Dataset`; it stays open.
 
-    Args:
-        graph: the graph. A Dataset's own `default_union` decides, unless the request names its graphs.
+    A Dataset's own `default_union` decides, unless the request names its graphs.
     """
 
     stable_blank_nodes = True

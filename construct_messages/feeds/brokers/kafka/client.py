@@ -131,12 +131,8 @@ def is_refusal(error: KafkaError) -> bool:
 
 
 def failure_of(error: KafkaError, url: str, cause: KafkaError | None) -> SourceError:
-    """Returns a failure of the library as an error of this package.
-
-    Args:
-        error: the failure.
-        url: the URL of the topic.
-        cause: the last reason of the library why no broker could be reached; None: unknown.
+    """Returns a failure of the library as an error of this package; `cause` says why no broker could be reached, if
+    that is known.
     """
     code = error.code()
     if code in _UNREACHABLE_CODES:
@@ -197,22 +193,14 @@ _NO_CONFIG: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class TopicUrl(NamedTuple):
-    """The URL of a topic.
+    """The URL of a topic."""
 
-    Args:
-        brokers: hosts and ports with commas between them.
-        topic: its name.
-    """
-
-    brokers: str
+    brokers: str  # hosts and ports with commas between them
     topic: str
 
     @classmethod
     def parse(cls, url: str) -> TopicUrl:
-        """Reads a URL.
-
-        Raises:
-            UsageError: it is not the URL of a topic.
+        """Reads a URL; raises `UsageError` if it is not that of a topic.
 
         >>> TopicUrl.parse("kafka://a.example.org,b.example.org:9094/rooms")
         TopicUrl(brokers='a.example.org:9092,b.example.org:9094', topic='rooms')
@@ -242,43 +230,24 @@ def _has_port(host: str) -> bool:
 
 
 class Topic(NamedTuple):
-    """The description of a topic by the cluster.
+    """The description of a topic by the cluster."""
 
-    Args:
-        identity: its unique id; a topic that is created with its name later has another one.
-        partitions: their numbers.
-    """
-
-    identity: str
+    identity: str  # its unique id; a topic that is created with its name later has another one
     partitions: tuple[int, ...]
 
 
 class OffsetBounds(NamedTuple):
-    """The offsets of a partition.
-
-    Args:
-        oldest: the lowest offset.
-        end: the offset after the highest one.
-    """
+    """The offsets of a partition."""
 
     oldest: int
-    end: int
+    end: int  # the offset after the highest one
 
 
 class TopicClient:
     """Requests data about a topic from a cluster, and runs blocking calls in one thread.
 
-    Args:
-        url: the URL of the topic.
-        settings: see `Settings`.
-
-    Attributes:
-        topic: the name of the topic.
-        patience: the time without a reachable broker after which it is an error, in seconds.
-        own: the options of this package, by name.
-
-    Raises:
-        UsageError: not the URL of a topic, or unknown options of the library.
+    `patience`: the seconds without a reachable broker after which it is an error. `own`: the options of this package,
+    by name.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -312,14 +281,8 @@ class TopicClient:
     def created(
         self, kind: Callable[[dict[str, Any]], T], config: Mapping[str, object] = _NO_CONFIG
     ) -> T:
-        """Returns a client of the library.
-
-        Args:
-            kind: the class of the client.
-            config: properties that override those of the user.
-
-        Raises:
-            UsageError: an unknown property, or an invalid value.
+        """Returns a client of the library; `config` overrides the user's properties. Raises `UsageError` for an invalid
+        one.
         """
         try:
             return kind({**self._config, **config})
@@ -344,12 +307,8 @@ class TopicClient:
     ) -> list[Any]:
         """Repeats a request until the cluster answers, or no broker was reachable for too long.
 
-        Args:
-            ask: returns futures of the library, for the timeout of one attempt in seconds.
-            accepted: codes of failures that return None.
-
-        Raises:
-            SourceError: the cluster rejects the request, or cannot be reached.
+        `ask` returns futures of the library, for the seconds of one attempt. A failure with an accepted code returns
+        nothing.
         """
         deadline = time.monotonic() + self.patience
         self._cause = None
@@ -381,15 +340,7 @@ class TopicClient:
         await check_port(self.url, is_secure="ssl" in protocol)
 
     async def survive(self, error: KafkaError, deadline: float) -> None:
-        """Waits for a moment if a failure may pass; otherwise raises it.
-
-        Args:
-            error: the failure.
-            deadline: the time after which it is final.
-
-        Raises:
-            SourceError: it is final.
-        """
+        """Waits for a moment if a failure may pass, and the deadline has not; otherwise raises it."""
         error = self.refused or error
         if not passes(error) or time.monotonic() > deadline:
             raise self.failure(error)
@@ -406,10 +357,8 @@ class TopicClient:
         return failure_of(error, self.url, self._cause)
 
     async def describe(self) -> Topic:
-        """Returns the description of the topic by the cluster.
-
-        Raises:
-            SourceError: the topic does not exist, the user may not see it, or the cluster cannot be reached.
+        """Returns the description of the topic by the cluster. Raises `SourceError` if it does not exist, or is hidden
+        from the user.
         """
         (found,) = await self._described()
         numbers = (partition.id for partition in found.partitions)
@@ -439,15 +388,7 @@ class TopicClient:
     async def bounds(
         self, partitions: Iterable[int], *, committed: bool = True
     ) -> Mapping[int, OffsetBounds]:
-        """Returns the offsets that partitions have.
-
-        Args:
-            partitions: their numbers.
-            committed: whether the end is before the first record of an open transaction.
-
-        Raises:
-            SourceError: the cluster rejects the request, or cannot be reached.
-        """
+        """Returns the offsets that partitions have; with `committed`, up to the first record of an open transaction."""
         consumer = await self._asking(committed=committed)
         return {
             number: await self._repeated(
@@ -457,14 +398,8 @@ class TopicClient:
         }
 
     async def offsets_at(self, partitions: Iterable[int], milliseconds: int) -> Mapping[int, int]:
-        """Returns the offset of the first record with a time or a later one; less than 0: there is none.
-
-        Args:
-            partitions: their numbers.
-            milliseconds: the time since 1970 in UTC.
-
-        Raises:
-            SourceError: the cluster rejects the request, or cannot be reached.
+        """Returns the offset of the first record since a time, in milliseconds since 1970 in UTC; less than 0: there is
+        none.
         """
         consumer = await self._asking(committed=True)
         asked = [Partition(self.topic, number, milliseconds) for number in partitions]

@@ -22,12 +22,7 @@ _ATTEMPT_SECONDS: Final = 1.0
 
 
 class ConsumerGroup:
-    """A group.
-
-    Args:
-        client: requests data about the topic.
-        name: the name of the group.
-    """
+    """The offsets of the group of this name; see above."""
 
     def __init__(self, client: TopicClient, name: str) -> None:
         self._client, self._name = client, name
@@ -35,11 +30,7 @@ class ConsumerGroup:
         self._answers: list[KafkaError | None] = []
 
     async def committed(self, partitions: Iterable[int]) -> list[Partition]:
-        """Returns the committed offsets of the group; missing ones are less than 0.
-
-        Raises:
-            SourceError: the user may not read the group, or the cluster cannot be reached.
-        """
+        """Returns the committed offsets of the group; missing ones are less than 0."""
         consumer = await self._opened()
         asked = [Partition(self._client.topic, number) for number in partitions]
         deadline = time.monotonic() + self._client.patience
@@ -56,15 +47,7 @@ class ConsumerGroup:
             await self._client.survive(await self._refusal() or failed, deadline)
 
     async def commit(self, offsets: Mapping[int, int], metadata: str = "") -> None:
-        """Commits offsets.
-
-        Args:
-            offsets: the next offset of each partition.
-            metadata: stored with each of them.
-
-        Raises:
-            SourceError: the user may not, others use the group, or the cluster cannot be reached.
-        """
+        """Commits the next offset of each partition, with the same metadata."""
         consumer = await self._opened()
         given = [
             Partition(self._client.topic, number, offset, metadata)

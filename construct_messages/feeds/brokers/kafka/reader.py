@@ -48,12 +48,7 @@ _Headers = tuple[str | None, Mapping[str, str]]
 
 
 class TopicReader:
-    """Reads a topic, once.
-
-    Args:
-        client: requests data about the topic.
-        poll_seconds: the time between searches for new partitions.
-    """
+    """Reads a topic, once; searches for new partitions every `poll_seconds`."""
 
     def __init__(self, client: TopicClient, poll_seconds: float) -> None:
         self._client, self._poll_seconds = client, poll_seconds
@@ -213,9 +208,8 @@ class TopicReader:
     ) -> AsyncGenerator[list[Message]]:
         """Yields the messages of the assigned partitions, all received ones together.
 
-        Args:
-            following: the next offset of each partition, which is updated.
-            ends: the offsets to end at; None: reading does not end, and includes new partitions.
+        Updates `following`, the next offset of each partition. Without `ends`, reading does not end, and includes new
+        partitions.
         """
         consumer = self._consumer
         assert consumer is not None
@@ -255,11 +249,7 @@ class TopicReader:
                 asked = time.monotonic()
 
     async def _look_again(self, following: dict[int, int], *, is_growing: bool) -> None:
-        """Checks that the cluster can be reached, and reads new partitions.
-
-        Raises:
-            SourceError: it cannot be reached, or the topic was replaced.
-        """
+        """Checks that the cluster can be reached, and reads new partitions."""
         topic = await self._client.describe()
         if self._identity is not None and topic.identity != self._identity:
             raise SourceError(
@@ -337,11 +327,7 @@ class TopicReader:
         return headers
 
     async def commit(self, position: Checkpoint) -> None:
-        """Commits the offsets of a position for the group; see `Transport.acknowledge`.
-
-        Raises:
-            SourceError: the broker rejects the commit, or cannot be reached.
-        """
+        """Commits the offsets of a position for the group; see `Transport.acknowledge`."""
         if self._group is not None:
             await self._group.commit(_offsets_in(position))
 

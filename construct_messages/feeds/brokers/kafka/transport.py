@@ -13,15 +13,9 @@ from construct_messages.feeds.transport import Record, Settings, Start
 
 
 class KafkaTransport(RecordTransport):
-    """A topic of Kafka.
+    """A topic of Kafka: `kafka://HOST:PORT/TOPIC`, or several hosts with commas between them.
 
-    Args:
-        url: `kafka://HOST:PORT/TOPIC`, or several hosts with commas between them.
-        settings: see `Settings`. Options are `partition`, `group.id`, `transactional.id`, and the properties of
-            librdkafka.
-
-    Raises:
-        UsageError: not the URL of a topic, or unknown options of the library.
+    Options are `partition`, `group.id`, `transactional.id`, and the properties of librdkafka.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:

@@ -46,17 +46,11 @@ _SHARED: Final = 8
 
 
 class RecordBatch(NamedTuple):
-    """A batch of records.
-
-    Args:
-        key: the key of the batch.
-        digest: the digest of the records.
-        first: the key of the first record, which is unique in the topic.
-    """
+    """A batch of records."""
 
     key: str
     digest: str
-    first: str
+    first: str  # the key of the first record, which is unique in the topic
 
     @classmethod
     def of(cls, records: Sequence[Record], key: str) -> RecordBatch:
@@ -74,12 +68,8 @@ class RecordBatch(NamedTuple):
 
 
 class WrittenBatches:
-    """The batches of one writer, once no other process can write under its name.
-
-    Args:
-        client: requests data about the topic.
-        group: the name of the group.
-        partitions: the partitions to write to.
+    """The batches of one writer, once no other process can write under its name; `group` is the group that has its
+    notes.
     """
 
     def __init__(self, client: TopicClient, group: str, partitions: Sequence[int]) -> None:
@@ -99,12 +89,7 @@ class WrittenBatches:
             self._offsets = {each.partition: max(each.offset, 0) for each in found}
 
     async def have(self, batch: RecordBatch, deadline: float) -> bool:
-        """Returns whether a batch is stored.
-
-        Raises:
-            UsageError: another one is stored under its key, or one with a greater number.
-            SourceError: the topic cannot be read.
-        """
+        """Returns whether a batch is stored. Raises `UsageError` if another one is, or one with a greater number."""
         last = self._last
         if last is None or last.number < batch.number:
             return False
@@ -121,21 +106,13 @@ class WrittenBatches:
         )
 
     async def find_offsets(self) -> None:
-        """Finds offsets before the next batch; called before its first record is sent.
-
-        Raises:
-            SourceError: the cluster rejects the request, or cannot be reached.
-        """
+        """Finds offsets before the next batch; called before its first record is sent."""
         if self._begun % _SHARED == 0:
             bounds = await self._client.bounds(self._partitions)
             self._ends = {number: each.end for number, each in bounds.items()}
 
     async def begin(self, batch: RecordBatch) -> None:
-        """Stores durably that a batch is being sent; done before its transaction is committed.
-
-        Raises:
-            SourceError: the user may not use the group, or the cluster cannot be reached.
-        """
+        """Stores durably that a batch is being sent; done before its transaction is committed."""
         self._begun += 1
         await self._group.commit(self._ends, "\n".join(batch))
         self._last, self._offsets = batch, self._ends
@@ -222,15 +199,9 @@ _OVERHEAD: Final = (
 
 
 class TopicWriter:
-    """Writes to a topic.
+    """Writes to a topic. `repeatable`: another process may send the batches of this one again.
 
-    Args:
-        client: requests data about the topic.
-        repeatable: whether another process may send the batches of this one again.
-        create: whether to create the topic if it does not exist.
-
-    Raises:
-        UsageError: the option `partition` is neither a number nor `key`.
+    Raises `UsageError` for an option `partition` that is neither a number nor `key`.
     """
 
     def __init__(self, client: TopicClient, *, repeatable: bool, create: bool) -> None:
@@ -253,9 +224,7 @@ class TopicWriter:
     async def send(self, records: Sequence[Record], key: str) -> None:
         """Sends records; see `RecordTransport.send`.
 
-        Raises:
-            LimitExceeded: a record is larger than the topic accepts; no record of the batch is sent.
-            SourceError: also if another process writes with the same key.
+        Raises `LimitExceeded` for a record that is too large, before any is sent.
         """
         await self._prepare()
         prepared = self._prepared(records)
@@ -330,11 +299,7 @@ class TopicWriter:
         return found
 
     def _prepared(self, records: Sequence[Record]) -> Prepared:
-        """Checks the sizes of records, and returns them in the form of the library.
-
-        Raises:
-            LimitExceeded: one is too large.
-        """
+        """Returns records in the form of the library; raises `LimitExceeded` if one is too large."""
         values = [record.value for record in records]
         keys = [record.key.encode() for record in records]
         headers = self._headers(records)
@@ -405,10 +370,7 @@ class TopicWriter:
     ) -> None:
         """Sends records in a transaction.
 
-        Args:
-            records: the records.
-            begin: stores that they are sent; called while they are, and done before the transaction is committed.
-            deadline: the time of `time.monotonic` until which a broker may be unreachable.
+        `begin` stores that they are sent; it is called while they are, and done before the transaction is committed.
         """
         assert self._producer is not None
         self._in_transaction = True
@@ -459,12 +421,7 @@ def _connect(producer: Producer, topic: str) -> None:
 
 
 def _flush(producer: Producer) -> int:
-    """Waits for acknowledgements; returns the number of unacknowledged records.
-
-    Raises:
-        KafkaException: the producer failed permanently. The library raises this between the reports of records, and
-            Python raises another error from it, with or without a cause.
-    """
+    """Waits for acknowledgements; returns the number of unacknowledged records."""
     try:
         return producer.flush(_STEP_SECONDS)
     except SystemError as error:

@@ -64,9 +64,7 @@ T = TypeVar("T")
 class _Transport(TcpTransport):
     """The library's connection, with two corrections: of a warning, and of credentials that were sent unencrypted.
 
-    Args:
-        server: the URL of the server, for errors.
-        is_secure: whether nothing may be sent without TLS. The library only uses TLS if the server offers it.
+    `is_secure`: nothing may be sent without TLS, which the library only uses if the server offers it.
     """
 
     def __init__(self, server: str, *, is_secure: bool) -> None:
@@ -95,11 +93,7 @@ class _Transport(TcpTransport):
             await self._writer.start_tls(ssl_context, server_hostname=host)
 
     def write(self, payload: bytes) -> None:
-        """Sends bytes.
-
-        Raises:
-            SourceError: the server offers no TLS.
-        """
+        """Sends bytes; raises `SourceError` if the server offers no TLS."""
         if self._is_secure and self._writer.get_extra_info("sslcontext") is None:
             raise SourceError(
                 f"{self._server} offers no TLS",
@@ -109,17 +103,7 @@ class _Transport(TcpTransport):
 
 
 class NatsConnection:
-    """A connection to a server.
-
-    Args:
-        client: the connected client.
-        server: the URL, without path and query, for errors.
-        settings: the maximal time without data from the server.
-
-    Attributes:
-        client: the client.
-        streams: the library's interface to JetStream.
-    """
+    """A connection to a server."""
 
     def __init__(self, client: Client, server: str, settings: Settings) -> None:
         self.client, self._server = client, server
@@ -150,12 +134,7 @@ class NatsConnection:
         )
 
     async def run(self, asking: Awaitable[T]) -> T:
-        """Waits for the answer of the server, or for the end of the connection.
-
-        Raises:
-            SourceError: the server rejects the request, or the connection has ended.
-            SourceTimeout: the server is silent.
-        """
+        """Waits for the answer of the server, or for the end of the connection, which raises its error."""
         answer = asyncio.ensure_future(asking)
         ended = asyncio.ensure_future(self._ended.wait())
         try:
@@ -172,17 +151,11 @@ class NatsConnection:
     async def publish(
         self, subject: str, reply: str, messages: Iterable[tuple[bytes, bytes]]
     ) -> None:
-        """Sends messages to a subject, as the command HPUB of the protocol.
+        """Sends messages, each with its headers, to a subject, as the command HPUB of the protocol.
 
         The library's own `publish` checks and writes the headers of each message, which takes as long as all else that
-        a relay does. So this writes to its buffer by two methods that the library does not document.
-
-        Args:
-            subject, reply: that of the messages, and of their replies; without white space.
-            messages: the headers of each, with their version and end, and its value.
-
-        Raises:
-            SourceError: the connection has ended.
+        a relay does. So this writes to its buffer by two methods that the library does not document. The headers of
+        each have their version and end; the subjects have no white space.
         """
         client, names = self.client, f"{subject} {reply}".encode()
         with self.errors():
@@ -252,13 +225,7 @@ class NatsConnection:
 
 
 class Inbox:
-    """The messages from the server to a subject, in order.
-
-    Args:
-        connection: the connection to the server.
-        subject: the subject.
-        seconds: the maximal time without data from the server.
-    """
+    """The messages from the server to a subject, in order."""
 
     def __init__(self, connection: NatsConnection, subject: str, seconds: float) -> None:
         self.subject = subject
@@ -280,12 +247,7 @@ class Inbox:
         return message
 
     async def next(self) -> Msg:
-        """Returns the next message.
-
-        Raises:
-            SourceError: the connection has ended.
-            SourceTimeout: the server is silent.
-        """
+        """Returns the next message; raises the error of a connection that has ended, or of a server that is silent."""
         if self._arrived.empty():
             try:
                 async with asyncio.timeout(self._seconds):
@@ -351,17 +313,7 @@ def failed(server: str, error: BaseException) -> SourceError:
 async def connected(
     url: str, options: Mapping[str, str], settings: Settings
 ) -> AsyncGenerator[NatsConnection]:
-    """Connects to the server of a URL, and closes the connection at the end of the block.
-
-    Args:
-        url: the URL with the host; its path and query are not used.
-        options: some of `OPTIONS`.
-        settings: the maximal time without data from the server.
-
-    Raises:
-        SourceError: the server cannot be reached, or rejects the connection.
-        UsageError: certificates or credentials that cannot be read.
-    """
+    """Connects to the server of a URL, whose path is not used, and closes the connection at the end of the block."""
     seconds = min(CONNECT_SECONDS, settings.idle_seconds)
     server = urlsplit(url)._replace(path="", query="", fragment="").geturl()
     client = Client()

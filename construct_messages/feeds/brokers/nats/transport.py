@@ -57,15 +57,7 @@ async def pulled(
 ) -> AsyncGenerator[list[Msg]]:
     """Yields the messages of a consumer endlessly: all received ones together, at least one.
 
-    Args:
-        connection: the connection to the server.
-        stream: the name of the stream.
-        consumer: the name of the consumer, which needs no acknowledgements.
-        idle_seconds: the maximal time without data from the server.
-
-    Raises:
-        SourceError: the consumer or the connection has ended (`transient`).
-        SourceTimeout: the server is silent.
+    Raises a temporary `SourceError` when the consumer or the connection has ended.
     """
     client, inbox = connection.client, await connection.inbox()
     request = msgspec.json.encode(
@@ -137,16 +129,7 @@ class _Reply(msgspec.Struct):
 
 
 class Publisher:
-    """Sends records over one connection.
-
-    Args:
-        connection: the connection to the server.
-        url: the URL of the stream, for errors.
-        stream: the name of the stream.
-        subject: the subject of the messages.
-        most: the maximal size of a message with its headers, in bytes.
-        inbox: the inbox for replies of the server.
-    """
+    """Sends records over one connection, of at most `most` bytes with their headers."""
 
     def __init__(
         self,
@@ -165,9 +148,7 @@ class Publisher:
     async def publish(self, records: Sequence[Record]) -> None:
         """Sends records until each is acknowledged. After an error, the publisher must not be used again.
 
-        Raises:
-            LimitExceeded: a record is too large; none was sent.
-            SourceError: the server rejects a record, or the connection has ended.
+        Raises `LimitExceeded` for a record that is too large, before any is sent.
         """
         named: object = None
         common = b""
@@ -221,11 +202,7 @@ class Publisher:
                 answer = inbox.waiting()
 
     def _headers(self, record: Record) -> bytes:
-        """Returns the headers of a record, except its key and the end.
-
-        Raises:
-            SourceError: a name that NATS does not allow.
-        """
+        """Returns the headers of a record, except its key and the end."""
         headers = dict(record.headers)
         headers.pop(KEY, None)
         if record.content_type is not None:
@@ -278,15 +255,7 @@ async def publisher(
 ) -> Publisher:
     """Returns the publisher of records to a stream.
 
-    Args:
-        connection: the connection to the server.
-        url: the URL of the stream, for errors.
-        stream: the name of the stream.
-        subject: the subject of the messages; None: the only one of the stream, or its name if it is created.
-        create: whether to create the stream if it does not exist, in files.
-
-    Raises:
-        SourceError: the stream does not exist, or the subject of messages is unknown.
+    Without a subject, they have the only one of the stream, or its name if it is created (in files).
     """
     streams = connection.streams
     try:
@@ -330,15 +299,10 @@ T = TypeVar("T")
 
 
 class NatsTransport(RecordTransport):
-    """Reads and writes a stream; see `Transport`.
+    """A stream: `nats://host/stream`, or `tls:`. With `?subject=`, only its messages are read, and messages are written
+    to it.
 
-    Args:
-        url: `nats://host/stream`, or `tls:`; with `?subject=`, only the messages of this subject, which may have
-            wildcards, are read, and messages are written to it.
-        settings: see `Settings`; options: those of `connection.OPTIONS`.
-
-    Raises:
-        UsageError: another URL.
+    A subject for reading may have wildcards. Options are `OPTIONS`.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -378,9 +342,7 @@ class NatsTransport(RecordTransport):
     async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
         """Yields the records; see `RecordTransport.records`.
 
-        Raises:
-            UsageError: `last` messages of some subjects of a stream.
-            SourceError: also if the stream does not exist, or was replaced (410).
+        Raises `UsageError` for the `last` messages of a subject, and `SourceError` (410) for a replaced stream.
         """
         if start.checkpoint is not None:
             start.checkpoint.check()
@@ -497,14 +459,9 @@ class NatsTransport(RecordTransport):
         return records
 
     def _check(self, position: Checkpoint, info: api.StreamInfo, next: int) -> None:
-        """Checks that a stream is the one that was read before, and has the messages after a position.
+        """Checks that a stream is the one that was read before, and has the messages between a position and `next`.
 
         Messages that were deleted individually do not count as missing; messages that retention removed do.
-
-        Args:
-            position: the position.
-            info: the current description of the stream by the server.
-            next: the sequence of the next message, if it is known.
         """
         if position.identity and position.identity != _identity(info):
             raise SourceError(
@@ -554,11 +511,7 @@ class NatsTransport(RecordTransport):
     # --- writing ---
 
     async def send(self, records: Sequence[Record], key: str) -> None:  # noqa: ARG002 - each record has its own
-        """Sends records, each stored once; see `RecordTransport.send`.
-
-        Raises:
-            LimitExceeded: a message is larger than the server or the stream accepts; none was sent.
-        """
+        """Sends records, each stored once; see `RecordTransport.send`. Raises `LimitExceeded` before any is sent."""
         async for attempt in attempts_of(self.settings):
             with attempt:
                 publisher = await self._publisher()

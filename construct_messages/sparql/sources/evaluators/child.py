@@ -50,20 +50,16 @@ class Solve(msgspec.Struct, tag=True, frozen=True):
 
 
 class Respond(msgspec.Struct, tag=True, frozen=True):
-    """Evaluate a query of any form, report the format of its result, and serialize it. Comes with one pipe.
-
-    Args:
-        solutions_format: the media type for the result of SELECT and ASK; None: the client accepts none.
-        triples_format: the media type for the result of CONSTRUCT and DESCRIBE; None: the client accepts none.
-        head: whether only the format is requested.
-    """
+    """Evaluate a query of any form, report the format of its result, and serialize it. Comes with one pipe."""
 
     text: str
     default_graphs: tuple[str, ...]
     named_graphs: tuple[str, ...]
+    # the media type for the result of SELECT and ASK; None: the client accepts none
     solutions_format: str | None
+    # the media type for the result of CONSTRUCT and DESCRIBE; None: the client accepts none
     triples_format: str | None
-    head: bool
+    head: bool  # whether only the format is requested
 
 
 class Formatted(msgspec.Struct, tag=True, frozen=True):

@@ -40,17 +40,9 @@ def load_directory(
     *,
     lenient: bool = False,
 ) -> None:
-    """Loads files into a new store directory; blocks until it is complete, and removes it after an error.
+    """Loads files into a new or empty directory; blocks until it is complete, and removes it after an error.
 
-    Args:
-        paths: the files; see `files.load_into`.
-        directory: the new directory; it must not exist, or be empty.
-        progress: called repeatedly with the number of bytes read, compressed or not, and the size of all files.
-        lenient: see `files.load_files`.
-
-    Raises:
-        UsageError: no such file, or a name without the extension of an RDF format; a directory that is not empty.
-        SourceError: a syntax error, with the file and line; or no space is left.
+    `progress` is called repeatedly with the number of bytes read, compressed or not, and the size of all files.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory} is not empty", hint="name a directory that does not exist")

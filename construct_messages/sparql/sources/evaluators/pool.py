@@ -54,11 +54,7 @@ Evaluator: TypeAlias = Child[Report]
 
 
 def start_evaluator(directory: str, memory: int, executor: Executor | None = None) -> Evaluator:
-    """Starts a process over a store directory; see `EvaluatorPool`.
-
-    Raises:
-        SourceError: the process cannot be started.
-    """
+    """Starts a process over a store directory; see `EvaluatorPool`."""
     return Child(
         "construct_messages.sparql.sources.evaluators.child",
         *(directory, str(memory)),
@@ -71,13 +67,9 @@ def start_evaluator(directory: str, memory: int, executor: Executor | None = Non
 
 
 class PooledEvaluation:
-    """One evaluation.
+    """One evaluation, until a deadline of `time.monotonic()`.
 
-    Attributes:
-        process: the evaluating process.
-        deadline: by `time.monotonic()`; None: no deadline.
-        documents: the documents that the process writes.
-        over: whether the process reported the end of the evaluation or of its failure.
+    `over`: the process reported the end of the evaluation or of its failure.
     """
 
     def __init__(self, process: Evaluator, deadline: float | None) -> None:
@@ -142,21 +134,10 @@ _FORMAT_PARAMETERS: Final = ("format", "output", "results")
 
 
 class EvaluatorPool:
-    """A store directory as a `Backend`, evaluated by processes.
+    """A store directory as a `Backend`, evaluated by at most `size` processes.
 
-    `start()` starts processes in advance, others are started when they are needed. Use it in one event loop, and close
-    it.
-
-    Args:
-        directory: an Oxigraph store directory that has no writer meanwhile.
-        size: the maximal number of processes, and so of concurrent evaluations.
-        queue_seconds: the maximal time an evaluation waits for its turn; turns are in the order of requests.
-        memory_bytes: the limit of each process's own memory; an evaluation that needs more ends with an error.
-        executor: threads that wait for processes to end; None: those of the event loop.
-
-    Raises:
-        UsageError: no such directory, not a store, or a size below 1.
-        SourceError: a writer has the directory open, or it cannot be read.
+    `start()` starts processes in advance, others are started when they are needed. An evaluation waits up to
+    `queue_seconds` for its turn, in the order of requests. Use it in one event loop, and close it.
     """
 
     predefined: Mapping[str, str] = {}
@@ -184,11 +165,7 @@ class EvaluatorPool:
         self._closed = False
 
     async def start(self) -> None:
-        """Starts the processes that are kept ready, so that the first requests need not wait for them.
-
-        Raises:
-            SourceError: a process does not start.
-        """
+        """Starts the processes that are kept ready, so that the first requests need not wait for them."""
 
         async def start_one() -> None:
             async with self._turns:
@@ -201,12 +178,7 @@ class EvaluatorPool:
             raise error
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """See `Source.asolutions`.
-
-        Raises:
-            SourceError: also with status 503, if no process was free in time.
-            IncompleteResult: also if the process ended during the evaluation.
-        """
+        """See `Source.asolutions`. Raises `SourceError` with status 503 if no process was free in time."""
         select = request.select
         order = Solve(
             str(select),
@@ -229,28 +201,18 @@ class EvaluatorPool:
             self._release(evaluation)
 
     def solutions(self, request: Request) -> Generator[Solutions]:  # noqa: ARG002 - the protocol's
-        """Always fails: the processes belong to an event loop.
-
-        Raises:
-            UsageError: always.
-        """
+        """Always raises `UsageError`: the processes belong to an event loop."""
         raise UsageError(
             "a pool of processes answers asyncio only",
             hint="use asolutions(), or an OxigraphSource",
         )
 
     async def answer(self, operation: Operation) -> Answer:
-        """See `Backend.answer`.
+        """See `Backend.answer`; updates are `Forbidden`.
 
         Solutions are serialized as JSON, XML, CSV or TSV, triples as Turtle, N-Triples, RDF/XML, JSON-LD, N-Quads or
         TriG; by default as the first of these. The parameters `format`, `output` and `results` take precedence over
         `Accept`.
-
-        Raises:
-            NotAcceptable: the client accepts none of these.
-            Forbidden: an update.
-            UsageError: there is no query.
-            SourceError: also with status 503, if no process was free in time.
         """
         if operation.update:
             raise Forbidden(

@@ -103,18 +103,10 @@ _NOT_OF_THE_SELECT: Final = ("Accept", "Accept-Encoding", "Range", "Content-Type
 
 
 class EndpointSource:
-    """An endpoint as a source.
+    """An endpoint as a source. The `Accept` header of an `Endpoint` is ignored.
 
-    Args:
-        endpoint: its URL, or an `Endpoint`, whose `Accept` header is ignored.
-        results: `json`, `xml` or `tsv` to request only this format; `auto`: the formats of the profile.
-        profile: the kind of engine; see `profiles.PROFILES`.
-        retries: the number of retries after a temporary failure; see `sparql/client/retries.py`.
-        connect_seconds: the maximal time to connect.
-        read_seconds: the maximal time between two bytes; None: the `read_seconds` of the endpoint.
-
-    Raises:
-        UsageError: an invalid URL, unknown results or profile, or a negative number.
+    `results`: `json`, `xml` or `tsv` to request only this format, or `auto` for those of the profile. `read_seconds`:
+    between two bytes; None: that of the endpoint. Raises `UsageError`.
 
     >>> EndpointSource("https://example.org/sparql", profile="virtuoso").predefined["dbo"]
     'http://dbpedia.org/ontology/'
@@ -178,13 +170,7 @@ class EndpointSource:
     async def asolutions_over(
         self, session: aiohttp.ClientSession, request: Request, executor: Executor | None = None
     ) -> AsyncGenerator[Solutions]:
-        """`asolutions` with a session of the caller, which stays open.
-
-        Args:
-            session: sends the requests.
-            request: the SELECT to answer.
-            executor: threads for decoding long solutions; None: those of the event loop.
-        """
+        """`asolutions` with a session of the caller, which stays open, and threads for decoding long solutions."""
         timeouts = self._timeouts(request)
         for page in self._pages(request):
             with page:

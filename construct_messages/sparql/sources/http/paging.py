@@ -51,16 +51,8 @@ _Solution: TypeAlias = tuple[Term, ...]
 class Overlap:
     """The first and last solutions that have arrived, and their comparison with repeated ones.
 
-    Args:
-        url: the endpoint, for errors.
-        columns: the indexes of the variables to compare, whose values are the same in each evaluation.
-        stable_blank_nodes: whether a blank node label means the same node in every response; if not, all blank nodes
-            are equal here.
-        hint: the hint for an endpoint without a fixed order.
-
-    Attributes:
-        count: the number of solutions that have arrived.
-        offset_is_obeyed: whether a response has shown that the endpoint obeys OFFSET.
+    `columns`: the indexes of the variables to compare, whose values are the same in each evaluation. Without stable
+    blank nodes, all blank nodes are equal here. `offset_is_obeyed`: a response has shown this.
     """
 
     def __init__(
@@ -96,15 +88,7 @@ class Overlap:
         self.count += len(batch)
 
     def check(self, again: Sequence[_Solution], server: str | None) -> None:
-        """Compares the first solutions of a response with the last ones.
-
-        Args:
-            again: all solutions that the response shares with previous ones.
-            server: the name of the engine in the response.
-
-        Raises:
-            IncompleteResult: they differ.
-        """
+        """Raises `IncompleteResult` if the first solutions of a response are not the last ones that have arrived."""
         expected = self._tail(len(again))
         came = list(map(self._compared, again))
         if came == expected:
@@ -146,13 +130,7 @@ class Overlap:
 
 
 class OverlappingReader(ResponseReader):
-    """Reads a response that begins with repeated solutions, and yields the new ones after them.
-
-    Args:
-        overlap: the solutions that have arrived.
-        size: the number of repeated solutions.
-        arguments, options: see `ResponseReader`.
-    """
+    """Reads a response that begins with `size` repeated solutions, and yields the new ones after them."""
 
     def __init__(self, overlap: Overlap, size: int, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -160,11 +138,7 @@ class OverlappingReader(ResponseReader):
         self._again: list[_Solution] = []
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
-        """Yields the new solutions that a piece completes; see `ResponseReader.feed`.
-
-        Raises:
-            IncompleteResult: the repeated solutions differ from the previous ones.
-        """
+        """Yields the new solutions that a piece completes; see `ResponseReader.feed`."""
         for batch in super().feed(piece):
             fresh = batch
             if (wanted := self._size - len(self._again)) > 0:
@@ -177,11 +151,7 @@ class OverlappingReader(ResponseReader):
                 yield fresh
 
     def close(self) -> None:
-        """Processes the end of the body; see `ResponseReader.close`.
-
-        Raises:
-            IncompleteResult: repeated solutions are missing.
-        """
+        """Processes the end of the body; see `ResponseReader.close`."""
         super().close()
         if len(self._again) < self._size:
             raise self._overlap.missing(len(self._again), self._size, self._header("Server"))
@@ -205,14 +175,8 @@ def _text(solution: _Solution) -> str:
 class Groups:
     """The groups that have arrived, in the order of their keys.
 
-    Args:
-        url: the endpoint, for errors.
-        variable: the name of the key.
-        column: its index among the variables.
-
-    Attributes:
-        last: the key of the last group that has arrived, possibly incomplete; None: nothing has arrived.
-        count: the number of solutions of whole groups.
+    `last`: the key of the last group that has arrived, possibly incomplete; None: nothing has arrived. `count`: the
+    number of solutions of whole groups.
     """
 
     def __init__(self, url: str, variable: str, column: int) -> None:
@@ -237,10 +201,8 @@ class Groups:
         self._first = self.last
 
     def check_first(self, batch: Solutions) -> None:
-        """Checks that a response begins with the last group.
-
-        Raises:
-            IncompleteResult: it does not, possibly because the engine has a different string for the key.
+        """Raises `IncompleteResult` if a response does not begin with the last group: the engine may have a different
+        string for the key.
         """
         first = self._key(batch.text[self._column][0])
         if first != self._first:
@@ -253,8 +215,7 @@ class Groups:
     def add(self, batch: Solutions) -> Iterator[Solutions]:
         """Takes the next solutions of a response, and yields those of complete groups.
 
-        Raises:
-            IncompleteResult: a key is not an IRI, or follows a greater one.
+        Raises `IncompleteResult` for a key that is not an IRI, or follows a greater one.
         """
         if self._first is not None:
             self.check_first(batch)
@@ -300,12 +261,7 @@ class Groups:
 
 
 class KeyReader(ResponseReader):
-    """Reads a response, and yields the solutions of whole groups.
-
-    Args:
-        groups: the groups that have arrived.
-        arguments, options: see `ResponseReader`.
-    """
+    """Reads a response, and yields the solutions of whole groups."""
 
     def __init__(self, groups: Groups, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -337,11 +293,7 @@ class KeyEnd(ResponseReader):
         return iter(())
 
     def rest(self) -> list[Solutions]:
-        """Returns the last group if no solution follows it; see `ResponseReader.rest`.
-
-        Raises:
-            IncompleteResult: the group has disappeared.
-        """
+        """Returns the last group if no solution follows it; see `ResponseReader.rest`."""
         super().rest()
         if self.count == 0 and self._status in OK:
             raise self._groups.vanished()
@@ -362,12 +314,8 @@ _NewReader: TypeAlias = Callable[[_Kind, int, Header, Select], ResponseReader]
 class ResultPage:
     """A part of a result: the SELECT for the missing solutions, and the reader of the response.
 
-    A context manager around all attempts, which translates their failures.
-
-    Args:
-        url: the endpoint, for errors.
-        query: the SELECT of the whole result, or the SELECT to send.
-        new_reader: creates the reader of a response from its class, status, headers and the query that was sent.
+    A context manager around all attempts, which translates their failures. `new_reader` creates the reader of a
+    response from its class, status, headers and the query that was sent.
     """
 
     def __init__(self, url: str, query: Select, new_reader: _NewReader) -> None:
@@ -421,13 +369,8 @@ class ResultPage:
 
 
 class _Window(ResultPage):
-    """A window over the result: the last solutions that have arrived, and the missing ones after them.
-
-    Args:
-        end: the number of solutions of the result up to the end of the window.
-        limit: the number of solutions to request at most.
-        overlap: the solutions that have arrived.
-        profile: the properties of the engine.
+    """A window over the result: the last solutions that have arrived, and at most `limit` missing ones after them, up
+    to the number `end`.
     """
 
     def __init__(
@@ -472,13 +415,7 @@ class _Window(ResultPage):
 
 
 class _KeyPage(ResultPage):
-    """A page by key: the solutions from the last incomplete group on.
-
-    Args:
-        key: the name of the variable.
-        limit: the number of solutions to request.
-        groups: the groups that have arrived.
-    """
+    """A page by key: the solutions from the last incomplete group on."""
 
     def __init__(
         self,
@@ -506,11 +443,7 @@ class _KeyPage(ResultPage):
 
 
 class _KeyEnd(ResultPage):
-    """The last page by key: it checks that no solution follows.
-
-    Args:
-        groups: the groups that have arrived.
-    """
+    """The last page by key: it checks that no solution follows."""
 
     def __init__(
         self,
@@ -530,8 +463,7 @@ class _KeyEnd(ResultPage):
 class _Probe(ResultPage):
     """A page that only checks whether there are more solutions.
 
-    Args:
-        failure: the error if the probe fails; None: a failure means that there are no more solutions.
+    `failure`: the error if the probe fails; None: a failure means that there are no more.
     """
 
     def __init__(
@@ -582,9 +514,6 @@ def pages(
     Between pages there are probes, which yield no solutions: after a page that was shorter than requested, or if the
     endpoint's row limit may have truncated an answer without pages, a probe requests the next solution. The probe of
     pages by key yields the last group.
-
-    Raises:
-        IncompleteResult: the row limit of the endpoint truncated the result, or its pages are inconsistent.
     """
     numbers = count()
     paged, labels = request.page_size is not None, request.labels

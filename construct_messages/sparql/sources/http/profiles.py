@@ -14,40 +14,31 @@ from construct_messages.rdf.values import Value
 
 
 class Profile(Value):
-    """The properties of an engine.
+    """The properties of an engine."""
 
-    Args:
-        results: the results formats to request, best first: of `json`, `xml`, `tsv`. TSV only for engines that write it
-            as the recommendation requires.
-        prefixes: prefixes that queries may use without declaring them.
-        stable_blank_nodes: a blank node label means the same node in every response.
-        orders_in_sub_select: pages have their order in a sub-select, and LIMIT and OFFSET around it: the engine refuses
-            ORDER BY with a large OFFSET, or orders by it differently.
-        page_keys: the sort keys of a variable in pages; see `query/pages.py`.
-        row_cap: the number of solutions that the engine returns at most without announcing it; None: there is none, or
-            it is a setting of the installation.
-        timeouts: texts in the engine's errors for queries that took too long.
-        unsafe_functions: beginnings of function IRIs by which a query makes the engine fetch from the web, read files
-            or run code; see `check_functions`.
-        safe_functions: functions with such IRIs that are harmless, in lower case.
-    """
-
+    # the results formats to request, best first: of `json`, `xml`, `tsv`. TSV only for engines that write it as the
+    # recommendation requires
     results: tuple[str, ...] = ("json", "xml")
-    prefixes: Mapping[str, str] = {}
-    stable_blank_nodes: bool = False
+    prefixes: Mapping[str, str] = {}  # prefixes that queries may use without declaring them
+    stable_blank_nodes: bool = False  # a blank node label means the same node in every response
+    # pages have their order in a sub-select, and LIMIT and OFFSET around it: the engine refuses ORDER BY with a large
+    # OFFSET, or orders by it differently
     orders_in_sub_select: bool = False
+    # the sort keys of a variable in pages; see `query/pages.py`
     page_keys: tuple[str, ...] = BY_TEXT_ONLY
+    # the number of solutions that the engine returns at most without announcing it; None: there is none, or it is a
+    # setting of the installation
     row_cap: int | None = None
-    timeouts: tuple[str, ...] = ()
+    timeouts: tuple[str, ...] = ()  # texts in the engine's errors for queries that took too long
+    # beginnings of function IRIs by which a query makes the engine fetch from the web, read files or run code; see
+    # `check_functions`
     unsafe_functions: tuple[str, ...] = ()
+    # functions with such IRIs that are harmless, in lower case
     safe_functions: frozenset[str] = frozenset()
 
     @classmethod
     def named(cls, name: str) -> Profile:
         """Returns the profile with this name.
-
-        Raises:
-            UsageError: there is none.
 
         >>> Profile.named("oxigraph").results
         ('tsv', 'json')

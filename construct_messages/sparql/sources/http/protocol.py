@@ -108,23 +108,16 @@ _DEFAULTS: Final = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
 
 class Endpoint(Value):
-    """An endpoint, with the headers and parameters of each request to it.
+    """An endpoint, with the headers and parameters of each request to it."""
 
-    Args:
-        url: an http or https URL, which may hold parameters.
-        method: `"post"` (a form), `"get"`, or `"direct"` (a POST whose body is the query, section 2.1.3).
-        headers: of each request; names as in `Accept`.
-        parameters: of each request, in order.
-        credentials: credentials that change; None: the headers have them, or there are none.
-        read_seconds: the maximal time between two bytes; None: any.
-    """
-
-    url: str
+    url: str  # an http or https URL, which may hold parameters
+    # `"post"` (a form), `"get"`, or `"direct"` (a POST whose body is the query, section 2.1.3)
     method: str
-    headers: Mapping[str, str]
-    parameters: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str]  # of each request; names as in `Accept`
+    parameters: tuple[tuple[str, str], ...] = ()  # of each request, in order
+    # credentials that change; None: the headers have them, or there are none
     credentials: Credentials | None = None
-    read_seconds: float | None = None
+    read_seconds: float | None = None  # the maximal time between two bytes; None: any
 
     @classmethod
     def at(
@@ -136,17 +129,9 @@ class Endpoint(Value):
         contact: str | None = None,
         tokens: Credentials | None = None,
     ) -> Endpoint:
-        """The endpoint at a URL.
+        """The endpoint at a URL, which may hold parameters; raises `UsageError`.
 
-        Args:
-            url: an http or https URL, which may hold parameters.
-            method: `post` (a form with its length, which every engine accepts) or `get`.
-            headers: further request headers, such as a `User-Agent` with your contact.
-            tokens: the source of access tokens.
-            contact: for the User-Agent: an address by which the endpoint's operator can reach you.
-
-        Raises:
-            UsageError: an invalid URL, method or header.
+        `contact` is for the User-Agent: an address by which the endpoint's operator can reach you.
 
         >>> Endpoint.at("https://example.org/sparql", contact="me@example.org").headers["User-Agent"].partition("; ")[2]
         'me@example.org)'
@@ -175,9 +160,6 @@ class Endpoint(Value):
         """The endpoint of a `SPARQLWrapper`, with its method, credentials, headers, parameters and timeout.
 
         The wrapper is read once, so later changes to it have no effect. Its query and return format are ignored.
-
-        Raises:
-            UsageError: its URL is malformed.
 
         >>> from SPARQLWrapper import SPARQLWrapper
         >>> wrapper = SPARQLWrapper("https://example.org/sparql", defaultGraph="urn:g")
@@ -218,13 +200,9 @@ class Endpoint(Value):
         *,
         update: bool = False,
     ) -> urllib.request.Request:
-        """The request for an operation.
+        """The request for a query or update, which is always sent as a form; None asks for the service description.
 
-        Args:
-            text: the query or update; None asks for the service description.
-            parameters: further parameters, after those of the endpoint.
-            headers: further headers, which override those of the endpoint; names as in `Accept`.
-            update: whether the text is an update, which is always sent as a form.
+        Parameters follow those of the endpoint, headers override them; names as in `Accept`.
 
         >>> Endpoint.at("https://example.org/sparql", method="get").request("ASK {}", (), {}).full_url
         'https://example.org/sparql?query=ASK+%7B%7D'

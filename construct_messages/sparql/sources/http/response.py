@@ -50,33 +50,14 @@ _DIGITS: Final = 20  # a number with more is not a number of solutions
 
 
 class ResponseReader:
-    """Reads one response.
+    """Reads one response. Raises `SourceError` if it is not a result, and `IncompleteResult` if it is not known to be
+    whole.
 
-    Args:
-        status: the HTTP status.
-        header: the headers of the response.
-        variables: the columns to return.
-        limit: the number of solutions that were requested; None: any number.
-        asked: the results formats that were requested.
-        url: the endpoint, for errors.
-        response: the number of the response (of pages).
-        scope: the scope of blank node labels.
-        profile: the properties of the engine.
-        client_authenticates: whether the credentials are those of a client of this server, to which their rejection
-            must be reported.
-        undeclared: the first undeclared prefix of the query, a possible reason for an error.
-        select: the query, for positions in errors.
-        lenience: see `Request`.
-        condition: the condition of the request, which takes the validators of the response.
-
-    Attributes:
-        count: the number of solutions so far.
-        held: the number of bytes since the last whole solution, which the decoder may buffer.
-        cap: the row limit that the endpoint announces, or None.
-
-    Raises:
-        SourceError: the response is not a result.
-        IncompleteResult: the result is incomplete, or it cannot be checked that it is complete.
+    `limit` is the number of requested solutions; `response` the number of a page, for `Solutions`; `scope` that of
+    blank node labels; `undeclared` the first undeclared prefix of the query, a possible reason for an error;
+    `client_authenticates` whether the credentials are those of a client of this server, which learns of their
+    rejection. `held` counts the bytes since the last whole solution, `cap` is the row limit that the endpoint
+    announces.
     """
 
     def __init__(
@@ -143,13 +124,8 @@ class ResponseReader:
     def pieces(self, data: bytes, work: int = _WORK) -> Iterator[bytes]:
         """Decodes the content coding of the next bytes of the body, and yields them in pieces for `feed`.
 
-        Args:
-            data: the bytes.
-            work: the maximal size of a piece in bytes; less for many variables, each of which takes time in every
-                solution, however short it is.
-
-        Raises:
-            IncompleteResult: the content coding is damaged, or the body is longer than its announced length.
+        A piece has at most `work` bytes, and less for many variables, each of which takes time in every solution,
+        however short it is.
         """
         self._received += len(data)
         if self._promised is not None and (excess := self._received - self._promised) > 0:
@@ -162,12 +138,7 @@ class ResponseReader:
         return pieces if self._text is None else map(self._text.decode, pieces)
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
-        """Decodes the next of the `pieces` and yields the solutions that it completes.
-
-        Raises:
-            SourceError: the body is an error document.
-            IncompleteResult: the result is damaged, or has more solutions than requested.
-        """
+        """Decodes the next of the `pieces` and yields the solutions that it completes."""
         if self._decoder is None:
             self._detail += piece
             if len(self._detail) >= self._detail_size:
@@ -201,11 +172,7 @@ class ResponseReader:
             )
 
     def rest(self) -> list[Solutions]:
-        """Returns the solutions that only the end of the body completes; to be called after it, before `close`.
-
-        Raises:
-            IncompleteResult: the result is incomplete.
-        """
+        """Returns the solutions that only the end of the body completes; to be called after it, before `close`."""
         if self._unchanged or self._decoder is None:
             return []
         if self._failure is not None:
@@ -235,12 +202,7 @@ class ResponseReader:
         return [*last, *self.feed(b"")]  # subclasses extend it
 
     def close(self) -> None:
-        """Processes the end of the body, after the `rest`.
-
-        Raises:
-            SourceError: the body was an error document.
-            IncompleteResult: the result is incomplete.
-        """
+        """Processes the end of the body, after the `rest`."""
         if self._unchanged:
             return
         if self._decoder is None:
@@ -482,11 +444,7 @@ class _Text:
 
     Servers add charsets that are not true. The first character that is not ASCII shows whether the text is UTF-8: JSON
     is read as such, whatever its charset (RFC 8259, section 8.1), and in other formats the contradiction is an error.
-
-    Args:
-        url: the endpoint, for errors.
-        format: the format of the result. An XML document may declare its encoding, by which the parser reads it.
-        codec: the charset that the response declares.
+    An XML document may declare its encoding, by which the parser reads it.
     """
 
     def __init__(self, url: str, format: ResultsFormat, codec: str) -> None:
@@ -499,12 +457,7 @@ class _Text:
         self._held = b""
 
     def decode(self, data: bytes) -> bytes:
-        """Returns the next bytes in UTF-8, or unchanged if the parser of XML reads the encoding.
-
-        Raises:
-            IncompleteResult: they are not in this charset.
-            SourceError: two declarations contradict each other, and the text cannot be in both.
-        """
+        """Returns the next bytes in UTF-8, or unchanged if the parser of XML reads the encoding."""
         data, self._held = self._held + data, b""
         if self._begins and not self._has_begun(data):
             self._held = data
@@ -566,11 +519,7 @@ class _Text:
             ) from error
 
     def close(self) -> bytes:
-        """Ends the text, and returns its last bytes: of a short one, or of an incomplete character.
-
-        Raises:
-            IncompleteResult: it ends within a character.
-        """
+        """Ends the text, and returns its last bytes: of a short one, or of an incomplete character."""
         return self._held if self._decoder is None else self._decoded(b"", is_last=True)
 
 

@@ -80,26 +80,10 @@ _RELAYED: Final = (
 class Upstream:
     """A server's upstream endpoint, for asyncio.
 
-    Args:
-        url: an http or https URL.
-        profile: the kind of engine; see `profiles.PROFILES`.
-        results: the results format to request for SELECTs of messages; see `EndpointSource`.
-        method: the HTTP method for queries: `post` (a form with its length) or `get`.
-        headers: additional request headers.
-        user: with `password` (Basic), or `token` (Bearer): credentials.
-        contact: an address in the User-Agent, by which the endpoint's operator can reach this server's operator.
-        prefixes: prefixes that queries may use without declaring them, in addition to those of the profile.
-        retries: the number of retries after a temporary failure; see `sparql/client/retries.py`.
-        connect_seconds: the maximal time to connect.
-        read_seconds: the maximal time between two bytes, including the wait for a turn or a connection.
-        rate: requests per second, on average; None: no limit.
-        connections: the maximal number of concurrent connections; further requests wait.
-        allow_private: allow the URL's host name to resolve to a private address; see `sparql/client/addresses.py`.
-        updates: the endpoint for updates, if the engine has a separate one; closed with this one.
-        executor: threads for decoding long solutions; None: those of the event loop.
-
-    Raises:
-        UsageError: an invalid argument.
+    `read_seconds` includes the wait for a turn or a connection; `rate` is in requests per second, on average. Requests
+    beyond `connections` wait. `allow_private` lets the host's name resolve to a private address; `updates` is the
+    endpoint for updates, if the engine has a separate one, and closed with this one. See `EndpointSource` for the
+    others.
     """
 
     def __init__(
@@ -162,11 +146,7 @@ class Upstream:
         return self._source.stable_blank_nodes
 
     def solutions(self, request: Request) -> Generator[Solutions]:  # noqa: ARG002 the protocol's
-        """Always fails: the connections belong to an event loop.
-
-        Raises:
-            UsageError: always.
-        """
+        """Always raises `UsageError`: the connections belong to an event loop."""
         raise UsageError(
             "an upstream returns solutions to asyncio only",
             hint="use asolutions, or an EndpointSource",
@@ -185,11 +165,6 @@ class Upstream:
 
         The endpoint's answer is sent to the client with any status, except for redirects to other hosts, and for pages
         for browsers, which are only sent to clients that accept them.
-
-        Raises:
-            SourceError: no answer, or an answer that is not sent to the client: status 502.
-            SourceTimeout: `operation.timeout` passed.
-            UsageError: a header that HTTP cannot send.
         """
         if operation.update and self._updates is not None:
             return await self._updates.answer(operation)
@@ -211,11 +186,7 @@ class Upstream:
         """See `Backend.start`: connections are made when they are needed."""
 
     async def check(self) -> None:
-        """See `Backend.check`: sends `ASK {}` once, with a timeout of some seconds; its result does not matter.
-
-        Raises:
-            SourceError: no answer, or an error.
-        """
+        """See `Backend.check`: sends `ASK {}` once, with a timeout of some seconds; its result does not matter."""
         operation = Operation("ASK {}", headers={"Accept": JSON.media_type})
         timeouts = Timeouts(_CHECK_SECONDS, connect=self._connect_seconds)
         response = await self._response(operation, timeouts, retries=0)
