@@ -33,7 +33,7 @@ HEAVY = {
     "rich",
 }
 """What no start of the command line needs."""
-NOT_FOR_QUERIES = HEAVY | {"concurrent.futures", "dataclasses", "inspect", "logging"}
+NOT_FOR_QUERIES = HEAVY | {"concurrent.futures", "logging"}
 """What no query needs, over a file or at an endpoint."""
 NOT_FOR_FILES = NOT_FOR_QUERIES | {
     *(

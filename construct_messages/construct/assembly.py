@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from construct_messages.logs import EncoderOptions, FormatOptions, TemplateEncoder, encoder_for
@@ -14,7 +15,6 @@ from construct_messages.rdf.options import Grouping
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import Term, has_blank, iri
-from construct_messages.rdf.values import Value
 
 # --- grouping -------------------------------------------------------------------------------------
 # Groups solutions into messages: one each, or those with equal values of the grouping variables.
@@ -200,7 +200,8 @@ DISTINCT_LIMIT: Final = 10_000_000
 """The default maximal number of messages that `distinct` compares; each takes about 100 bytes."""
 
 
-class Options(Value):
+@dataclass(frozen=True, slots=True)
+class Options:
     """The options of `construct_messages` for turning solutions into messages.
 
     The last five are limits of a whole log (exceeding one is an error, whereas `max_messages` ends the log), a function

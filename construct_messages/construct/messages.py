@@ -17,6 +17,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.construct.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
@@ -251,7 +252,7 @@ class QueryMessages(Tabular):
             SourceError: see `Source.asolutions`; the solutions are not all then.
         """
         self._begin()
-        request = self._request.replace(condition=condition)
+        request = replace(self._request, condition=condition)
         batches = self._arunning = _apull(
             self._source, request, self._assembly, self._owns_source, warns=False
         )

@@ -9,6 +9,7 @@ streams here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import Final, Literal
 
@@ -241,7 +242,8 @@ def _together(select: Select) -> Select:
     }
     name = unused("message", taken)
     projection = select.head.rstrip()
-    return select.replace(
+    return replace(
+        select,
         head=f"{projection} ?{name}{select.head[len(projection) :]}",
         variables=(*select.variables, name),
         group=f"{{ GRAPH ?{name} {select.group} }}",

@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import islice, zip_longest
@@ -390,7 +390,7 @@ class Watch:
         requests: Requests = Requests(),
     ) -> None:
         if requests.read_seconds is None:
-            requests = requests.replace(read_seconds=READ_SECONDS)
+            requests = replace(requests, read_seconds=READ_SECONDS)
         meant: dict[str, Any] = {
             "bindings": bindings,
             "dataset": dataset,

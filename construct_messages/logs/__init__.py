@@ -7,6 +7,7 @@ encoder and decoder, which are imported on first use: few programs need more tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Final, Protocol, Self
@@ -21,7 +22,6 @@ from construct_messages.rdf.message import Message
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import Lenience
-from construct_messages.rdf.values import Value
 
 MESSAGE_BYTES: Final = 1 << 28
 """The default maximal size of a message in a log: 256 MiB."""
@@ -84,7 +84,8 @@ class FormatOptions(Protocol):
         ...
 
 
-class EncoderOptions(Value):
+@dataclass(frozen=True, slots=True)
+class EncoderOptions:
     """The options of an encoder; each encoder uses those of its format.
 
     Args:
@@ -104,10 +105,11 @@ class EncoderOptions(Value):
     own: FormatOptions | None = None
     template: Template | None = None
     group_by: frozenset[str] | None = None
-    origin: Mapping[str, str] = {}
+    origin: Mapping[str, str] = field(default_factory=dict)
 
 
-class DecoderOptions(Value):
+@dataclass(frozen=True, slots=True)
+class DecoderOptions:
     """The options of a decoder; each decoder uses those of its format.
 
     Args:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from construct_messages.logs import DecoderOptions, decoder_for
@@ -201,7 +202,7 @@ class ArchiveDecoder:
 
     def _decode(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
         # comments delimit nothing, and labels are replaced by those of the message below
-        decoder = decoder_for(format, options=self._decoding.replace(labels=None, comments=False))
+        decoder = decoder_for(format, options=replace(self._decoding, labels=None, comments=False))
         try:
             messages = [*decoder.feed(document), *decoder.close()]
         except LogError as error:

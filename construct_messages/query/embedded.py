@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, pairwise, product
 from typing import Any, Final
@@ -64,7 +65,6 @@ from construct_messages.query.syntax.nodes import (
 from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.query.tokens import QueryText, error, tokenize
 from construct_messages.rdf.errors import QueryError
-from construct_messages.rdf.values import Value
 
 _SUSPECT: Final = re.compile(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
 
@@ -631,7 +631,8 @@ class _TotalOrders:
         return f"{self._prefix}{next(self._numbers)}"
 
 
-class _Level(Value):
+@dataclass(frozen=True, slots=True)
+class _Level:
     """A query or sub-select.
 
     Args:

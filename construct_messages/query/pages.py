@@ -8,6 +8,7 @@ source decides when to page.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from construct_messages.query.checks import volatile
@@ -109,7 +110,8 @@ def by_key(
     if least is not None:
         group = f"{group[:-1]}FILTER(STR(?{key}) >= {literal(least)}) }}"
     window = f" LIMIT {limit}" + (f" OFFSET {offset}" if offset else "")
-    return nested.replace(
+    return replace(
+        nested,
         group=group,
         order=f" ORDER BY STR(?{key})",
         slice=window,
@@ -142,7 +144,7 @@ def _ordered(select: Select, keys: Sequence[str]) -> Select:
     ties = "".join(f" {key}" for key in added if key not in given)
     if not ties:
         return select
-    return select.replace(order=f"{select.order or ' ORDER BY'}{ties}{_gap(select)}")
+    return replace(select, order=f"{select.order or ' ORDER BY'}{ties}{_gap(select)}")
 
 
 def _plain_keys(select: Select) -> set[str]:
@@ -159,10 +161,10 @@ def _plain_keys(select: Select) -> set[str]:
 
 def _slice(select: Select, limit: int, start: int, *, wrap: bool) -> Select:
     gap = _gap(select)
-    whole = select.replace(slice="", limit=None, offset=0)
+    whole = replace(select, slice="", limit=None, offset=0)
     if wrap:
         whole, gap = whole.nested(), ""
-    return whole.replace(slice=f" LIMIT {limit} OFFSET {start}{gap}", limit=limit, offset=start)
+    return replace(whole, slice=f" LIMIT {limit} OFFSET {start}{gap}", limit=limit, offset=start)
 
 
 def _gap(select: Select) -> str:

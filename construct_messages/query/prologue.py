@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from construct_messages.query.tokens import Token, decoded, error, tokenize
 from construct_messages.rdf.errors import QueryError, TermError, UsageError
 from construct_messages.rdf.terms import Term, iri, is_iri, resolve, unescape
-from construct_messages.rdf.values import Value, field
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LOCAL_ESCAPE: Final = re.compile(r"\\(.)")
@@ -45,7 +45,8 @@ class Expansion:
             raise error(text, offset, message, "declare shorter prefixes and a shorter base")
 
 
-class Prologue(Value):
+@dataclass(frozen=True, slots=True)
+class Prologue:
     """The declarations that hold for the template.
 
     Args:
@@ -60,7 +61,7 @@ class Prologue(Value):
     prefixes: Mapping[str, str]
     unusable: Mapping[str, str]
     declared: frozenset[str]
-    expansion: Expansion = field(default_factory=Expansion, compare=False)
+    expansion: Expansion = field(default_factory=Expansion, compare=False, repr=False)
 
     @classmethod
     def read(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from construct_messages.query.prologue import (
@@ -51,7 +52,6 @@ from construct_messages.rdf.template import (
     legal,
 )
 from construct_messages.rdf.terms import triple
-from construct_messages.rdf.values import Value
 
 # --- template patterns ----------------------------------------------------------------------------
 # The triples of a template as patterns that a solution instantiates.
@@ -167,7 +167,8 @@ def _form(query: QueryText) -> tuple[int, str]:
     )
 
 
-class ConstructQuery(Value):
+@dataclass(frozen=True, slots=True)
+class ConstructQuery:
     """A parsed CONSTRUCT query: a SELECT and a template.
 
     Args:
@@ -285,7 +286,8 @@ class ConstructQuery(Value):
         place, inserted = insert(tokens[:head], base, undeclared)
         beginning = text[:place] + inserted + text[place : tokens[head].start]
         return cls(
-            rewritten=_select(text, construct, beginning, projection, tuple(variables)).replace(
+            rewritten=replace(
+                _select(text, construct, beginning, projection, tuple(variables)),
                 keys=apart,
                 written=WrittenQuery.of(
                     text,

@@ -8,6 +8,7 @@ text here. The methods can be applied to each other's results.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from construct_messages.query.scope import aggregates, assigned, reached
@@ -25,7 +26,6 @@ from construct_messages.query.tokens import tokenize
 from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import Term, has_blank
-from construct_messages.rdf.values import Value, field
 
 _TEXT_KEYS: Final = (
     *(f'COALESCE({function}(?{{0}}), "")' for function in ("STR", "DATATYPE", "LANG")),
@@ -34,7 +34,8 @@ _TEXT_KEYS: Final = (
 )
 
 
-class Select(Value):
+@dataclass(frozen=True, slots=True)
+class Select:
     """A SELECT query in verbatim pieces; `str()` is its text.
 
     Args:
@@ -66,7 +67,7 @@ class Select(Value):
     offset: int = 0
     values: str = ""
     keys: tuple[str, ...] | None = None
-    written: WrittenQuery | None = field(default=None, compare=False)
+    written: WrittenQuery | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.keys is not None:
@@ -138,9 +139,9 @@ class Select(Value):
         first = _block({name: term for name, term in bindings.items() if name not in later})
         last = _block({name: term for name, term in bindings.items() if name in later})
         if tokenize(self.group)[1].keyword == "SELECT":
-            return self.replace(group=f"{{ {first} {self.group} }}")
-        return self.replace(
-            group=f"{{{first and ' '}{first}{self.group[1:-1]}{last}{last and ' '}}}"
+            return replace(self, group=f"{{ {first} {self.group} }}")
+        return replace(
+            self, group=f"{{{first and ' '}{first}{self.group[1:-1]}{last}{last and ' '}}}"
         )
 
     def sorted_by(self, names: Sequence[str]) -> Select:
@@ -169,7 +170,7 @@ class Select(Value):
                     f"the solutions cannot be sorted by ?{name}, which is not projected"
                 )
         conditions = "".join(f" {key.format(name)}" for name in names for key in _TEXT_KEYS)
-        return self.nested().replace(order=f" ORDER BY{conditions}" if names else "")
+        return replace(self.nested(), order=f" ORDER BY{conditions}" if names else "")
 
     def nested(self) -> Select:
         """Moves everything after the dataset into a sub-select (section 12), so that clauses can be added.
@@ -207,7 +208,7 @@ class Select(Value):
             order, done = f"{order}{text[done : aggregate.start]}?{name}", aggregate.end
         projection = " ".join(projected) or f"(1 AS ?{unused('group', taken)})"
         group = f"{{ {{ SELECT {projection} WHERE {self.group}{self.aggregation} }} }}"
-        return self.replace(group=group, aggregation="", order=order + text[done:end], keys=None)
+        return replace(self, group=group, aggregation="", order=order + text[done:end], keys=None)
 
 
 def unused(name: str, taken: Collection[str]) -> str:

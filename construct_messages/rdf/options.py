@@ -8,11 +8,11 @@ No I/O; the packages that read an option define its effect.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.arguments import checked, checked_fields
 from construct_messages.rdf.errors import UsageError
-from construct_messages.rdf.values import Value
 
 GROUP_LIMIT: Final = 1_000_000
 """The number of solutions that grouping holds by default."""
@@ -22,7 +22,8 @@ UNION: Final = "union"
 """In place of the IRIs of default graphs: the merge of all graphs of the source."""
 
 
-class Grouping(Value):
+@dataclass(frozen=True, slots=True, init=False)
+class Grouping:
     """Which solutions form one message.
 
     Args:
@@ -50,7 +51,8 @@ class Grouping(Value):
             raise UsageError(f"order={order!r} is unknown", hint='choose "appearance" or "sorted"')
         _check_positive("limit", limit)
         names = tuple(name.lstrip("?$") for name in _texts(by))
-        super().__init__(by=names, order=order, limit=limit)
+        for name, value in (("by", names), ("order", order), ("limit", limit)):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, group_by: Grouping | str | Sequence[str]) -> Grouping:
@@ -67,7 +69,8 @@ class Grouping(Value):
         return bool(self.by) and self.order == "sorted"
 
 
-class Dataset(Value):
+@dataclass(frozen=True, slots=True, init=False)
+class Dataset:
     """The RDF dataset of a query, in place of its FROM clauses (SPARQL 1.1 Protocol, section 2.1.4).
 
     Args:
@@ -85,10 +88,13 @@ class Dataset(Value):
     def __init__(
         self, default_graph: str | Sequence[str] = (), named_graphs: str | Sequence[str] = ()
     ) -> None:
-        super().__init__(tuple(_texts(default_graph)), tuple(_texts(named_graphs)))
+        object.__setattr__(self, "default_graph", tuple(_texts(default_graph)))
+        object.__setattr__(self, "named_graphs", tuple(_texts(named_graphs)))
 
 
-class Requests(Value):
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class Requests:
     """How a source is opened and asked. All but `timeout` and `allow_stale` have an effect for endpoints only.
 
     Args:
@@ -110,57 +116,28 @@ class Requests(Value):
     construct_messages.rdf.errors.UsageError: page_size=0 must be more than 0
     """
 
-    timeout: float | None
-    page_size: int | None
-    page_key: str | None
-    strict: bool
-    method: str
-    headers: Mapping[str, str] | None
-    results: str
-    profile: str
-    retries: int
-    allow_stale: bool
-    source_format: str | None
-    read_seconds: float | None
+    timeout: float | None = None
+    page_size: int | None = None
+    page_key: str | None = None
+    strict: bool = False
+    method: str = "post"
+    headers: Mapping[str, str] | None = None
+    results: str = "auto"
+    profile: str = "generic"
+    retries: int = RETRIES
+    allow_stale: bool = False
+    source_format: str | None = None
+    read_seconds: float | None = None
 
-    @checked
-    def __init__(
-        self,
-        timeout: float | None = None,
-        page_size: int | None = None,
-        page_key: str | None = None,
-        strict: bool = False,
-        method: str = "post",
-        headers: Mapping[str, str] | None = None,
-        results: str = "auto",
-        profile: str = "generic",
-        retries: int = RETRIES,
-        allow_stale: bool = False,
-        source_format: str | None = None,
-        read_seconds: float | None = None,
-    ) -> None:
-        _check_positive("page_size", page_size)
-        _check_positive("timeout", timeout)
-        _check_positive("read_seconds", read_seconds)
-        if page_key is not None and page_size is None:
+    def __post_init__(self) -> None:
+        _check_positive("page_size", self.page_size)
+        _check_positive("timeout", self.timeout)
+        _check_positive("read_seconds", self.read_seconds)
+        if self.page_key is not None and self.page_size is None:
             raise UsageError(
-                f"page_key={page_key!r} needs page_size",
+                f"page_key={self.page_key!r} needs page_size",
                 hint="set the number of solutions per request",
             )
-        super().__init__(
-            timeout,
-            page_size,
-            page_key,
-            strict,
-            method,
-            headers,
-            results,
-            profile,
-            retries,
-            allow_stale,
-            source_format,
-            read_seconds,
-        )
 
     @property
     def opening(self) -> dict[str, Any]:
@@ -170,7 +147,11 @@ class Requests(Value):
         'qlever'
         """
         of_queries = ("timeout", "page_size", "page_key", "strict")
-        return {name: value for name, value in vars(self).items() if name not in of_queries}
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in of_queries
+        }
 
 
 def _texts(given: str | Sequence[str]) -> Sequence[str]:

@@ -10,6 +10,7 @@ here, and no bytes.
 import copy
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations_with_replacement, islice, repeat
 from typing import Final, NamedTuple, TypeAlias
@@ -18,28 +19,31 @@ from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Quad, make_quads
 from construct_messages.rdf.terms import FORBIDDEN as FORBIDDEN
 from construct_messages.rdf.terms import Term, is_triple, triple
-from construct_messages.rdf.values import Value, field
 
 
-class Constant(Value):
+@dataclass(frozen=True, slots=True)
+class Constant:
     """A slot that is the same term in every solution."""
 
     term: Term
 
 
-class Variable(Value):
+@dataclass(frozen=True, slots=True)
+class Variable:
     """A slot that takes the solution's value number `index` (of `Template.variables`)."""
 
     index: int
 
 
-class Blank(Value):
+@dataclass(frozen=True, slots=True)
+class Blank:
     """A slot that is the blank node number `index` of the template, fresh in each solution."""
 
     index: int
 
 
-class Nested(Value):
+@dataclass(frozen=True, slots=True)
+class Nested:
     """A slot that is a triple term with a variable or blank node in it, at any depth."""
 
     subject: "Slot"
@@ -141,7 +145,8 @@ def coinciding(patterns: Sequence[Pattern]) -> Iterator[tuple[int, int]]:
                     yield min(before, index), max(before, index)
 
 
-class Template(Value):
+@dataclass(frozen=True)
+class Template:
     """A compiled CONSTRUCT template.
 
     Args:
@@ -159,7 +164,7 @@ class Template(Value):
 
     variables: tuple[str, ...]
     patterns: tuple[Pattern, ...]
-    labels: Labels = field(default_factory=Labels, compare=False)
+    labels: Labels = field(default_factory=Labels, compare=False, repr=False)
 
     @cached_property
     def compiled(self) -> "Compiled":

@@ -8,37 +8,10 @@ not know becomes an `Unknown`. No text is read here, and the nodes have no seman
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import itemgetter
-from typing import Any, Self, TypeAlias, dataclass_transform
+from typing import Any, NamedTuple, TypeAlias
 
 # --- tree -----------------------------------------------------------------------------------------
-# A syntax tree of tuples: the base class of its nodes, and a walk through them, independent of their classes.
-
-
-@dataclass_transform(frozen_default=True)
-class SyntaxTuple(tuple[Any, ...]):
-    """A tuple whose parts are named by the annotations of its class, like a `NamedTuple`.
-
-    With `typing.NamedTuple`, the forty classes here would make the start of the command line four times as long.
-
-    >>> from construct_messages.query.syntax.nodes import IriNode
-    >>> IriNode(0, 5, "<s:a>"), IriNode(0, 5, "<s:a>").written
-    (IriNode(0, 5, '<s:a>'), '<s:a>')
-    """
-
-    __slots__ = ()
-
-    def __init_subclass__(cls) -> None:
-        names = tuple(cls.__annotations__)
-        setattr(cls, "__match_args__", names)  # noqa: B010 - mypy makes it from the annotations
-        for place, name in enumerate(names):
-            setattr(cls, name, property(itemgetter(place)))
-
-    def __new__(cls, *parts: Any) -> Self:
-        return tuple.__new__(cls, parts)
-
-    def __repr__(self) -> str:
-        return type(self).__name__ + super().__repr__()
+# A walk through a syntax tree of tuples, independent of their classes.
 
 
 def walk(*nodes: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
@@ -67,7 +40,7 @@ def walk(*nodes: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
 # --- unknown text ---------------------------------------------------------------------------------------------------
 
 
-class Unknown(SyntaxTuple):
+class Unknown(NamedTuple):
     """Text of a dialect, or an error, with the reason and position, and the parts that could be read."""
 
     start: int
@@ -81,7 +54,7 @@ class Unknown(SyntaxTuple):
 # --- terms ----------------------------------------------------------------------------------------------------------
 
 
-class VariableNode(SyntaxTuple):
+class VariableNode(NamedTuple):
     """`?name` or `$name`; the name without its mark."""
 
     start: int
@@ -89,7 +62,7 @@ class VariableNode(SyntaxTuple):
     name: str
 
 
-class IriNode(SyntaxTuple):
+class IriNode(NamedTuple):
     """`<iri>`, `prefix:local` or `a`, as written; names that `()` and reifiers expand to are `<iri>`."""
 
     start: int
@@ -97,7 +70,7 @@ class IriNode(SyntaxTuple):
     written: str
 
 
-class BlankNode(SyntaxTuple):
+class BlankNode(NamedTuple):
     """A blank node: the label without `_:`, or `.` and a number where the text has none."""
 
     start: int
@@ -105,7 +78,7 @@ class BlankNode(SyntaxTuple):
     label: str
 
 
-class LiteralNode(SyntaxTuple):
+class LiteralNode(NamedTuple):
     """A string as written, with its quotes, and its language tag (without `@`, with direction) or datatype."""
 
     start: int
@@ -115,7 +88,7 @@ class LiteralNode(SyntaxTuple):
     datatype: IriNode | None
 
 
-class NumberNode(SyntaxTuple):
+class NumberNode(NamedTuple):
     """A number as written; its sign is part of it unless it is an operator between two operands."""
 
     start: int
@@ -123,7 +96,7 @@ class NumberNode(SyntaxTuple):
     written: str
 
 
-class BooleanNode(SyntaxTuple):
+class BooleanNode(NamedTuple):
     """`true` or `false`, in any case."""
 
     start: int
@@ -131,7 +104,7 @@ class BooleanNode(SyntaxTuple):
     written: str
 
 
-class TripleTermNode(SyntaxTuple):
+class TripleTermNode(NamedTuple):
     """`<<( subject predicate object )>>`."""
 
     start: int
@@ -148,7 +121,7 @@ TermNode: TypeAlias = (
 # --- triples and property paths -------------------------------------------------------------------------------------
 
 
-class TripleNode(SyntaxTuple):
+class TripleNode(NamedTuple):
     """A triple pattern; the triples of a short notation all have the offsets of the notation."""
 
     start: int
@@ -158,7 +131,7 @@ class TripleNode(SyntaxTuple):
     object: TermNode
 
 
-class PathSequence(SyntaxTuple):
+class PathSequence(NamedTuple):
     """`a / b / …`, at least two."""
 
     start: int
@@ -166,7 +139,7 @@ class PathSequence(SyntaxTuple):
     paths: tuple[PathNode, ...]
 
 
-class PathAlternative(SyntaxTuple):
+class PathAlternative(NamedTuple):
     """`a | b | …`, at least two."""
 
     start: int
@@ -174,7 +147,7 @@ class PathAlternative(SyntaxTuple):
     paths: tuple[PathNode, ...]
 
 
-class PathInverse(SyntaxTuple):
+class PathInverse(NamedTuple):
     """`^path`."""
 
     start: int
@@ -182,7 +155,7 @@ class PathInverse(SyntaxTuple):
     path: PathNode
 
 
-class PathRepetition(SyntaxTuple):
+class PathRepetition(NamedTuple):
     """`path?`, `path*` or `path+`."""
 
     start: int
@@ -191,7 +164,7 @@ class PathRepetition(SyntaxTuple):
     modifier: str
 
 
-class PathNegation(SyntaxTuple):
+class PathNegation(NamedTuple):
     """`!a` or `!(a | ^b | …)`; members are names and inverse names."""
 
     start: int
@@ -206,7 +179,7 @@ PathNode: TypeAlias = (
 # --- patterns -------------------------------------------------------------------------------------------------------
 
 
-class GroupPattern(SyntaxTuple):
+class GroupPattern(NamedTuple):
     """`{ … }`; a sub-select is a group whose one element is a `SelectForm`."""
 
     start: int
@@ -214,7 +187,7 @@ class GroupPattern(SyntaxTuple):
     elements: tuple[PatternNode, ...]
 
 
-class TriplesBlock(SyntaxTuple):
+class TriplesBlock(NamedTuple):
     """Triples in a row, without other elements between them."""
 
     start: int
@@ -222,7 +195,7 @@ class TriplesBlock(SyntaxTuple):
     triples: tuple[TripleNode, ...]
 
 
-class OptionalPattern(SyntaxTuple):
+class OptionalPattern(NamedTuple):
     """`OPTIONAL { … }`."""
 
     start: int
@@ -230,7 +203,7 @@ class OptionalPattern(SyntaxTuple):
     group: GroupPattern
 
 
-class UnionPattern(SyntaxTuple):
+class UnionPattern(NamedTuple):
     """`{ … } UNION { … }`, at least two groups."""
 
     start: int
@@ -238,7 +211,7 @@ class UnionPattern(SyntaxTuple):
     groups: tuple[GroupPattern, ...]
 
 
-class MinusPattern(SyntaxTuple):
+class MinusPattern(NamedTuple):
     """`MINUS { … }`."""
 
     start: int
@@ -246,7 +219,7 @@ class MinusPattern(SyntaxTuple):
     group: GroupPattern
 
 
-class GraphPattern(SyntaxTuple):
+class GraphPattern(NamedTuple):
     """`GRAPH name { … }`; in templates the name may be a blank node."""
 
     start: int
@@ -255,7 +228,7 @@ class GraphPattern(SyntaxTuple):
     group: GroupPattern
 
 
-class ServicePattern(SyntaxTuple):
+class ServicePattern(NamedTuple):
     """`SERVICE [SILENT] name { … }`."""
 
     start: int
@@ -265,7 +238,7 @@ class ServicePattern(SyntaxTuple):
     group: GroupPattern
 
 
-class FilterPattern(SyntaxTuple):
+class FilterPattern(NamedTuple):
     """`FILTER condition`."""
 
     start: int
@@ -273,7 +246,7 @@ class FilterPattern(SyntaxTuple):
     condition: ExpressionNode
 
 
-class BindPattern(SyntaxTuple):
+class BindPattern(NamedTuple):
     """`BIND(expression AS ?variable)`."""
 
     start: int
@@ -281,7 +254,7 @@ class BindPattern(SyntaxTuple):
     alias: AliasNode
 
 
-class ValuesPattern(SyntaxTuple):
+class ValuesPattern(NamedTuple):
     """`VALUES … { … }`, in a group or after the query; None is UNDEF."""
 
     start: int
@@ -290,7 +263,7 @@ class ValuesPattern(SyntaxTuple):
     solutions: tuple[tuple[TermNode | None, ...], ...]
 
 
-class WindowPattern(SyntaxTuple):
+class WindowPattern(NamedTuple):
     """`WINDOW name { … }` of RSP-QL, and `STREAM name [ … ] { … }` of CQELS, by its keyword in upper case.
 
     Only `query.continuous` reads these. STREAM has `stream`, its name, and `window`, the contents of its brackets.
@@ -308,7 +281,7 @@ class WindowPattern(SyntaxTuple):
 # --- expressions ----------------------------------------------------------------------------------------------------
 
 
-class OperationNode(SyntaxTuple):
+class OperationNode(NamedTuple):
     """An operator and its operands.
 
     `||` and `&&` have two or more operands, `IN` and `NOT IN` one and the list, `!`, `u+` and `u-` one, all others two.
@@ -320,7 +293,7 @@ class OperationNode(SyntaxTuple):
     operands: tuple[ExpressionNode, ...]
 
 
-class CallNode(SyntaxTuple):
+class CallNode(NamedTuple):
     """A function by its keyword in upper case, of SPARQL or of a dialect, or by its IRI, and its arguments."""
 
     start: int
@@ -330,7 +303,7 @@ class CallNode(SyntaxTuple):
     distinct: bool
 
 
-class AggregateNode(SyntaxTuple):
+class AggregateNode(NamedTuple):
     """An aggregate by its keyword in upper case; the argument None is `*`."""
 
     start: int
@@ -341,7 +314,7 @@ class AggregateNode(SyntaxTuple):
     separator: LiteralNode | None
 
 
-class ExistsNode(SyntaxTuple):
+class ExistsNode(NamedTuple):
     """`EXISTS { … }` or `NOT EXISTS { … }`."""
 
     start: int
@@ -350,7 +323,7 @@ class ExistsNode(SyntaxTuple):
     group: GroupPattern
 
 
-class AliasNode(SyntaxTuple):
+class AliasNode(NamedTuple):
     """`expression AS ?variable`, with the brackets around it."""
 
     start: int
@@ -366,7 +339,7 @@ ExpressionNode: TypeAlias = (
 # --- clauses and forms ----------------------------------------------------------------------------------------------
 
 
-class FromClause(SyntaxTuple):
+class FromClause(NamedTuple):
     """`FROM <graph>` or `FROM NAMED <graph>`."""
 
     start: int
@@ -375,7 +348,7 @@ class FromClause(SyntaxTuple):
     name: IriNode
 
 
-class GroupClause(SyntaxTuple):
+class GroupClause(NamedTuple):
     """`GROUP BY …`."""
 
     start: int
@@ -383,7 +356,7 @@ class GroupClause(SyntaxTuple):
     conditions: tuple[ExpressionNode | AliasNode, ...]
 
 
-class HavingClause(SyntaxTuple):
+class HavingClause(NamedTuple):
     """`HAVING …`."""
 
     start: int
@@ -391,7 +364,7 @@ class HavingClause(SyntaxTuple):
     conditions: tuple[ExpressionNode, ...]
 
 
-class OrderCondition(SyntaxTuple):
+class OrderCondition(NamedTuple):
     """A sort key."""
 
     start: int
@@ -400,7 +373,7 @@ class OrderCondition(SyntaxTuple):
     descending: bool
 
 
-class OrderClause(SyntaxTuple):
+class OrderClause(NamedTuple):
     """`ORDER BY …`."""
 
     start: int
@@ -408,7 +381,7 @@ class OrderClause(SyntaxTuple):
     conditions: tuple[OrderCondition, ...]
 
 
-class SliceClause(SyntaxTuple):
+class SliceClause(NamedTuple):
     """`LIMIT number` or `OFFSET number`, by its keyword; the digits as written, since they may be very many."""
 
     start: int
@@ -422,7 +395,7 @@ ClauseNode: TypeAlias = (
 )
 
 
-class SelectForm(SyntaxTuple):
+class SelectForm(NamedTuple):
     """A SELECT, or a sub-select, which has no dataset.
 
     `modifier` is DISTINCT, REDUCED or empty; `projection` is None for `*`; `clauses` are those after WHERE, as written.
@@ -437,7 +410,7 @@ class SelectForm(SyntaxTuple):
     clauses: tuple[ClauseNode, ...]
 
 
-class ConstructForm(SyntaxTuple):
+class ConstructForm(NamedTuple):
     """A CONSTRUCT; the template is None in the short form, where it is the WHERE group.
 
     The elements of a template are `TriplesBlock`, and of Jena's dialect `GraphPattern` and `GroupPattern`.
@@ -451,7 +424,7 @@ class ConstructForm(SyntaxTuple):
     clauses: tuple[ClauseNode, ...]
 
 
-class AskForm(SyntaxTuple):
+class AskForm(NamedTuple):
     """An ASK."""
 
     start: int
@@ -461,7 +434,7 @@ class AskForm(SyntaxTuple):
     clauses: tuple[ClauseNode, ...]
 
 
-class DescribeForm(SyntaxTuple):
+class DescribeForm(NamedTuple):
     """A DESCRIBE; the targets are None for `*`, and the group is None without WHERE."""
 
     start: int

@@ -8,6 +8,7 @@ must be legal, because the package evaluates them. The engine evaluates the rest
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from construct_messages.query.prologue import Prologue
@@ -44,7 +45,6 @@ from construct_messages.query.syntax.triples import NIL, TYPE, Refused, read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
 from construct_messages.rdf.errors import Position, QueryError, TermError, UnsupportedQuery
 from construct_messages.rdf.terms import Term, boolean, literal, number, triple, unescape
-from construct_messages.rdf.values import Value
 
 # --- query ----------------------------------------------------------------------------------------
 # `Query`: the syntax tree of a text, and the resolution of its names.
@@ -54,7 +54,8 @@ from construct_messages.rdf.values import Value
 S = TypeVar("S", bound=str)
 
 
-class Query(Value):
+@dataclass(frozen=True, slots=True)
+class Query:
     """A parsed query.
 
     Args:

@@ -7,14 +7,15 @@ here. No bytes of a message are read or written here; `lookup.py` finds a record
 one for a client.
 """
 
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats.media_types import ACTIVITY_JSON, JSON, NDJSON
-from construct_messages.rdf.values import Value
 
 
-class Syntax(Value):
+@dataclass(frozen=True, slots=True)
+class Syntax:
     """A syntax of logs: the delimiters of messages, and the version of RDF.
 
     Args:
@@ -41,7 +42,8 @@ class Syntax(Value):
         return self.triple_terms >= other.triple_terms and self.directions >= other.directions
 
 
-class Format(Value, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
     """An RDF serialization of logs; compare by `==`, since Spark's processes have copies.
 
     Encoder, decoder, options and sniffer are `module:name` within `logs/`, or of the package, imported on first use:
@@ -279,7 +281,8 @@ PARQUET: Final = Format(
     beginning=b"PAR1",
     binary=True,
 )
-ARROW: Final = PARQUET.replace(
+ARROW: Final = replace(
+    PARQUET,
     name="Arrow",
     media_types=("application/vnd.apache.arrow.file", "application/vnd.apache.arrow.stream"),
     extensions=("arrow", "arrows", "feather"),

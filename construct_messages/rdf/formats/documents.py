@@ -5,6 +5,7 @@ pyoxigraph reads and writes all of them. Logs are in another table (`__init__.py
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import pyoxigraph as ox
@@ -12,7 +13,8 @@ import pyoxigraph as ox
 from construct_messages.rdf.formats.media_types import Serialization
 
 
-class DocumentFormat(Serialization, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFormat(Serialization):
     """An RDF serialization of documents.
 
     Args:

@@ -7,9 +7,8 @@ chooses one for a client.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
-
-from construct_messages.rdf.values import Value
 
 # RFC 9110, section 8.3; HTML; CSS; RFC 9239; SVG; RFC 9457
 OCTET_STREAM: Final = "application/octet-stream"
@@ -35,7 +34,8 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 SPARQL_UPDATE: Final = "application/sparql-update"
 
 
-class Serialization(Value, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serialization:
     """A format of answers or of input documents.
 
     Args:

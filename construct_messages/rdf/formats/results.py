@@ -7,12 +7,14 @@ result are read here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.rdf.formats.media_types import Serialization
 
 
-class ResultsFormat(Serialization, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsFormat(Serialization):
     """A format of solutions.
 
     Args:

@@ -116,7 +116,7 @@ class ServiceProxy:
         # the engine requires the complete text
         text, written = self._redirected(str(request.select)), request.select.written
         select = Select("", "", request.select.variables, "", text, written=written)
-        async with aclosing(self._backend.asolutions(request.replace(select=select))) as batches:
+        async with aclosing(self._backend.asolutions(replace(request, select=select))) as batches:
             with self._restoring():
                 async for batch in batches:
                     yield batch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final, Self
 
@@ -318,7 +318,7 @@ class MessagesSender:
             ),
         )
         events = answer_events(
-            self._messages(query, select.replace(labels=Labels(_LABEL_PREFIX)), asked),
+            self._messages(query, replace(select, labels=Labels(_LABEL_PREFIX)), asked),
             encoder.encode_document,
             after=after,
             message_bytes=self._settings.limits.message_bytes,

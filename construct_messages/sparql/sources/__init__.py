@@ -4,13 +4,13 @@ Does I/O. Never imports `logs`, and knows neither templates nor messages.
 """
 
 from collections.abc import AsyncGenerator, Generator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from construct_messages.query.select import Select
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Lenience
-from construct_messages.rdf.values import Value, field
 from construct_messages.sparql.results.tsv import TsvDecoder
 
 
@@ -48,7 +48,8 @@ class Condition:
         return {} if self.known.modified is None else {"If-Modified-Since": self.known.modified}
 
 
-class Request(Value):
+@dataclass(frozen=True, slots=True)
+class Request:
     """A SELECT query to answer, with the dataset of the SPARQL Protocol and the limits of the caller.
 
     Args:
@@ -74,8 +75,8 @@ class Request(Value):
     parameters: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     lenience: Lenience | None = None
-    labels: Labels = field(default_factory=Labels, compare=False)
-    condition: Condition | None = field(default=None, compare=False)
+    labels: Labels = field(default_factory=Labels, compare=False, repr=False)
+    condition: Condition | None = field(default=None, compare=False, repr=False)
     page_key: str | None = None
 
     def readable(self, batch: Solutions) -> Solutions:

@@ -6,20 +6,23 @@ A profile defines how to query an engine (SPARQL 1.1 Protocol, section 2.1) and 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY
 from construct_messages.rdf.errors import UsageError
-from construct_messages.rdf.values import Value
 
 
-class Profile(Value):
+@dataclass(frozen=True, slots=True)
+class Profile:
     """The properties of an engine."""
 
     # the results formats to request, best first: of `json`, `xml`, `tsv`. TSV only for engines that write it as the
     # recommendation requires
     results: tuple[str, ...] = ("json", "xml")
-    prefixes: Mapping[str, str] = {}  # prefixes that queries may use without declaring them
+    prefixes: Mapping[str, str] = field(
+        default_factory=dict
+    )  # prefixes that queries may use without declaring them
     stable_blank_nodes: bool = False  # a blank node label means the same node in every response
     # pages have their order in a sub-select, and LIMIT and OFFSET around it: the engine refuses ORDER BY with a large
     # OFFSET, or orders by it differently

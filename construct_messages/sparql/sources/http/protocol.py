@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from construct_messages._version import __version__
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats.media_types import FORM, SPARQL_QUERY
-from construct_messages.rdf.values import Value
 from construct_messages.sparql.client.responses import (
     OK,
     Credentials,
@@ -107,7 +107,8 @@ FORMAT_PARAMETERS: Final = ("format", "output", "results", "callback", "messages
 _DEFAULTS: Final = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
 
-class Endpoint(Value):
+@dataclass(frozen=True, slots=True)
+class Endpoint:
     """An endpoint, with the headers and parameters of each request to it."""
 
     url: str  # an http or https URL, which may hold parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -101,7 +102,7 @@ def test_pages_are_the_whole(
     oxigraph_server: Callable[[Path], str], data: Path, read: Read, page_size: int
 ) -> None:
     source = EndpointSource(oxigraph_server(data), profile="oxigraph")
-    for select in (ORDERED, ORDERED.replace(slice=" LIMIT 300 OFFSET 9", limit=300, offset=9)):
+    for select in (ORDERED, replace(ORDERED, slice=" LIMIT 300 OFFSET 9", limit=300, offset=9)):
         assert read(source, Request(select, page_size=page_size, timeout=120)) == expected(select)
 
 
@@ -111,7 +112,7 @@ def test_dataset(oxigraph_server: Callable[[Path], str], data: Path, read: Read)
     graphs = [ox.NamedNode(f"http://example.org/g{n}") for n in range(2)]
     request = Request(ORDERED, default_graphs=tuple(graph.value for graph in graphs), timeout=120)
     assert read(source, request) == expected(ORDERED, default_graph=graphs)
-    select = ORDERED.replace(group="{ GRAPH ?none { ?s ?p ?o } }")
+    select = replace(ORDERED, group="{ GRAPH ?none { ?s ?p ?o } }")
     request = Request(select, named_graphs=("http://example.org/g1",), timeout=120)
     assert read(source, request) == expected(select, named_graphs=graphs[1:])
 
@@ -123,7 +124,7 @@ def test_the_engine_refuses(
 ) -> None:
     source = EndpointSource(request.getfixturevalue(engine)(data))
     with pytest.raises(SourceError, match=r"refused the query|HTTP status") as caught:
-        read(source, Request(ORDERED.replace(group="{ ?s ?p"), timeout=120))
+        read(source, Request(replace(ORDERED, group="{ ?s ?p"), timeout=120))
     assert caught.value.status in (400, 502)  # rdflib-endpoint's 500 is its own affair
 
 
@@ -131,7 +132,7 @@ def test_the_engine_refuses(
 @each_engine
 def test_no_solutions(request: pytest.FixtureRequest, data: Path, read: Read, engine: str) -> None:
     source = EndpointSource(request.getfixturevalue(engine)(data))
-    assert read(source, Request(ORDERED.replace(group="{ ?s <urn:none> ?o }"), timeout=120)) == []
+    assert read(source, Request(replace(ORDERED, group="{ ?s <urn:none> ?o }"), timeout=120)) == []
 
 
 def test_many_at_once(oxigraph_server: Callable[[Path], str], data: Path) -> None:
@@ -148,7 +149,7 @@ def test_many_at_once(oxigraph_server: Callable[[Path], str], data: Path) -> Non
 
 def test_leaving_early(oxigraph_server: Callable[[Path], str], data: Path) -> None:
     # a product that would take hours
-    select = ORDERED.replace(group="{ ?s ?p ?o . ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", order="")
+    select = replace(ORDERED, group="{ ?s ?p ?o . ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", order="")
     source = EndpointSource(oxigraph_server(data), profile="oxigraph")
 
     async def leave() -> int:

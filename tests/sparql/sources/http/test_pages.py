@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -287,7 +288,7 @@ def test_a_cap_that_the_profile_knows(
     """A million solutions of an old QLever may be all that there are, or not."""
     qlever = PROFILES["qlever"]
     assert qlever.row_cap == 1_000_000
-    monkeypatch.setitem(PROFILES, "qlever", qlever.replace(row_cap=10))  # type: ignore[arg-type] # a constant
+    monkeypatch.setitem(PROFILES, "qlever", replace(qlever, row_cap=10))  # type: ignore[arg-type] # a constant
     source = EndpointSource(server.url, profile="qlever")
     for there_are in (9, 10, 11):
         server.play(Windows(MANY[:there_are], cap=10))
@@ -412,7 +413,7 @@ def test_values_that_are_new_in_each_request_are_not_compared(
             return [(s, now) for s, _ in super().rows(start, end)]
 
     server.play(Clock(table))
-    select = SELECT.replace(group="{ ?s <urn:p> ?x BIND(NOW() AS ?o) }")
+    select = replace(SELECT, group="{ ?s <urn:p> ?x BIND(NOW() AS ?o) }")
     came, error = read(
         client, EndpointSource(server.url), Request(select, page_size=500, timeout=60)
     )
@@ -446,7 +447,7 @@ def test_pages_in_an_order_of_the_query_s_own(
     """Solutions may come again in an order by what they do not hold; that is no reason to refuse them."""
     server.play(Windows(PERIODIC if obeys else TABLE, offset=obeys))
     slice = "" if limit is None else f" LIMIT {limit}"
-    select = SELECT.replace(order=" ORDER BY ?hidden", slice=slice, limit=limit)
+    select = replace(SELECT, order=" ORDER BY ?hidden", slice=slice, limit=limit)
     came, error = read(
         client, EndpointSource(server.url), Request(select, page_size=5, timeout=120)
     )
@@ -461,7 +462,7 @@ def test_pages_in_an_order_of_the_query_s_own(
 def test_solutions_without_end_for_a_limit(server: FaultServer, client: str) -> None:
     """Issue 13, 19: the error comes with the first solution that is one too many, not with the end of the answer."""
     server.play([response(JSON_BODY)[:-200], STALL])
-    select = SELECT.replace(slice=" LIMIT 3", limit=3)
+    select = replace(SELECT, slice=" LIMIT 3", limit=3)
     _, error = read(client, EndpointSource(server.url), Request(select))
     assert isinstance(error, IncompleteResult)
     assert "does not obey LIMIT" in error.message
