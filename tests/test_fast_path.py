@@ -26,10 +26,10 @@ from construct_messages.rdf.formats import (
 )
 from construct_messages.rdf.formats.lookup import find_syntax
 from construct_messages.rdf.message import Message
-from construct_messages.rdf.solutions import SharedRows, Solutions
-from construct_messages.rdf.template import Blank, Constant, Pattern, Slot, Template, Variable
+from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.template import Blank, Constant, Pattern, Template, Variable
 from construct_messages.rdf.terms import RDF, XSD, Term
-from tests.support.strategies import SOLUTIONS, VARIABLES, templates
+from tests.support.strategies import SOLUTIONS, templates
 
 
 def _outcome(encode: object) -> object:
@@ -46,15 +46,6 @@ PREFIXES = st.dictionaries(
 )
 
 
-def sharing(part: list[tuple[Term, ...]], place: int) -> Solutions:
-    """The same solutions, with all but one column as rows that they share."""
-    columns = list(Solutions.of(part).utf8)
-    own = columns.pop(place)
-    rows = list(zip(*columns, strict=True))
-    keys = [b"\t".join(row) for row in rows]
-    return Solutions.sharing(SharedRows(place, own, keys, dict(zip(keys, rows, strict=True))))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "format",
@@ -67,8 +58,7 @@ def sharing(part: list[tuple[Term, ...]], place: int) -> Solutions:
     cut=st.integers(0, 6),
     syntax=st.sampled_from(VARIANTS),
     prefixes=PREFIXES,
-    made=st.sampled_from([Solutions.of, lambda part: Solutions(Solutions.of(part).utf8), sharing]),
-    place=st.integers(0, 3),
+    made=st.sampled_from([Solutions.of, lambda part: Solutions(Solutions.of(part).utf8)]),
 )
 def test_fast_equals_slow(
     format: Format,
@@ -78,7 +68,6 @@ def test_fast_equals_slow(
     syntax: Syntax,
     prefixes: dict[str, str],
     made: Callable[..., Solutions],
-    place: int,
 ) -> None:
     plain, special = (
         encoder_for(format, format.own or syntax, EncoderOptions(prefixes)) for _ in range(2)
@@ -96,42 +85,13 @@ def test_fast_equals_slow(
         # the second time, no message is the first of its shape, for which there is no layout yet
         for part in (solutions[:cut], solutions[cut:], solutions):
             if part:
-                batch = sharing(part, place) if made is sharing else made(part)
-                out += bytes(fast_encoder.encode(batch, number))
+                out += bytes(fast_encoder.encode(made(part), number))
                 number += len(part)
         return out
 
     expected = _outcome(slow)
     assert _outcome(fast) == expected
     event("refused" if isinstance(expected, str) else "written")
-
-
-@given(
-    slots=st.lists(
-        st.tuples(*[st.integers(0, 3).map(Variable) | st.just(Constant(Term("<urn:c>")))] * 3),
-        max_size=4,
-    ),
-    solutions=SOLUTIONS,
-    place=st.integers(0, 3),
-)
-def test_shared_rows(
-    slots: list[tuple[Slot, Slot, Slot]], solutions: list[tuple[Term, ...]], place: int
-) -> None:
-    """Templates that can be written a row at a time, as no two of their patterns give the same quad."""
-    patterns = [
-        Pattern(s, Constant(Term(f"<urn:p{n}>")), o, g) for n, (s, o, g) in enumerate(slots)
-    ]
-    template = Template(VARIABLES, tuple(patterns))
-    plain, special = (encoder_for(N_QUADS, find_syntax("rdfm")) for _ in range(2))
-    slow = b"".join(
-        plain.encode(Message(template.instantiate(solution, 0))) for solution in solutions
-    )
-    assert b"".join(special.for_template(template).encode(sharing(solutions, place), 0)) == slow
-    event(
-        "a term is missing"
-        if any(not term or term[0] == '"' for each in solutions for term in each)
-        else "all"
-    )
 
 
 @pytest.mark.parametrize(

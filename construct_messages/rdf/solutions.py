@@ -4,39 +4,10 @@ Columns contain terms as `Term` or as UTF-8 bytes, as the source delivers them. 
 Nothing here knows a template or a result format.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Iterator, Sequence
+from typing import cast
 
 from construct_messages.rdf.terms import UNREADABLE, Term
-
-
-class SharedRows(NamedTuple):
-    """Solutions that mostly differ in one variable only: there are few rows of all the others.
-
-    Args:
-        place: the index of the variable that each solution has to itself.
-        own: its terms.
-        keys: identify the row with the other terms of each solution.
-        rows: these, in the order of their variables; no two rows share a key.
-    """
-
-    place: int
-    own: list[bytes]
-    keys: list[bytes]
-    rows: Mapping[bytes, tuple[bytes, ...]]
-
-    def columns(self) -> list[list[bytes]]:
-        """One column per variable.
-
-        >>> SharedRows(0, [b"<urn:a>", b"<urn:b>"], [b"1", b"1"], {b"1": (b"<urn:c>",)}).columns()
-        [[b'<urn:a>', b'<urn:b>'], [b'<urn:c>', b'<urn:c>']]
-        """
-        columns = [
-            list(map(dict(zip(self.rows, terms, strict=True)).__getitem__, self.keys))
-            for terms in zip(*self.rows.values(), strict=True)
-        ]
-        columns.insert(self.place, self.own)
-        return columns
 
 
 class Solutions:
@@ -46,15 +17,12 @@ class Solutions:
         columns: one column per projected variable, all of the same length, at least one; terms or their UTF-8 bytes.
         response: which response of the source they came in, counted from 0 (pages are responses).
 
-    Attributes:
-        shared: the same solutions with the terms that many of them share, if the source knows them, else None.
-
     >>> batch = Solutions([[b"<urn:a>", b"<urn:b>"], [b'"1"', b""]])
     >>> list(batch)
     [('<urn:a>', '"1"'), ('<urn:b>', '')]
     """
 
-    __slots__ = ("_text", "_utf8", "response", "shared")
+    __slots__ = ("_text", "_utf8", "response")
 
     def __init__(
         self, columns: Sequence[list[Term]] | Sequence[list[bytes]], *, response: int = 0
@@ -66,18 +34,6 @@ class Solutions:
         else:
             self._text = cast(Sequence[list[Term]], columns)
         self.response = response
-        self.shared: SharedRows | None = None
-
-    @classmethod
-    def sharing(cls, shared: SharedRows, *, response: int = 0) -> "Solutions":
-        """From one column and the rows of the others; the columns are made when they are asked for.
-
-        >>> list(Solutions.sharing(SharedRows(0, [b"<urn:a>", b"<urn:b>"], [b"1", b"1"], {b"1": (b"<urn:c>",)})))
-        [('<urn:a>', '<urn:c>'), ('<urn:b>', '<urn:c>')]
-        """
-        solutions = cls([shared.own], response=response)
-        solutions._utf8, solutions.shared = None, shared
-        return solutions
 
     @classmethod
     def of(cls, solutions: Sequence[Sequence[Term]], *, response: int = 0) -> "Solutions":
@@ -89,8 +45,6 @@ class Solutions:
         return cls([list(column) for column in zip(*solutions, strict=True)], response=response)
 
     def __len__(self) -> int:
-        if self.shared is not None:
-            return len(self.shared.own)
         return len((self._text or self._utf8 or ((),))[0])
 
     def __iter__(self) -> Iterator[tuple[Term, ...]]:
@@ -179,8 +133,6 @@ class Solutions:
     @property
     def utf8(self) -> Sequence[list[bytes]]:
         """The columns as UTF-8 bytes."""
-        if self._utf8 is None and self.shared is not None:
-            self._utf8 = self.shared.columns()
         if self._utf8 is None:
             assert self._text is not None
             self._utf8 = [

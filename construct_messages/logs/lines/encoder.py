@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import repeat
-from typing import Final, cast
+from typing import Final
 
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.capabilities import CapabilityCheck
@@ -21,7 +21,7 @@ from construct_messages.logs.text_encoder import PlainTemplateEncoder
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
-from construct_messages.rdf.solutions import SharedRows, Solutions
+from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import (
     FORBIDDEN,
     Blank,
@@ -125,11 +125,6 @@ class TemplateLines:
         self._twins: list[list[int]] = [[] for _ in self._patterns]
         for earlier, later in coinciding(self._patterns) if self._by_column else ():
             self._twins[later].append(earlier)
-        self._is_flat = all(
-            slot is None or isinstance(slot, Constant | Variable)
-            for pattern in self._patterns
-            for slot in pattern
-        )
         self._compared = {i for twins in self._twins for i in twins} | {
             j for j, t in enumerate(self._twins) if t
         }
@@ -146,11 +141,6 @@ class TemplateLines:
         """
         if not self._by_column or not self._encoder._capabilities.support_columns(solutions):
             return self._plain.encode(solutions, first)
-        if solutions.shared is not None and self._is_flat and not self._compared:
-            shared = self._share(solutions.shared)
-            if shared is not None:
-                self._encoder._capabilities.count(len(solutions))
-                return shared
         batch = _Batch(solutions.utf8, len(solutions), first, self._labels)
         pieces: list[_Column] = [self._encoder.before]
         lines: dict[int, list[bytes]] = {}
@@ -174,37 +164,6 @@ class TemplateLines:
         pieces.append(self._encoder.after)
         self._encoder._capabilities.count(len(solutions))
         return _EncodedColumns(pieces, len(solutions))
-
-    def _share(self, shared: SharedRows) -> EncodedBatch | None:
-        """Encodes a batch, with the text between its own terms joined once per row; None: a term is missing."""
-        columns = [list(column) for column in zip(*shared.rows.values(), strict=True)]
-        columns.insert(shared.place, shared.own)
-        batch = _Batch(columns, len(shared.rows), 0, self._labels)
-        pieces: list[_Column] = []
-        between: list[_Column] = [self._encoder.before]  # the text after the last of these terms
-        for pattern in self._patterns:
-            for slot, name in zip(pattern, FORBIDDEN, strict=True):
-                if slot is None:
-                    continue
-                column = batch.column(slot, name)
-                if batch.has_gaps(column):
-                    return None
-                if column is shared.own:
-                    pieces += (_of_rows(between, shared), column)
-                    between = [b" "]
-                else:
-                    between += (column, b" ")
-            between.append(b".\n")
-        pieces.append(_of_rows([*between, self._encoder.after], shared))
-        return _EncodedColumns(pieces, len(shared.own))
-
-
-def _of_rows(parts: Sequence[_Column], shared: SharedRows) -> _Column:
-    """Returns the joined parts of each row, as a column of the solutions; or one text if all are equal."""
-    if all(isinstance(part, bytes) for part in parts):
-        return b"".join(cast("Sequence[bytes]", parts))
-    texts = dict(zip(shared.rows, _EncodedColumns(parts, len(shared.rows)), strict=True))
-    return list(map(texts.__getitem__, shared.keys))
 
 
 def _lines(parts: Sequence[_Column], size: int, gaps: bool) -> list[bytes]:

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from construct_messages.rdf.errors import IncompleteResult, TermError, shown
-from construct_messages.rdf.solutions import SharedRows, Solutions
+from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import XSD, Lenience, Term, nesting, parse_term
 from construct_messages.rdf.terms.grammar import (
     CANONICAL_ASCII_IRI,
@@ -34,11 +34,7 @@ from construct_messages.sparql.results import (
 )
 
 _SAMPLE: Final = 64
-"""The number of fields, or lines, by which repetition is detected."""
-_WORTH: Final = 4
-"""The least number of lines that must share a row for it to be read separately."""
-_ROWS: Final = re.compile(rb"\t([^\n]*+)\n")
-"""The rest of a line after its first field."""
+"""The number of fields by which repetition is detected."""
 
 # Columns are matched as one text, with a line feed before each field. A field is a term in canonical form, or empty.
 _CANONICAL: Final = rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+"
@@ -118,7 +114,7 @@ class TsvDecoder:
         if self._indexes is None:
             header, _, block = block.partition(b"\n")
             self._read_header(header)
-        return [self._read_shared(block) or self._read_lines(block)] if block else []
+        return [self._read_lines(block)] if block else []
 
     def close(self) -> list[Solutions]:
         """See `Decoder.close`; `feed` has returned all solutions."""
@@ -141,39 +137,6 @@ class TsvDecoder:
         self._indexes = [places[variable] for variable in self._variables]
         self._width = len(names)
         self._line = 2
-
-    def _read_shared(self, block: bytes) -> Solutions | None:
-        """Reads lines; the fields after the first are read once for all lines that share them.
-
-        Returns None if few lines share them, or if there is an error, which `_read_lines` raises.
-        """
-        assert self._indexes is not None
-        sample = block.split(b"\n", _SAMPLE)[:-1]
-        distinct = {line.partition(b"\t")[2] for line in sample}
-        if len(distinct) * _WORTH > len(sample) or len(self._indexes) < 2 or 0 not in self._indexes:
-            return None
-        lenience = self._lenience
-        # each term that it accepts counts
-        if lenience is not None and (lenience.how != "strict" or b"ngString>" in block):
-            return None
-        fields = _ROWS.split(block)
-        own, keys = fields[:-1:2], fields[1::2]
-        rows = {key: key.split(b"\t") for key in dict.fromkeys(keys)}
-        if len(rows) * _WORTH > len(keys) or any(
-            len(row) != self._width - 1 for row in rows.values()
-        ):
-            return None
-        if b"\n" in b"".join(fields[::2]):  # a line of one field
-            return None
-        try:
-            own = self._canonical(own)
-            columns = [self._canonical(list(column)) for column in zip(*rows.values(), strict=True)]
-        except IncompleteResult:
-            return None
-        terms = zip(*(columns[index - 1] for index in self._indexes if index), strict=True)
-        self._line += len(keys)
-        shared = SharedRows(self._indexes.index(0), own, keys, dict(zip(rows, terms, strict=True)))
-        return Solutions.sharing(shared, response=self._response)
 
     def _read_lines(self, block: bytes) -> Solutions:
         assert self._indexes is not None

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from unittest.mock import patch
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.rdf.errors import IncompleteResult
 from construct_messages.rdf.terms import XSD, parse_term
-from construct_messages.sparql.results import tsv
 from construct_messages.sparql.results.tsv import TsvDecoder
 
 
@@ -202,49 +199,6 @@ def test_terms_that_occur_again(field: str, different: int) -> None:
     ]
     document = "".join(f"{line}\n" for line in ("?x", *fields)).encode()
     assert decode(document, ("x",)) == [(parse_term(field, "d"),) for field in fields]
-
-
-def outcome(document: bytes, variables: tuple[str, ...]) -> object:
-    try:
-        return decode(document, variables)
-    except IncompleteResult as error:
-        return str(error)
-
-
-ODD = ["<relative>", "\t", "a\tb", "\n", '"', "x\n<urn:a>"]
-
-
-@given(
-    own=st.lists(
-        st.sampled_from([*CANONICAL, *ODD]) | st.integers().map(str), min_size=4, max_size=20
-    ),
-    rows=st.lists(
-        st.lists(st.sampled_from([*CANONICAL, *ODD]), min_size=2, max_size=2),
-        min_size=1,
-        max_size=2,
-    ),
-    variables=st.permutations(["x", "y", "z"]).flatmap(
-        lambda names: st.sampled_from([names, names[:2], names[:1]])
-    ),
-)
-def test_rows_that_lines_share(own: list[str], rows: list[list[str]], variables: list[str]) -> None:
-    lines = [
-        ["?x", "?y", "?z"],
-        *([first, *rows[number % len(rows)]] for number, first in enumerate(own)),
-    ]
-    document = "".join("\t".join(line) + "\n" for line in lines).encode()
-    with patch.object(tsv, "_WORTH", 1 << 30):
-        expected = outcome(document, tuple(variables))
-    assert outcome(document, tuple(variables)) == expected
-
-
-def test_what_lines_share_is_read_once() -> None:
-    lines = "".join(f"<urn:a{number}>\t1\t<urn:b{number // 100}>\n" for number in range(1000))
-    (batch,) = TsvDecoder(("z", "x", "y")).feed(f"?x\t?y\t?z\n{lines}".encode())
-    assert batch.shared is not None
-    assert len(batch.shared.rows) == 10
-    assert batch.at(999) == ("<urn:b9>", "<urn:a999>", f'"1"^^<{XSD}integer>')
-    assert list(batch.head(2)) == [batch.at(0), batch.at(1)] == list(batch.take([0, 1]))
 
 
 def test_the_first_line_of_a_wrong_term_that_occurs_again() -> None:
