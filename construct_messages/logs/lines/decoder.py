@@ -22,7 +22,12 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.capabilities import missing_feature
 from construct_messages.logs.from_pyoxigraph import Rename, log_error
 from construct_messages.logs.line_buffer import too_long
-from construct_messages.logs.lines.statements import StatementLines, Statements, count_canonical
+from construct_messages.logs.lines.statements import (
+    LineParser,
+    StatementLines,
+    count_canonical,
+    read_lines,
+)
 from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.rdf.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.rdf.labels import Labels, MessageLabels, may_have_labels
@@ -99,7 +104,7 @@ class LinesDecoder:
         )
         self._labels = options.labels or Labels()
         self._shared_labels, self._comments = options.shared_labels is not False, options.comments
-        self._statements = Statements(format, options.lenience)
+        self._parser = LineParser(format, options.lenience)
         self._keeps_lines = options.keep_lines
         self._use(syntax)
         # unread bytes: of an incomplete line, line end or byte order mark
@@ -125,7 +130,7 @@ class LinesDecoder:
 
     @property
     def prefixes(self) -> Mapping[str, str]:
-        """Always None: these formats have no prefixes."""
+        """Always empty: these formats have no prefixes."""
         return MappingProxyType({})
 
     # --- bytes to lines ---------------------------------------------------------------------------------------------
@@ -222,7 +227,7 @@ class LinesDecoder:
     def _read_statements(self, block: bytes) -> None:
         """Reads complete lines, whose total size is within the bound."""
         try:
-            read = self._statements.read(block)
+            read = read_lines(block, graphs=self._format.graphs)
         except UnicodeDecodeError as error:
             start = block.rfind(b"\n", 0, error.start) + 1
             if start:
@@ -313,7 +318,7 @@ class LinesDecoder:
     def _state(self, text: str, line: int) -> None:
         """Adds the statement of a line to the message."""
         try:
-            statement = self._statements.parse(text)
+            statement = self._parser.parse(text)
         except SyntaxError as error:
             raise log_error(
                 error, self._number, line, hint=_hint(text, error.offset or 1)

@@ -1,10 +1,9 @@
-r"""Reads lines of N-Triples and N-Quads as quads: canonical ones by a regular expression, all others by pyoxigraph.
+r"""Reads lines of N-Triples and N-Quads as quads: canonical ones by the compiled module or a regular expression, all
+others by pyoxigraph.
 
-Nearly every line of a log is a statement in canonical form, whose terms already have the form of `rdf/terms/`. Such
-lines are split a block at a time; a second expression checks predicates that were not seen recently. Both accept a
-subset of the statements that pyoxigraph accepts. The compiled module, if available, reads the same lines. pyoxigraph
-parses all other statements, and alone raises errors. `decoder.py`
-processes delimiters, messages and bytes.
+Nearly every line of a log is a statement in canonical form, whose terms already have the form of `rdf/terms/`. The
+compiled module and the expression accept the same subset of the statements that pyoxigraph accepts. pyoxigraph parses
+all other statements, and alone raises errors. `decoder.py` processes delimiters, messages and bytes.
 
 RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
 """
@@ -14,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
@@ -35,44 +34,13 @@ from construct_messages.rdf.terms.wellformed import OUT_OF_PLACE
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
-# For speed this runs to the next `>`; _CANONICAL decides whether the text is an IRI.
-_PREDICATE: Final = "<[^>]*+>"
-
 
 @cache
 def _statement(graphs: bool) -> re.Pattern[str]:
-    """Returns the expression for a line with its subject, predicate, object and graph; an empty group for a blank node
-    follows each except the second.
-
-    Predicates are repeated often, so they are checked once.
-    """
-    subject = f"({CANONICAL_IRI}|{CANONICAL_BLANK}())"
-    object = f"({CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK}())"
-    graph = (
-        rf"(?: \.| ({CANONICAL_IRI}|{CANONICAL_BLANK}()) \.)" if graphs else r" \.((?!))?((?!))?"
-    )
-    return re.compile(rf"(?m:^){subject} ({_PREDICATE}) {object}{graph}\n")
-
-
-@cache
-def _statements(graphs: bool) -> re.Pattern[str]:
-    """Returns the expression for one or more lines in the form of `_statement` and `_CANONICAL`."""
-    node = f"(?:{CANONICAL_IRI}|{CANONICAL_BLANK})"
-    object = f"(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK})"
-    graph = f"(?: {node})?" if graphs else ""
-    return re.compile(rf"(?:{node} (?:{CANONICAL_IRI}) {object}{graph} \.\n)++")
-
-
-def canonical_lines(text: str, *, graphs: bool) -> bool:
-    r"""Returns whether a text consists of one or more canonical statements without triple terms, each with a final LF.
-
-    This takes less than half the time of `Statements.read`. True means that `read` returns all of the text as
-    statements.
-
-    >>> canonical_lines('<urn:s> <urn:p> "o"@en .\n', graphs=True), canonical_lines("_:b <urn:p> 1 .\n", graphs=True)
-    (True, False)
-    """
-    return _statements(graphs).fullmatch(text) is not None
+    """Returns the expression for a line, with groups for its subject, predicate, object and graph."""
+    node = f"{CANONICAL_IRI}|{CANONICAL_BLANK}"
+    graph = rf"(?: ({node}))?" if graphs else "((?!))?"
+    return re.compile(rf"(?m:^)({node}) ({CANONICAL_IRI}) ({node}|{CANONICAL_LITERAL}){graph} \.\n")
 
 
 def count_canonical(documents: Sequence[bytes], graphs: bool) -> int | None:
@@ -81,31 +49,15 @@ def count_canonical(documents: Sequence[bytes], graphs: bool) -> int | None:
     """
     if compiled.wire is not None:
         return compiled.wire.count_canonical([*documents], graphs)
-    if not documents:
-        return 0
-    if not all(document.endswith(b"\n") for document in documents):
-        return None
+    for document in documents:
+        lines = document.splitlines(keepends=True)
+        if not document.endswith(b"\n") or len(set(lines)) < len(lines):
+            return None
     try:
-        text = b"".join(documents).decode()
+        others = read_lines(b"".join(documents), graphs=graphs).others
     except UnicodeDecodeError:
         return None
-    if not canonical_lines(text, graphs=graphs):
-        return None
-    lines = text.split("\n")
-    if _are_different(lines) or all(_are_different(each.split(b"\n")) for each in documents):
-        return len(lines) - 1
-    return None
-
-
-def _are_different(lines: list[str] | list[bytes]) -> bool:
-    return len(set(lines)) == len(lines)
-
-
-_CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI})\n)*+")
-"""Predicates, one per line."""
-
-_REMEMBERED: Final = 1 << 20
-"""The number of characters after which the known predicates are cleared, which limits their memory."""
+    return None if any(others) else len(others) - 1
 
 
 class StatementLines(NamedTuple):
@@ -123,85 +75,34 @@ class StatementLines(NamedTuple):
     others: list[str]
 
 
-class Statements:
-    """Reads lines of one format.
+def read_lines(lines: bytes, *, graphs: bool) -> StatementLines:
+    r"""Returns the canonical statements of complete lines, each with a final LF; raises `UnicodeDecodeError`.
 
-    Args:
-        format: N-Triples or N-Quads.
-        lenience: accepts and counts terms that are not RDF; None: they are errors.
-
-    >>> from construct_messages.rdf.formats import N_TRIPLES
-    >>> lines = Statements(N_TRIPLES).read(b'<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
-    >>> lines.terms[2], lines.others
-    ('"o"@en', ['', '_:b <urn:p>  <urn:o> .\\n'])
+    >>> found = read_lines(b'<urn:s> <urn:p> "o"@en .\n_:b <urn:p>  <urn:o> .\n', graphs=False)
+    >>> found.terms[2], found.others
+    ('"o"@en', ['', '_:b <urn:p>  <urn:o> .\n'])
     """
+    if compiled.wire is not None and (found := compiled.wire.statements(lines, graphs)):
+        return StatementLines(*cast("tuple[list[Term | None], list[int], list[str]]", found))
+    text, end = lines.decode(), 0
+    terms: list[Term | None] = []
+    others = []
+    for statement in _statement(graphs).finditer(text):
+        others.append(text[end : statement.start()])
+        terms += cast("list[Term | None]", statement.groups())
+        end = statement.end()
+    others.append(text[end:])
+    blanks = [place for place, term in enumerate(terms) if term is not None and term[0] == "_"]
+    return StatementLines(terms, blanks, others)
+
+
+class LineParser:
+    """Parses lines of one format that are not canonical; without lenience, terms that are not RDF are errors."""
 
     def __init__(self, format: Format, lenience: Lenience | None = None) -> None:
         self._graphs, self._lenience = format.graphs, lenience
         self._lenient = lenience is not None and not lenience.is_strict
         self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
-        self._forget()
-
-    def _forget(self) -> None:
-        self._known: set[Term] = set()
-        self._read = 0
-
-    def read(self, lines: bytes) -> StatementLines:
-        """Returns the canonical statements of some lines.
-
-        Args:
-            lines: complete lines, each with a final LF.
-
-        Raises:
-            UnicodeDecodeError: they are not UTF-8.
-        """
-        if compiled.wire is not None and (found := compiled.wire.statements(lines, self._graphs)):
-            return StatementLines(*cast("tuple[list[Term | None], list[int], list[str]]", found))
-        return self._read_text(lines.decode())
-
-    def _read_text(self, text: str) -> StatementLines:
-        self._read += len(text)
-        if self._read > _REMEMBERED:
-            self._forget()
-        # split returns all groups in a row, without a tuple for each line, and between them the other lines
-        found: list[Any] = _statement(self._graphs).split(text)
-        others: list[str] = found[0::8]
-        predicates: list[Term] = found[3::8]
-        if not self._known.issuperset(predicates):
-            new = set(predicates) - self._known
-            if not _CANONICAL.fullmatch("\n".join([*new, ""])):
-                return self._one_by_one(text)
-            self._known |= new
-        marks = (0, found[2::8]), (2, found[5::8]), (3, found[7::8])
-        # removing them from the list leaves the other items unchanged
-        del found[7::8], found[5::7], found[2::6], found[0::5]
-        blanks: list[int] = []
-        for place, column in marks:
-            if column.count(None) < len(column):
-                blanks.extend(
-                    [4 * index + place for index, mark in enumerate(column) if mark is not None]
-                )
-        blanks.sort()
-        return StatementLines(found, blanks, others)
-
-    def _one_by_one(self, text: str) -> StatementLines:
-        # splitlines() would also split at other line ends
-        lines = text.split("\n")[:-1]
-        if len(lines) == 1:
-            return StatementLines([], [], [text])
-        together = StatementLines([], [], [])
-        left: list[str] = []  # since the last statement
-        for line in lines:
-            read = self._read_text(f"{line}\n")
-            if read.terms:
-                together.others.append("".join(left))
-                left.clear()
-                together.blanks.extend([len(together.terms) + place for place in read.blanks])
-                together.terms.extend(read.terms)
-            else:
-                left.append(f"{line}\n")
-        together.others.append("".join(left))
-        return together
 
     def parse(self, line: str) -> Message:
         """Returns the statement of a line in any form, with its blank node labels; none if lenience leaves it out.

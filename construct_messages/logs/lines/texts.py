@@ -14,7 +14,7 @@ from typing import Final
 
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
-from construct_messages.logs.lines.statements import Statements
+from construct_messages.logs.lines.statements import read_lines
 from construct_messages.rdf import compiled
 from construct_messages.rdf.errors import LogError
 from construct_messages.rdf.formats import N_QUADS, RDFM
@@ -61,7 +61,7 @@ def _lines_read_back(message: Message) -> bytes | None:
         lines = message.lines
     except UnicodeEncodeError:  # surrogates
         return None
-    read = Statements(N_QUADS).read(lines)
+    read = read_lines(lines, graphs=True)
     is_same = read.terms == list(chain.from_iterable(message.statements))
     return lines if is_same and not any(read.others) else None
 

@@ -35,7 +35,7 @@ class Wire(Protocol):
     def statements(
         self, lines: bytes, graphs: bool, /
     ) -> tuple[list[str | None], list[int], list[str]] | None:
-        """Takes canonical lines apart: `Statements.read` of `logs/lines/statements.py`. None: they are not UTF-8."""
+        """Takes canonical lines apart: `read_lines` of `logs/lines/statements.py`. None: they are not UTF-8."""
         ...
 
     def count_canonical(self, documents: list[bytes], graphs: bool, /) -> int | None:

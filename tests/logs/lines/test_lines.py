@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.logs.lines import statements as lines_statements
 from construct_messages.logs.lines.decoder import LinesDecoder
-from construct_messages.logs.lines.statements import StatementLines, Statements
+from construct_messages.logs.lines.statements import StatementLines, read_lines
 from construct_messages.rdf.errors import LimitExceeded, LogError, UnsupportedByFormat
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, RDFM, VARIANTS, Format, Syntax
 from construct_messages.rdf.formats.lookup import find_syntax
@@ -204,11 +203,11 @@ class Work:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done = 0
-        read, work = Statements.read, self
+        work = self
 
-        def counted(statements: Statements, lines: bytes) -> StatementLines:
+        def counted(lines: bytes, *, graphs: bool) -> StatementLines:
             work.done += len(lines)
-            return read(statements, lines)
+            return read_lines(lines, graphs=graphs)
 
         class Held(bytearray):
             def __iadd__(self, data: bytes) -> Held:  # type: ignore[override] # of what it is used with
@@ -219,7 +218,7 @@ class Work:
                 work.done += len(self)
                 return bytes(memoryview(self))
 
-        monkeypatch.setattr(Statements, "read", counted)
+        monkeypatch.setattr("construct_messages.logs.lines.decoder.read_lines", counted)
         monkeypatch.setattr("construct_messages.logs.lines.decoder.bytearray", Held, raising=False)
 
 
@@ -270,8 +269,7 @@ def peak(run: Callable[[], object]) -> int:
 
 
 @pytest.mark.slow
-def test_memory_is_that_of_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines_statements, "_REMEMBERED", 10_000)
+def test_memory_is_that_of_a_message() -> None:
 
     def count(messages: int) -> None:
         log = chain(

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
-from construct_messages.logs.lines.statements import Statements
-from construct_messages.rdf import compiled
+from construct_messages.logs.lines.statements import LineParser, read_lines
 from construct_messages.rdf.errors import LimitExceeded, TermError
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.rdf.message import Quad, make_quads
@@ -35,7 +34,7 @@ def by_pyoxigraph(text: str, format: Format) -> list[Quad] | None:
 def agree(lines: list[str], format: Format) -> int:
     """Asserts that whatever was read of some lines is what pyoxigraph reads, and nothing lost; says how many were."""
     text = "".join(f"{line}\n" for line in lines)
-    read = Statements(format).read(text.encode())
+    read = read_lines(text.encode(), graphs=format.graphs)
     quads = list(make_quads(rows_in(read.terms)))
     assert len(read.others) == len(quads) + 1
     assert read.blanks == [
@@ -121,7 +120,7 @@ def test_what_is_canonical(format: Format) -> None:
 @each_format
 def test_what_is_canonical_is_the_form_that_is_written(format: Format) -> None:
     for line in CANONICAL + (GRAPHS if format.graphs else []):
-        (quad,) = make_quads(rows_in(Statements(format).read(f"{line}\n".encode()).terms))
+        (quad,) = make_quads(rows_in(read_lines(f"{line}\n".encode(), graphs=format.graphs).terms))
         assert str(quad) == line
 
 
@@ -313,33 +312,24 @@ LONG = "é" * 100
     ids=["plain", "escapes", "datatype", "triple term"],
 )
 def test_a_very_long_string(object: str, expected: Term) -> None:
-    (quad,) = Statements(N_QUADS).parse(f'<urn:a> <urn:p> {object} <urn:g> . # "1"')
+    (quad,) = LineParser(N_QUADS).parse(f'<urn:a> <urn:p> {object} <urn:g> . # "1"')
     assert quad == (Term("<urn:a>"), Term("<urn:p>"), expected, Term("<urn:g>"))
 
 
 @pytest.mark.usefixtures("short")
 def test_errors_in_very_long_lines() -> None:
-    statements = Statements(N_TRIPLES)
+    parser = LineParser(N_TRIPLES)
     with pytest.raises(SyntaxError, match="must be an IRI") as error:
-        statements.parse(f'<urn:a> "{LONG}" <urn:b> .')
+        parser.parse(f'<urn:a> "{LONG}" <urn:b> .')
     assert (error.value.lineno, error.value.offset) == (1, 1)
     with pytest.raises(TermError, match=r"\\uD800 is not a character"):
-        statements.parse(rf'<urn:a> <urn:p> "{LONG}\uD800" .')
+        parser.parse(rf'<urn:a> <urn:p> "{LONG}\uD800" .')
     for line in (rf'<urn:a> <urn:p> "{LONG}\x" .', f"<urn:a> <urn:p> <urn:{LONG}> ."):
         with pytest.raises(LimitExceeded, match="outside of its strings"):
-            statements.parse(line)
+            parser.parse(line)
 
 
 def test_a_string_that_the_parser_could_not_hold() -> None:
     text = "x" * (1 << 24)
-    (quad,) = Statements(N_TRIPLES).parse(f'<urn:a> <urn:p> "\\u0041{text}" .')
+    (quad,) = LineParser(N_TRIPLES).parse(f'<urn:a> <urn:p> "\\u0041{text}" .')
     assert quad.object == f'"A{text}"'
-
-
-def test_terms_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "wire", None)
-    monkeypatch.setattr(lines_statements, "_REMEMBERED", 1000)
-    statements = Statements(N_TRIPLES)
-    for number in range(1000):
-        assert statements.read(b"<urn:a> <urn:p%d> <urn:b> .\n" % number).others == ["", ""]
-        assert len(statements._known) < 200
