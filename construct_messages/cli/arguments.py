@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from construct_messages._version import __version__
 from construct_messages.cli.standard import STANDARD
 from construct_messages.logs import FormatOptions, options_class
+from construct_messages.rdf import compiled
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import COLUMNS, FORMATS, READ, SYNTAXES, WRITTEN, Format
 
@@ -129,7 +130,8 @@ class PrintVersion(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_given: Any, **_: Any) -> None:
         """Prints; see `argparse.Action`."""
-        print(f"{parser.prog} {__version__}")
+        pure = "" if compiled.wire else " (pure Python, without the compiled module)"
+        print(f"{parser.prog} {__version__}{pure}")
         parser.exit()
 
 

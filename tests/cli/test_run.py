@@ -213,7 +213,9 @@ def test_select_needs_no_source(here: Callable[..., Done]) -> None:
 
 
 def test_version_and_help() -> None:
-    assert re.fullmatch(r"construct-messages \d+\.\d+\.\d+\S*\n", run("--version").log)
+    assert re.fullmatch(
+        r"construct-messages \d+\.\d+\.\d+\S*( \(pure Python.*\))?\n", run("--version").log
+    )
     assert "--group-by" in run("run", "--help").log
 
 

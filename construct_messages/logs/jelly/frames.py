@@ -20,20 +20,15 @@ from construct_messages.logs.jelly.tags import (
     GRAPH,
     GRAPH_END,
     GRAPH_START,
-    HEADS,
-    LEXICAL_HEADS,
     NAMESPACE,
     OBJECT,
     PREDICATE,
     QUAD,
     STARTED_DEFAULT_GRAPH,
     STARTED_GRAPH,
-    SUBJECT,
     TRIPLE,
     TRIPLE_POSITIONS,
-    Iri,
     PositionTags,
-    iri_of,
     options_row,
     row,
 )
@@ -48,7 +43,6 @@ Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 _NO_TERM: Final = Term("")
 _NOWHERE: Final = -2  # an invalid id that also follows no other id
 _MOST: Final = 1 << 12  # languages and datatypes to remember
-_MOST_IRIS: Final = 1 << 14
 
 
 class FrameWriter:
@@ -64,7 +58,6 @@ class FrameWriter:
         is_open: whether the stream's options are written.
         message_count: the number of messages so far, including rejected ones.
         names, prefixes, datatypes: the lookup tables.
-        iris: recent IRIs whose prefix and name are in the tables.
         suffixes: the bytes of a language or datatype in an RdfLiteral, by the text after the closing quote.
         prefix, name: the ids of the last IRI.
         last: the last statement.
@@ -87,8 +80,9 @@ class FrameWriter:
         self.datatypes = Table("datatypes", 0x5A, options.max_datatype_table_size)
         if not options.max_prefix_table_size:
             self.prefixes.ids[""] = 0  # the empty prefix of all IRIs, which needs no row
-        self.iris: dict[Term, Iri] = {}
-        self._named: dict[str, list[Term]] = {}  # the keys of `iris`, by name
+        # for the compiled module: the ids of recent IRIs that are in the tables, and these IRIs by name
+        self._iris: dict[Term, tuple[int, int]] = {}
+        self._named: dict[str, list[Term]] = {}
         self.suffixes: dict[str, bytes] = {"": b""}
         # without prefixes, the id of the last one is invalid
         self.prefix, self.name = _NOWHERE if options.max_prefix_table_size else 0, _NOWHERE
@@ -123,7 +117,7 @@ class FrameWriter:
     def _opening(self) -> list[bytes]:
         rows = [options_row(self.options)]
         for prefix, value in self._namespaces.items():
-            declared = self.field(b"\x12", self._entered(value, (), rows))
+            declared = b"\x12" + self._iri(value, (), rows)
             rows.append(
                 row(NAMESPACE, (b"\x0a" + delimited(prefix.encode()) if prefix else b"") + declared)
             )
@@ -143,10 +137,10 @@ class FrameWriter:
                     self.last,
                     self.prefix,
                     self.name,
-                    self.iris,
+                    self._iris,
                     self._named,
                     self.suffixes,
-                    iri_of,
+                    _ids,
                     (names.ids, names.strings, names.size, names.last),
                     (prefixes.ids, prefixes.strings, prefixes.size, prefixes.last),
                 )
@@ -160,49 +154,14 @@ class FrameWriter:
 
     def _statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
         """Appends the rows of any statements, in Python."""
-        known, kind, heads = self.iris, self.kind, HEADS[self.kind]
-        last_subject, last_predicate, last_object, last_graph = self.last
         for quad in quads:
-            subject, predicate, object, graph = quad
-            body = b""
-            if subject != last_subject:
-                found = known.get(subject)
-                body = (
-                    self.field(b"\x0a", found) if found else self.term(SUBJECT, subject, quad, rows)
-                )
-            if predicate != last_predicate:
-                found = known.get(predicate)
-                if found:  # same as `field`
-                    prefix, name, forms = found
-                    body += b"\x2a" + forms[(prefix == self.prefix) + 2 * (name == self.name + 1)]
-                    self.prefix, self.name = prefix, name
-                else:
-                    body += self.term(PREDICATE, predicate, quad, rows)
-            if object != last_object:
-                if object[0] == '"':
-                    # same as `literal`, mostly without a call
-                    end = object.rindex('"')
-                    ending = self.suffixes.get(object[end + 1 :])
-                    data = object[1:end].encode()
-                    size = len(data)
-                    if ending is None or size > 0x7F or b"\\" in data:
-                        body += b"\x5a" + self.literal(object, quad, rows)
-                    else:
-                        length = varint(size + 2 + len(ending))
-                        body += b"\x5a" + length + LEXICAL_HEADS[size] + data + ending
-                elif (found := known.get(object)) is not None:
-                    body += self.field(b"\x4a", found)
-                else:
-                    body += self.term(OBJECT, object, quad, rows)
-            if graph != last_graph:
-                body += self.graph(graph, quad, rows)
-            last_subject, last_predicate, last_object, last_graph = quad
-            size = len(body)
-            rows.append(heads[size] + body if size < 126 else row(kind, body))
-        self.last = last_subject, last_predicate, last_object, last_graph
+            body = self._triple(quad, rows)
+            if quad[3] != self.last[3]:
+                body += self.graph(quad[3], quad, rows)
+            self.last = quad
+            rows.append(row(self.kind, body))
 
     def _graphs(self, message: Iterable[Quad], rows: list[bytes]) -> None:
-        last = self.last
         for name, quads in groupby(message, key=lambda quad: quad.graph):
             for number, quad in enumerate(quads):
                 if number == 0:
@@ -212,16 +171,18 @@ class FrameWriter:
                         else self.term(STARTED_GRAPH, name, quad, rows)
                     )
                     rows.append(row(GRAPH_START, started))
-                body = b""
-                for position, term, previous in zip(
-                    TRIPLE_POSITIONS, quad[:3], last[:3], strict=True
-                ):
-                    if term != previous:
-                        body += self.term(position, term, quad, rows)
-                last = quad
+                body = self._triple(quad, rows)
+                self.last = quad
                 rows.append(row(TRIPLE, body))
             rows.append(row(GRAPH_END, b""))
-        self.last = last
+
+    def _triple(self, quad: Statement, rows: list[bytes]) -> bytes:
+        """Encodes the terms of a statement that differ from those of the last one."""
+        return b"".join(
+            self.term(position, term, quad, rows)
+            for position, term, last in zip(TRIPLE_POSITIONS, quad[:3], self.last[:3], strict=True)
+            if term != last
+        )
 
     def term(
         self, position: PositionTags, term: Term, quad: Statement | tuple[()], rows: list[bytes]
@@ -242,7 +203,7 @@ class FrameWriter:
             return position.blank + delimited(term[2:].encode())
         if term.startswith("<<("):
             return self._quoted(position, term, quad, rows)
-        return self.field(position.iri, self.iris.get(term) or self._entered(term, quad, rows))
+        return position.iri + self._iri(term, quad, rows)
 
     def graph(self, name: Term | None, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
         """Encodes the graph of a quad as a field; it differs from that of the last quad."""
@@ -255,12 +216,14 @@ class FrameWriter:
             )
         return DEFAULT_GRAPH if name is None else self.term(GRAPH, name, quad, rows)
 
-    def field(self, tag: bytes, found: Iri) -> bytes:
-        """Encodes an IRI as a field, without the ids that the previous IRI makes unnecessary."""
-        prefix, name, forms = found
-        form = forms[(prefix == self.prefix) + 2 * (name == self.name + 1)]
+    def _iri(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
+        """Encodes an RdfIri, without the ids that the previous IRI makes unnecessary."""
+        prefix, name = self._entered(term, quad, rows)
+        ids = b"" if prefix == self.prefix else b"\x08" + varint(prefix)
+        if name != self.name + 1:
+            ids += b"\x10" + varint(name)
         self.prefix, self.name = prefix, name
-        return tag + form
+        return delimited(ids)
 
     def _quoted(
         self, position: PositionTags, term: Term, quad: Statement | tuple[()], rows: list[bytes]
@@ -284,8 +247,10 @@ class FrameWriter:
         )
         return position.triple + delimited(body)
 
-    def _entered(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> Iri:
-        """Enters the prefix and the name of an IRI into the tables."""
+    def _entered(
+        self, term: Term, quad: Statement | tuple[()], rows: list[bytes]
+    ) -> tuple[int, int]:
+        """Returns the ids of the prefix and the name of an IRI, which it enters into the tables if necessary."""
         start, rest = self._split(term)
         prefix = self.prefixes.ids.get(start)
         if prefix is None:
@@ -294,27 +259,16 @@ class FrameWriter:
             )
             rows.append(entry)
             if old is not None:
-                self._forget()
+                self._iris.clear()
+                self._named.clear()
         name = self.names.ids.get(rest)
         if name is None:
             name, old, entry = self.names.enter(rest, lambda old: self._needs_name(quad, old))
             rows.append(entry)
-            if old in self._named:
-                for stale in self._named.pop(old):
-                    del self.iris[stale]
-            return iri_of(prefix, name)  # only remembered when it is repeated, because most are not
-        if len(self.iris) >= _MOST_IRIS:
-            self._forget()
-        self.iris[term] = found = iri_of(prefix, name)
-        if rest in self._named:
-            self._named[rest].append(term)
-        else:
-            self._named[rest] = [term]
-        return found
-
-    def _forget(self) -> None:
-        self.iris.clear()
-        self._named.clear()
+            if old is not None:
+                for stale in self._named.pop(old, ()):
+                    del self._iris[stale]
+        return prefix, name
 
     def _split(self, term: Term) -> tuple[str, str]:
         """Splits an IRI into the namespace, which most IRIs of a vocabulary share, and the rest."""
@@ -343,9 +297,6 @@ class FrameWriter:
             kind = self._kind(term[end + 1 :], quad, rows)
         lexical = term[1:end]
         data = (unescape(lexical) if "\\" in lexical else lexical).encode()
-        size = len(data)
-        if size < 0x80:
-            return varint(size + 2 + len(kind)) + LEXICAL_HEADS[size] + data + kind
         return delimited(b"\x0a" + delimited(data) + kind)
 
     def _kind(self, suffix: str, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
@@ -382,6 +333,10 @@ class FrameWriter:
         return kind
 
 
+def _ids(prefix: int, name: int) -> tuple[int, int]:
+    return prefix, name
+
+
 def _leaves(quad: Statement | tuple[()]) -> Iterator[Term]:
     """Yields the terms of a statement other than triple terms, including those within triple terms."""
     pending = [(term, 0) for term in quad if term is not None]
@@ -399,10 +354,7 @@ def _iris(quad: Statement | tuple[()]) -> Iterator[Term]:
 
 def _holds(quad: Statement | tuple[()], text: str) -> bool:
     """Returns whether a term contains a text anywhere: a cheap test before the exact one."""
-    for term in quad:  # noqa: SIM110 - any() of a generator takes twice the time, for each name that is new
-        if term is not None and text in term:
-            return True
-    return False
+    return any(term is not None and text in term for term in quad)
 
 
 def _is_too_deep(term: Term) -> bool:

@@ -35,7 +35,6 @@ from construct_messages.rdf.terms import (
     Lenience,
     Term,
     blank,
-    escape,
     iri,
     is_blank,
     is_triple,
@@ -49,7 +48,7 @@ from construct_messages.rdf.terms.wellformed import OUT_OF_PLACE
 # --- reader ---------------------------------------------------------------------------------------
 # Reads terms from the fields of Jelly statements, with the lookup tables that they refer to.
 #
-# An IRI is created and checked once per pair of table entries, a datatype or a language once per encoding.
+# An IRI is created and checked once per pair of table entries.
 #
 # Jelly 1.1, serialization: RdfIri, RdfLiteral, RdfTriple, RdfQuad, RdfGraphStart of rdf.proto.
 
@@ -81,11 +80,11 @@ class TermReader:
         prefix, begin, name: the state for the next IRI: id and string of the last prefix, and id of the last name.
         iris: the known IRIs, by the id of the name and by the prefix itself, so that they stay valid when the id of the
             prefix is reused.
-        ids: the ids of the prefix and the name, by the bytes of an RdfIri.
         made, most_made: the number of characters of the IRIs that the frame has created, and its limit.
         unreadable: with lenience, the first term of each kind that no log can hold; `UNREADABLE` and its kind, to the
             end of the text, take the place of such a term.
-        suffixes: the text after a literal's lexical form in a term, by the bytes after it in an RdfLiteral.
+        suffixes: for the compiled module: the text after a literal's lexical form in a term, by the bytes after it in
+            an RdfLiteral.
     """
 
     def __init__(
@@ -108,12 +107,11 @@ class TermReader:
         self._of_log, self._lenience = labels, lenience
         # the labels of this frame, if it has a blank node
         self._labels: MessageLabels | None = None
-        self._depth = 0
+        self._depth = 0  # of quoted triples
         self.unreadable: dict[str, TermError] = {}
         # a few entries can create many long IRIs, independently of the size of the frame
         self.made, self.most_made = 0, most_made
         self.iris: dict[int, dict[str, Term]] = {}
-        self.ids: dict[bytes, tuple[int, int]] = {}
         self.suffixes: dict[bytes, str] = dict(_NO_SUFFIXES)
         read, node, value, quoted = self.iri, self.blank, self.literal, self.quoted
         no_node, no_value, no_quoted, no_name = (
@@ -194,11 +192,6 @@ class TermReader:
             return unreadable
         return triple(*terms, generalized=True)  # type: ignore[arg-type] # only a graph is None
 
-    def go_back(self, prefix: int, begin: str, name: int) -> None:
-        """Restores the state at the start of a statement that is read again."""
-        self.prefix, self.begin, self.name = prefix, begin, name
-        self._depth = 0
-
     def new_scope(self, number: int, terms: list[Term | None]) -> None:
         """Begins a frame, and clears the labels of the last one.
 
@@ -223,32 +216,17 @@ class TermReader:
 
     def iri(self, data: bytes) -> Term:
         """Reads the term of an RdfIri."""
-        prefix, name = self.ids.get(data) or self.read_ids(data)
-        if not name:
-            name = self.name + 1
-        self.name = name
+        prefix = name = 0  # the last prefix, and the next name
+        for number, value in fields(data):
+            if number == 1:
+                prefix = integer(value, "the prefix of an IRI")
+            elif number == 2:
+                name = integer(value, "the name of an IRI")
+        self.name = name = name or self.name + 1
         if prefix:
             self.prefix, self.begin = prefix, self.prefixes.get(prefix)
         known = self.iris.get(name)
         return (known and known.get(self.begin)) or self.new_iri(self.begin, name)
-
-    def read_ids(self, data: bytes) -> tuple[int, int]:
-        """Returns the ids of the prefix and the name in an RdfIri; 0 means the last prefix and the next name."""
-        prefix = name = place = 0
-        if data[:1] == b"\x08":
-            prefix, place = read_varint(data, 1)
-        if data[place : place + 1] == b"\x10":
-            name, place = read_varint(data, place + 1)
-        if place != len(data):  # an unusual form
-            for number, value in fields(data):
-                if number == 1:
-                    prefix = integer(value, "the prefix of an IRI")
-                elif number == 2:
-                    name = integer(value, "the name of an IRI")
-        if len(self.ids) >= _MOST:
-            self.ids.clear()
-        self.ids[data] = prefix, name
-        return prefix, name
 
     def new_iri(self, begin: str, name: int) -> Term:
         """Creates the term of the current prefix and the name with an id, for a new pair."""
@@ -293,22 +271,6 @@ class TermReader:
 
     def literal(self, data: bytes) -> Term:
         """Reads the term of an RdfLiteral."""
-        try:
-            size, start = data[1], 2
-            if size > 0x7F:
-                size, start = read_varint(data, 1)
-            end = start + size
-            if data[0] == 0x0A and end <= len(data):
-                suffix = self.suffixes[data[end:]]
-                lexical = data[start:end].decode()
-                if not lexical.isprintable() or '"' in lexical or "\\" in lexical:
-                    lexical = escape(lexical)
-                return Term(f'"{lexical}{suffix}')
-        except (IndexError, KeyError, UnicodeDecodeError):
-            pass  # empty, with a new datatype or language, or malformed
-        return self._any_literal(data)
-
-    def _any_literal(self, data: bytes) -> Term:
         lexical, language, datatype = "", None, None
         value: int | bytes = b""
         for number, part in fields(data):
@@ -432,7 +394,7 @@ class Rows:
         # the terms of the last statement, and the open graph
         self._last: list[Term | None] = [UNSET] * 4
         self._complete = False  # whether all of these are set
-        self._handlers: dict[int, Callable[[bytes], None]] = {_tag(1): self._options}
+        self._handlers: dict[int, Callable[[bytes], None]] = {1: self._options}  # by field of a row
 
     def message(self, frame: bytes) -> Message | None:
         """Returns the message of the next frame; None: the frame has the options twice, so the log has no messages.
@@ -452,8 +414,8 @@ class Rows:
         self.place = 0
         while self.place < len(frame):
             stop = min(len(frame), self.place + _SLICE)
-            if self.options is not None:
-                self.place = self._usual_rows(frame, self.place, stop)
+            if compiled.wire is not None and self.options is not None:
+                self.place = self._compiled_rows(compiled.wire, frame, self.place, stop)
             if self.place < stop:
                 self.place = self._field(frame, self.place)
             if len(self._terms) // 4 * _QUAD > self._most_made:
@@ -480,21 +442,6 @@ class Rows:
                 self._lenience.skips(self._reader.unreadable[kind])
         self._terms = sound
 
-    def _usual_rows(self, frame: bytes, start: int, stop: int) -> int:
-        """Reads rows in the usual form up to a place, and returns the start of the next row, or of the first row that
-        is malformed or has another form.
-        """
-        if (wire := compiled.wire) is None:
-            return self._rows(frame, start, stop)
-        while start < stop:
-            start = self._compiled_rows(wire, frame, start, stop)
-            if start < stop:
-                following = self._rows(frame, start, start + 1)
-                if following == start:
-                    break
-                start = following
-        return start
-
     def _compiled_rows(self, wire: Wire, frame: bytes, start: int, stop: int) -> int:
         """Returns the start of the first row that the compiled module does not support."""
         reader = self._reader
@@ -511,7 +458,7 @@ class Rows:
             frame,
             start,
             stop,
-            self._statement if self._complete else -1,
+            _tag(self._statement) if self._complete else -1,
             self._last,
             self._terms,
             (names.strings, names.size),
@@ -527,64 +474,6 @@ class Rows:
             names.last,
             prefixes.last,
         )
-        return start
-
-    def _rows(self, frame: bytes, start: int, stop: int) -> int:
-        """Reads rows as `_usual_rows`.
-
-        `_field` reads the row at which it stops, in any form that Protocol Buffers allows. Every call and slice here
-        affects the speed: IRIs are read like in `TermReader.iri`, without a call.
-        """
-        handlers, last, reader = self._handlers, self._last, self._reader
-        statement, readers = self._statement, self._readers
-        ids, iris, prefixes = reader.ids, reader.iris, reader.prefixes.strings
-        extend, end = self._terms.extend, len(frame)
-        prefix, begin, name = state = reader.prefix, reader.begin, reader.name
-        try:
-            while start < stop:
-                size, place = frame[start + 1], start + 2
-                if size > 0x7F:
-                    size, place = read_varint(frame, start + 1)
-                following = place + size
-                kind, size = frame[place], frame[place + 1]
-                place += 2
-                if size > 0x7F:
-                    size, place = read_varint(frame, place - 1)
-                if frame[start] != _ROW or place + size != following or following > end:
-                    break
-                if kind != statement:
-                    reader.prefix, reader.begin, reader.name = prefix, begin, name
-                    handlers[kind](frame[place:following])
-                    prefix, begin, name = state = reader.prefix, reader.begin, reader.name
-                    start = following
-                    continue
-                due = 0
-                while place < following:
-                    position, read = readers[frame[place]]
-                    size, place = frame[place + 1], place + 2
-                    if size > 0x7F:
-                        size, place = read_varint(frame, place - 1)
-                    if position < due:
-                        break
-                    due = position + 1
-                    data = frame[place : place + size]
-                    place += size
-                    if read is not None:
-                        last[position] = read(data)
-                        continue
-                    new_prefix, new_name = ids.get(data) or reader.read_ids(data)
-                    name = new_name or name + 1
-                    if new_prefix:
-                        prefix, begin = new_prefix, prefixes[new_prefix]
-                    last[position] = iris[name].get(begin) or reader.new_iri(begin, name)
-                if place != following or not self._complete:
-                    break
-                extend(last)
-                state = prefix, begin, name
-                start = following
-        except (IndexError, KeyError, Malformed):
-            pass  # `_field` finds the error again, in the order of field numbers
-        reader.go_back(*state)
         return start
 
     def _field(self, frame: bytes, start: int) -> int:
@@ -604,7 +493,7 @@ class Rows:
                     raise Malformed(f"{_KINDS[number]} is a number, where bytes are due")
                 # the last one of several kinds counts; parts of the same kind are one message
                 kind, data = number, data + value if number == kind else value
-        handler = self._handlers.get(_tag(kind))
+        handler = self._handlers.get(kind)
         if handler is not None:
             handler(data)
         elif not kind:
@@ -637,28 +526,22 @@ class Rows:
         reader.new_scope(self._frames, self._last)
         self._fields: Fields = reader.of_triple
         self._handlers |= {
-            _tag(6): self._namespace,
-            _tag(9): reader.enter_name,
-            _tag(10): reader.enter_prefix,
-            _tag(11): reader.enter_datatype,
+            6: self._namespace,
+            9: reader.enter_name,
+            10: reader.enter_prefix,
+            11: reader.enter_datatype,
         }
         match options.physical_type:
             case PhysicalType.TRIPLES:
                 self._last[3] = None
-                self._statement = _tag(2)
+                self._statement = 2
             case PhysicalType.QUADS:
                 self._fields = reader.of_quad
-                self._statement = _tag(3)
+                self._statement = 3
             case PhysicalType.GRAPHS:
-                self._statement = _tag(2)
-                self._handlers |= {_tag(4): self._start_graph, _tag(5): self._end_graph}
+                self._statement = 2
+                self._handlers |= {4: self._start_graph, 5: self._end_graph}
         self._handlers[self._statement] = self._any_statement
-        # by the tag instead of the number, if the tag is one byte; None: an IRI. Quoted triples themselves have IRIs
-        self._readers = {
-            _tag(number): (position, None if read == reader.iri else read)
-            for number, (position, read) in self._fields.items()
-            if number < 16 and read != reader.quoted
-        }
 
     def _any_statement(self, data: bytes) -> None:
         self._reader.fill(self._last, data, self._fields)

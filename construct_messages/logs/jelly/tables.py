@@ -8,7 +8,6 @@ consecutive, so that they need not be written. No terms here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Final
 
 from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text, varint
@@ -43,7 +42,6 @@ class Table:
 
     def __init__(self, name: str, tag: int, size: int) -> None:
         self._name, self._tag, self.size = name, tag, size
-        self._heads = _entry_heads(tag)
         self.ids: dict[str, int] = {}
         self.strings: list[str] = []
         self.last = 0
@@ -71,13 +69,11 @@ class Table:
             strings[index] = string
             number = index + 1
         self.ids[string] = self.last = number
-        follows = number == last + 1 > 1
         data = string.encode()
-        # 0 means the id after the last one; the first id is written, so that logs can be concatenated
-        if follows and 0 < len(data) < 0x70:
-            return number, old, self._heads[len(data)] + data
-        explicit = b"" if follows else b"\x08" + varint(number)
-        entry = explicit + (b"\x12" + delimited(data) if data else b"")
+        # without an id, it is the one after the last; the first id is written, so that logs can be concatenated
+        entry = b"" if number == last + 1 > 1 else b"\x08" + varint(number)
+        if data:
+            entry += b"\x12" + delimited(data)
         return number, old, b"\x0a" + delimited(bytes((self._tag,)) + delimited(entry))
 
     def follow(self, count: int) -> None:
@@ -94,12 +90,6 @@ class Table:
             f"one statement needs more {self._name} than the {self.size} that the stream's options allow",
             hint="choose a larger table",
         )
-
-
-@cache
-def _entry_heads(tag: int) -> tuple[bytes, ...]:
-    """Returns the bytes before a string that gets the next id, by its length."""
-    return tuple(bytes((0x0A, size + 4, tag, size + 2, 0x12, size)) for size in range(0x70))
 
 
 class Entries:
@@ -130,16 +120,12 @@ class Entries:
         Raises:
             Malformed: not such an entry, an id larger than the table, or a missing id that is required.
         """
-        number, string, size = 0, "", len(entry)
-        # most: the next id, and less than 128 bytes
-        if 1 < size < 0x82 and entry[0] == 0x12 and entry[1] == size - 2 and entry.isascii():
-            string = entry[2:].decode()
-        else:
-            for field, value in fields(entry):
-                if field == 1:
-                    number = integer(value, "the id of an entry")
-                elif field == 2:
-                    string = text(value, f"an entry of {self._name}")
+        number, string = 0, ""
+        for field, value in fields(entry):
+            if field == 1:
+                number = integer(value, "the id of an entry")
+            elif field == 2:
+                string = text(value, f"an entry of {self._name}")
         number = number or self.last + 1
         if not number:
             raise Malformed(

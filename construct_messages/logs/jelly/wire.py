@@ -26,25 +26,18 @@ class Malformed(Exception):
         self.message, self.hint = message, hint
 
 
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-_SMALL: Final = tuple(map(_varint, range(4097)))
-
-
 def varint(number: int) -> bytes:
     """Encodes a number that is not negative, with seven bits per byte, the lowest first.
 
     >>> varint(300).hex()
     'ac02'
     """
-    return _SMALL[number] if number <= 4096 else _varint(number)
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
 
 
 def delimited(data: bytes) -> bytes:

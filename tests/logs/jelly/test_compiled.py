@@ -202,7 +202,7 @@ def test_what_is_usual_takes_no_python(
     log: list[Message], options: JellyOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the second time on, when languages and datatypes are known."""
-    monkeypatch.setattr(Rows, "_rows", left := Counted(Rows._rows))
+    monkeypatch.setattr(Rows, "_field", left := Counted(Rows._field))
     monkeypatch.setattr(FrameWriter, "_statements", unknown := Counted(FrameWriter._statements))
     data = write(log, options), write(log * 3, options)
     written_once, unknown.count = unknown.count, 0
