@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    NoReturn,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 from construct_messages._version import __version__
 from construct_messages.cli.standard import STANDARD
@@ -15,10 +27,13 @@ from construct_messages.logs import FormatOptions, options_class
 from construct_messages.rdf import compiled
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import COLUMNS, FORMATS, READ, SYNTAXES, WRITTEN, Format
+from construct_messages.rdf.options import Option, is_choice, options_of
 
 if TYPE_CHECKING:
     from construct_messages.sparql.client.oauth import BearerToken
 
+_T = TypeVar("_T")
+_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _COLUMNS: Final = 80  # of what is no terminal
 
 
@@ -168,15 +183,10 @@ def option(
     repeatable: bool = False,
     **arguments: Any,
 ) -> None:
-    """Adds an option.
+    """Adds an option of a command alone; `add_options` adds those of option classes.
 
-    Args:
-        group: the group of options that shows it.
-        usage: the names, and after a space the value, as `--help` shows them: `-n, --count N`. An option without a
-            value, and without `choices`, is a switch.
-        help: its description, without its default and whether it is repeatable, which are added.
-        repeatable: whether it may be repeated; its values are then a list.
-        arguments: other arguments of `argparse.ArgumentParser.add_argument`.
+    `usage` has its names and its value, as `--help` shows them: `-n, --count N`. Without a value and `choices` it is a
+    switch. Its default, and that it is repeatable, are added to `help`.
     """
     names, _, value = usage.replace(", ", ",").partition(" ")
     if value:
@@ -191,13 +201,81 @@ def option(
     group.add_argument(*names.split(","), help=help, **arguments)
 
 
-def add_label_prefix(group: argparse._ActionsContainer) -> None:
-    """Adds the option for the labels of blank nodes."""
-    option(
-        group,
-        "--label-prefix PREFIX",
-        "begin labels of blank nodes with PREFIX; default: random, so that no two logs share a node",
-    )
+# the flags and values of options whose names or types do not tell them
+_USAGES: Final = {
+    "by": "--group-by ?v",
+    "order": "--group-order",
+    "limit": "--group-limit N",
+    "default_graph": "--default-graph IRI",
+    "named_graphs": "--named-graph IRI",
+    "skolemize": "--skolemize IRI",
+    "label_prefix": "--label-prefix PREFIX",
+    "page_key": "--page-key ?v",
+    "headers": "--header K:V",
+}
+
+
+def add_options(
+    group: argparse._ActionsContainer,
+    kind: type,
+    *names: str,
+    but: Sequence[str] = (),
+    **helps: str,
+) -> None:
+    """Adds these options of a class (without names: all), with another help text where one is given."""
+    for name, each in options_of(kind).items():
+        if name not in but and (not names or name in names):
+            _add(group, each, helps.get(name, each.meaning))
+
+
+def _add(group: argparse._ActionsContainer, declared: Option, help: str) -> None:
+    flag, value = _usage(declared)
+    help = _LINK.sub(r"\1", help)
+    choices = [get_args(each) for each in declared.types if is_choice(each)]
+    if bool in declared.types:
+        option(group, flag, help)
+    elif choices:
+        option(group, flag, help, choices=choices[0], default=declared.default)
+    elif _is_list(declared):
+        option(group, f"{flag} {value}", help, repeatable=True)
+    else:
+        read = partial(_number, declared) if {int, float} & {*declared.types} else None
+        option(group, f"{flag} {value}", help, type=read, default=declared.default)
+
+
+def _usage(declared: Option) -> tuple[str, str]:
+    """The flag of an option, and its value; a switch that is on by default is turned off by `--no-…`."""
+    if declared.name in _USAGES:
+        flag, _, value = _USAGES[declared.name].partition(" ")
+        return flag, value
+    no = "no-" if declared.default is True else ""
+    values = {int: "N", float: "SECONDS"}
+    value = next((values[each] for each in declared.types if each in values), "NAME")
+    return f"--{no}{declared.name.replace('_', '-')}", value
+
+
+def _number(declared: Option, text: str) -> float:
+    with suppress(ValueError):
+        if declared.admits(value := (int if int in declared.types else float)(text)):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not {declared.described('')}")
+
+
+def _is_list(declared: Option) -> bool:
+    return any(get_origin(each) in (Sequence, Mapping) for each in declared.types)
+
+
+def made(kind: type[_T], options: argparse.Namespace, **given: Any) -> _T:
+    """An object of an option class, from the options that `add_options` added, and other fields."""
+    for name, each in options_of(kind).items():
+        flag, shape = _usage(each)
+        dest = flag.removeprefix("--").replace("-", "_")
+        if name not in given and dest in options:
+            value = getattr(options, dest)
+            if any(get_origin(kind) is Mapping for kind in each.types):
+                value = pairs(flag, value, shape)
+            given[name] = not value if each.default is True else value
+    return kind(**given)
 
 
 def add_reports(

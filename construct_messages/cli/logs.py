@@ -14,8 +14,8 @@ from construct_messages.cli.arguments import (
     NO_PREFIXES,
     add_contexts,
     add_format,
-    add_label_prefix,
     add_lenient,
+    add_options,
     contexts,
     option,
 )
@@ -26,6 +26,7 @@ from construct_messages.logs.reading import LogReader, read_log
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.files.following import GrowingFile
 from construct_messages.rdf.message import Message
+from construct_messages.rdf.options import MessageOptions
 
 Change: TypeAlias = Callable[[list[Message]], Iterable[Message]]
 """Returns the messages to write for some messages."""
@@ -70,7 +71,7 @@ def add_output(command: argparse.ArgumentParser, default: str) -> None:
     group = command.add_argument_group("output log")
     add_format(group, default, has_contexts=True)
     option(group, "--no-prefixes", NO_PREFIXES)
-    add_label_prefix(group)
+    add_options(group, MessageOptions, "label_prefix")
 
 
 def open_log(

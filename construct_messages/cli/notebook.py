@@ -10,16 +10,13 @@ from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any, Final, NoReturn, Protocol
 
-from construct_messages.cli.arguments import Parser, add_lenient, option
-from construct_messages.cli.queries import (
-    add_asking,
-    add_dataset,
-    add_messages,
-)
+from construct_messages.cli.arguments import Parser, add_lenient, add_options, option
+from construct_messages.cli.queries import add_dataset
 from construct_messages.cli.report import report_lines
-from construct_messages.cli.run import add_bounds, ask
+from construct_messages.cli.run import ask
 from construct_messages.rdf.errors import ConstructMessagesError, UsageError
 from construct_messages.rdf.message import Message
+from construct_messages.rdf.options import Grouping, MessageOptions, Requests
 
 _SHOWN: Final = 10  # messages below a cell
 
@@ -88,14 +85,10 @@ def _parser() -> Parser:
         help="RDF files, a store directory or an endpoint URL",
     )
     option(parser, "-o, --output NAME", "the variable that gets the list of messages")
-    add_dataset(
-        parser, default_graph="union|IRI", help="use all graphs, or this one, as the default graph"
-    )
-    add_messages(parser)
-    add_bounds(parser)
-    add_asking(parser)
+    add_dataset(parser)
+    for kind in (Grouping, MessageOptions, Requests):
+        add_options(parser, kind)
     add_lenient(parser, "solutions")
-    option(parser, "--strict", "make warnings errors: blank nodes that occur in several pages")
     return parser
 
 

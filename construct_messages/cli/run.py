@@ -14,8 +14,10 @@ from construct_messages.cli.arguments import (
     Commands,
     add_format,
     add_lenient,
+    add_options,
     add_reports,
     format_options,
+    made,
     option,
 )
 from construct_messages.cli.feeds.options import (
@@ -27,23 +29,19 @@ from construct_messages.cli.feeds.options import (
 )
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import (
-    add_asking,
     add_dataset,
-    add_messages,
     add_query,
     add_source,
     arguments,
     query_text,
-    requests,
 )
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.standard import STANDARD, target
-from construct_messages.construct.assembly import DISTINCT_LIMIT
 from construct_messages.construct.messages import QueryMessages, construct_messages
 from construct_messages.logs.targets import format_of_target, log_file
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Message
-from construct_messages.rdf.options import GROUP_LIMIT
+from construct_messages.rdf.options import Grouping, MessageOptions, Requests
 
 if TYPE_CHECKING:
     from construct_messages.construct.shapes import Validation
@@ -78,16 +76,12 @@ def add(commands: Commands) -> None:
     query = run.add_argument_group("query and source")
     add_query(query)
     add_source(query)
-    add_dataset(
-        query,
-        default_graph="union|IRI",
-        help="use the union of all graphs, or this graph, as the default graph",
-    )
+    add_dataset(query)
     option(query, "--select", "write the rewritten query instead of a log")
 
     messages = run.add_argument_group("messages")
-    add_messages(messages)
-    add_bounds(messages)
+    add_options(messages, Grouping)
+    add_options(messages, MessageOptions)
 
     log = run.add_argument_group("log")
     add_format(log, "that of the extension of --output, else nq")
@@ -107,21 +101,8 @@ def add(commands: Commands) -> None:
     add_shapes(run)
 
     source = run.add_argument_group("requests to the source")
-    add_asking(source)
+    add_options(source, Requests)
     add_lenient(source, "solutions")
-    option(source, "--strict", "make warnings errors: blank nodes that occur in several pages")
-
-
-def add_bounds(group: argparse._ActionsContainer) -> None:
-    """Adds the options for limits on memory."""
-    option(group, "--group-limit N", "hold at most N solutions", type=int, default=GROUP_LIMIT)
-    option(
-        group,
-        "--distinct-limit N",
-        "compare at most N messages",
-        type=int,
-        default=DISTINCT_LIMIT,
-    )
 
 
 def ask(
@@ -144,9 +125,8 @@ def ask(
     return construct_messages(
         query,
         source,
-        distinct_limit=options.distinct_limit,
         lenient=options.lenient,
-        requests=requests(options),
+        requests=made(Requests, options),
         validation=validation,
         **arguments(options),
     )

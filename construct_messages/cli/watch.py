@@ -10,23 +10,24 @@ from typing import TYPE_CHECKING, Final
 from construct_messages.cli.arguments import (
     Commands,
     add_format,
+    add_options,
     add_reports,
+    made,
     option,
 )
 from construct_messages.cli.feeds.options import add_transport, target_of
 from construct_messages.cli.queries import (
-    add_asking,
     add_dataset,
     add_query,
     add_source,
     dataset,
     query_text,
-    requests,
 )
 from construct_messages.cli.report import warn
 from construct_messages.cli.standard import STANDARD, until_stopped
 from construct_messages.query.continuous.values import duration
 from construct_messages.rdf.errors import QueryError, SourceError, UsageError
+from construct_messages.rdf.options import MessageOptions, Requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,11 +60,7 @@ def add(commands: Commands) -> None:
     query = watch.add_argument_group("query and source")
     add_query(query)
     add_source(query)
-    add_dataset(
-        query,
-        default_graph="union|IRI",
-        help="use the union of all graphs, or this graph, as the default graph",
-    )
+    add_dataset(query)
 
     what = watch.add_argument_group("messages")
     option(
@@ -83,8 +80,7 @@ def add(commands: Commands) -> None:
         "a SELECT or ASK: evaluate only if its result has changed",
     )
     option(what, "--skip-first", "do not send the solutions of the first evaluation")
-    option(what, "--skip-empty", "leave out empty messages")
-    option(what, "--skolemize IRI", "replace blank nodes of the data by IRIs under this one")
+    add_options(what, MessageOptions, "skip_empty", "skolemize")
     option(what, "--state FILE", "store the state in FILE, to continue after a restart")
 
     to = watch.add_argument_group("target")
@@ -98,7 +94,7 @@ def add(commands: Commands) -> None:
     add_format(to, "that of the extension of FILE, else nq")
     add_reports(to, "do not report failures that are retried")
 
-    add_asking(watch.add_argument_group("requests to the source"))
+    add_options(watch.add_argument_group("requests to the source"), Requests, but=["strict"])
 
 
 def _watch(options: argparse.Namespace) -> int:
@@ -119,7 +115,7 @@ def _watch(options: argparse.Namespace) -> int:
             skip_first=options.skip_first,
             skip_empty=options.skip_empty,
             skolemize=options.skolemize,
-            requests=requests(options),
+            requests=made(Requests, options),
             **dataset(options),
         )
         report = (lambda _: None) if options.quiet else warn

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from construct_messages.logs import EncoderOptions, FormatOptions, TemplateEncoder, encoder_for
 from construct_messages.logs.layout import EncodedBatch
 from construct_messages.rdf.errors import GroupError, LimitExceeded, SourceError
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message, Quad, of_distinct
-from construct_messages.rdf.options import Grouping
+from construct_messages.rdf.options import Grouping, MessageOptions, option_class
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import Term, has_blank, iri
@@ -196,24 +196,17 @@ class Sorted:
 
 # --- assembly -------------------------------------------------------------------------------------
 
-DISTINCT_LIMIT: Final = 10_000_000
-"""The default maximal number of messages that `distinct` compares; each takes about 100 bytes."""
 
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class Options(MessageOptions):
+    """The options of `construct_messages` for turning solutions into messages, and the limits of a server.
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of `construct_messages` for turning solutions into messages.
-
-    The last five are limits of a whole log (exceeding one is an error, whereas `max_messages` ends the log), a function
-    that filters messages, and one that is called with the number of messages since its last call.
+    Exceeding a limit is an error, whereas `max_messages` ends the log. `passed` filters messages; `progress` is called
+    with the number of messages since its last call.
     """
 
     grouping: Grouping = Grouping()
-    distinct: bool = False
-    distinct_limit: int = DISTINCT_LIMIT
-    skip_empty: bool = False
-    skolemize: str | None = None
-    max_messages: int | None = None
     strict: bool = False
     solution_limit: int | None = None
     message_limit: int | None = None

@@ -20,21 +20,20 @@ from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.construct.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
+from construct_messages.construct.assembly import Assembly, Options, Writing
 from construct_messages.logs import FormatOptions
 from construct_messages.logs.columns.tables import Tabular
 from construct_messages.logs.targets import LogTarget, format_of_target, log_file, write_in_thread
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.arguments import checked, warn, wrong_type
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.files.output import refuse_input
 from construct_messages.rdf.formats import LogType
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
-from construct_messages.rdf.options import Dataset, Grouping, Requests
+from construct_messages.rdf.options import DISTINCT_LIMIT, Dataset, Grouping, Requests
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.rdf.terms import Lenience, Lenient, as_term, iri
+from construct_messages.rdf.terms import Lenience, Lenient, as_term
 from construct_messages.sparql.sources import Condition, Request, Source
 from construct_messages.sparql.sources.open import name_of_source, open_source, paths_of_source
 
@@ -119,12 +118,18 @@ def construct_messages(
     <Message of 1 quad: <urn:b> <urn:q> "b" .>
     """
     grouping = Grouping.of(group_by)
-    if distinct_limit <= 0:
-        raise UsageError(f"distinct_limit={distinct_limit} must be more than 0")
-    if max_messages is not None and max_messages < 0:
-        raise UsageError(f"max_messages={max_messages} is negative")
-    if skolemize is not None:
-        iri(skolemize)
+    options = Options(
+        distinct,
+        distinct_limit,
+        skip_empty,
+        skolemize,
+        label_prefix,
+        max_messages,
+        grouping=grouping,
+        strict=requests.strict,
+        passed=None if validation is None else _passed(validation),
+        progress=progress,
+    )
     opened = open_source(source, lenient=bool(lenient), **requests.opening)
     parsed = ConstructQuery.parse(
         query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=grouping.by
@@ -137,24 +142,13 @@ def construct_messages(
     parsed.warn_of_unbound(name.lstrip("?$") for name in bindings or ())
     if grouping.is_sorted:
         select = select.sorted_by(grouping.by)
-    options = Options(
-        grouping,
-        distinct,
-        distinct_limit,
-        skip_empty,
-        skolemize,
-        max_messages,
-        requests.strict,
-        passed=None if validation is None else _passed(validation),
-        progress=progress,
-    )
     return QueryMessages(
         parsed,
         opened,
         Request(
             select,
-            dataset.default_graph,
-            dataset.named_graphs,
+            tuple(dataset.default_graph),
+            tuple(dataset.named_graphs),
             requests.page_size,
             requests.timeout,
             lenience=Lenience.of(lenient, base=parsed.base),

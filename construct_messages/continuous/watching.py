@@ -293,8 +293,8 @@ class ChangeQuery:
         dataset = self._dataset
         request = Request(
             self._select,
-            dataset.default_graph,
-            dataset.named_graphs,
+            tuple(dataset.default_graph),
+            tuple(dataset.named_graphs),
             timeout=self._requests.timeout,
         )
         try:

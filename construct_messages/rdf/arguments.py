@@ -150,11 +150,12 @@ def _checks(function: Callable[..., object]) -> dict[str, _Check]:
 
 def _annotation(function: Callable[..., object], name: str) -> Any:
     """The type that an argument is annotated with; None: it cannot be evaluated."""
-    return _evaluated(function.__annotations__[name], function.__module__)
+    return plain(evaluated(function.__annotations__[name], function.__module__))
 
 
 @cache
-def _evaluated(annotation: Any, module: str) -> Any:
+def evaluated(annotation: Any, module: str) -> Any:
+    """The type of an annotation in a module; None: a name in it is imported for type checkers only."""
     # `get_type_hints` calls `compile`, whose first call takes nine million instructions
     try:
         while isinstance(annotation, str):  # an alias may be quoted
@@ -162,6 +163,20 @@ def _evaluated(annotation: Any, module: str) -> Any:
     except NameError:
         return None
     return annotation
+
+
+def types_in(annotation: Any) -> list[Any]:
+    """The types of a union, or the type itself."""
+    is_union = get_origin(annotation) in (Union, UnionType)
+    return list(get_args(annotation)) if is_union else [annotation]
+
+
+def plain(annotation: Any) -> Any:
+    """A type without what `Annotated` adds to it, or to the types of a union."""
+    if hasattr(annotation, "__metadata__"):
+        return annotation.__origin__
+    types = types_in(annotation)
+    return Union[tuple(map(plain, types))] if len(types) > 1 else annotation  # noqa: UP007 - at run time
 
 
 def _name(annotation: Any) -> str:

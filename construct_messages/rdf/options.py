@@ -1,36 +1,206 @@
-"""The option values of both `construct_messages`, embedded and on Spark: how solutions are grouped, the dataset of the
-query, and how its source is asked.
+"""Options as values. Each option states its name, type, bounds, default and meaning once, in a class.
 
-The command line, the server and watches build the same values. A value is checked when it is made, and never changes.
-No I/O; the packages that read an option define its effect.
+The fields of an option class, a frozen data class, are its options, and `Args:` of its docstring has their meanings.
+The command line, the settings of the server, the data source of Spark and the tables of the reference are made from
+them. A value is checked when it is made, and never changes. No I/O; the packages that read an option define its effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Final
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import wraps
+from types import NoneType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+)
 
-from construct_messages.rdf.arguments import checked, checked_fields
+from construct_messages.rdf.arguments import checked, evaluated, plain, types_in
 from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.terms import iri
 
-GROUP_LIMIT: Final = 1_000_000
-"""The number of solutions that grouping holds by default."""
-RETRIES: Final = 3
-"""The number of times that a request is repeated by default."""
+_T = TypeVar("_T")
+
+# --- option classes -------------------------------------------------------------------------------
+
+REQUIRED: Final[Any] = MISSING
+"""The default of an option that must be given."""
+_MEANINGS: Final = re.compile(r"^ {4}Args:\n(.*?)(?:\n\s*\n|\Z)", re.DOTALL | re.MULTILINE)
+_MEANING: Final = re.compile(
+    r"^ {8}(\w[\w, \n]*?):\s+(.*?)(?=\n {8}\S|\Z)", re.DOTALL | re.MULTILINE
+)
+_ELSEWHERE: Final = re.compile(r"see `(\w+)`\.")
+
+
+class Bound(NamedTuple):
+    """The bounds of a number: at least `least`, above `above`, at most `most`."""
+
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+
+    def admits(self, value: float) -> bool:
+        """Whether a number is within the bounds; NaN is not."""
+        return (
+            (self.least is None or value >= self.least)
+            and (self.above is None or value > self.above)
+            and (self.most is None or value <= self.most)
+        )
+
+    def __str__(self) -> str:
+        if self.above is not None:
+            return f" above {self.above:g}"
+        return "" if self.least is None else f" of at least {self.least:g}"
+
+
+Count: TypeAlias = Annotated[int, Bound(least=1)]
+Size: TypeAlias = Annotated[int, Bound(least=0)]
+Seconds: TypeAlias = Annotated[float, Bound(above=0)]
+
+
+class Option(NamedTuple):
+    """One option of a class; `meaning` is Markdown, without a full stop."""
+
+    name: str
+    type: Any
+    default: Any
+    meaning: str
+
+    @property
+    def types(self) -> list[Any]:
+        """The types that its value may have, without bounds."""
+        return types_in(plain(self.type))
+
+    @property
+    def bound(self) -> Bound:
+        """The bounds of a value that is a number."""
+        bounds = [
+            each.__metadata__[0] for each in types_in(self.type) if hasattr(each, "__metadata__")
+        ]
+        return bounds[0] if bounds else Bound()
+
+    def admits(self, value: Any) -> bool:
+        """Whether a value of the right type is within the bounds, or one of the choices."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return self.bound.admits(value)
+        choices = [choice for each in self.types for choice in get_args(each) if is_choice(each)]
+        return not isinstance(value, str) or not choices or str in self.types or value in choices
+
+    def described(self, none: str = "None") -> str:
+        """Its values in words; `none` stands for None, which is left out if it is empty.
+
+        >>> options_of(Requests)["page_size"].described(), options_of(Grouping)["order"].described()
+        ('a whole number of at least 1 or None', '"appearance" or "sorted"')
+        """
+        return " or ".join(filter(None, (self._described(each, none) for each in self.types)))
+
+    def _described(self, kind: Any, none: str) -> str:
+        words = {
+            NoneType: none,
+            bool: "true or false",
+            int: f"a whole number{self.bound}",
+            float: f"a number{self.bound}",
+            dict: "a table of strings",
+            tuple: "a list of strings",
+        }
+        if is_choice(kind):
+            return " or ".join(f'"{value}"' for value in sorted(get_args(kind)))
+        if get_origin(kind) is tuple and get_args(kind)[0] in _OPTIONS:
+            return "a list of tables"
+        return words.get(get_origin(kind) or kind, "a string")
+
+
+_OPTIONS: Final[dict[Any, dict[str, Option]]] = {}
+
+
+def option_class(kind: type[_T]) -> type[_T]:
+    """Returns a data class as an option class: its fields are checked when one is made.
+
+    A meaning "see `Name`." is that of the same option of the class `Name`.
+    """
+    create: Callable[..., None] = checked(vars(kind)["__init__"])
+
+    @wraps(create)
+    def create_checked(self: Any, *arguments: Any, **named: Any) -> None:
+        create(self, *arguments, **named)
+        for name, each in options_of(kind).items():
+            if not each.admits(value := getattr(self, name)):
+                raise UsageError(f"{name}={value!r} must be {each.described()}")
+
+    setattr(kind, "__init__", create_checked)  # noqa: B010 - mypy allows no assignment to a method
+    _OPTIONS[kind] = {}
+    return kind
+
+
+def options_of(kind: type[Any]) -> Mapping[str, Option]:
+    """The options of an option class, by name."""
+    if not (found := _OPTIONS[kind]):
+        meanings = _meanings(kind)
+        for each in fields(kind):
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            found[each.name] = Option(
+                each.name,
+                evaluated(cast("Any", each.type), _module_of(kind, each.name)),
+                default,
+                meanings.get(each.name, ""),
+            )
+    return found
+
+
+def _module_of(kind: type[Any], name: str) -> str:
+    """The module of the class, of `kind` and those that it inherits from, that has an option."""
+    return next(each.__module__ for each in kind.__mro__ if name in each.__annotations__)
+
+
+def _meanings(kind: type[Any]) -> dict[str, str]:
+    """The meanings of options in `Args:` of the docstring of a class."""
+    found = {}
+    args = _MEANINGS.search(kind.__doc__ or "")
+    for names, text in _MEANING.findall(args[1] if args else ""):
+        other = _ELSEWHERE.fullmatch(text)
+        for name in re.split(r",\s+", names):
+            found[name] = (
+                options_of(evaluated(other[1], kind.__module__))[name].meaning
+                if other
+                else " ".join(text.split()).removesuffix(".")
+            )
+    return found
+
+
+def is_choice(kind: Any) -> bool:
+    """Whether a type is one of several texts."""
+    return get_origin(kind) is Literal
+
+
+# --- the options of queries -----------------------------------------------------------------------
+
 UNION: Final = "union"
 """In place of the IRIs of default graphs: the merge of all graphs of the source."""
+GROUP_LIMIT: Final = 1_000_000
+DISTINCT_LIMIT: Final = 10_000_000  # each takes about 100 bytes
+RETRIES: Final = 3
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@option_class
+@dataclass(frozen=True)
 class Grouping:
     """Which solutions form one message.
 
     Args:
-        by: variables; solutions with equal terms for them form one message. None: each solution is a message.
-        order: `"appearance"` keeps the order of first appearance and holds all solutions, up to `limit`; `"sorted"`
-            lets the source sort by the variables and holds one group.
-        limit: the maximal number of solutions to hold. On Spark it has no effect.
+        by: one message for all solutions with the same ?v; several variables are combined.
+        order: the order of groups: that of their first solutions, which holds all solutions in memory, or that of the
+            variables, by which the source sorts.
+        limit: hold at most N solutions (without effect on Spark).
 
     Raises:
         UsageError: an unknown order, or a limit below 1.
@@ -39,20 +209,12 @@ class Grouping:
     Grouping(by=('country',), order='sorted', limit=1000000)
     """
 
-    by: tuple[str, ...]
-    order: str
-    limit: int
+    by: str | Sequence[str] = ()
+    order: Literal["appearance", "sorted"] = "appearance"
+    limit: Count = GROUP_LIMIT
 
-    @checked
-    def __init__(
-        self, by: str | Sequence[str] = (), *, order: str = "appearance", limit: int = GROUP_LIMIT
-    ) -> None:
-        if order not in ("appearance", "sorted"):
-            raise UsageError(f"order={order!r} is unknown", hint='choose "appearance" or "sorted"')
-        _check_positive("limit", limit)
-        names = tuple(name.lstrip("?$") for name in _texts(by))
-        for name, value in (("by", names), ("order", order), ("limit", limit)):
-            object.__setattr__(self, name, value)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by", tuple(name.lstrip("?$") for name in _texts(self.by)))
 
     @classmethod
     def of(cls, group_by: Grouping | str | Sequence[str]) -> Grouping:
@@ -69,70 +231,99 @@ class Grouping:
         return bool(self.by) and self.order == "sorted"
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@option_class
+@dataclass(frozen=True)
 class Dataset:
     """The RDF dataset of a query, in place of its FROM clauses (SPARQL 1.1 Protocol, section 2.1.4).
 
     Args:
-        default_graph: `"union"` for all graphs of the source, or IRIs of graphs to merge. None: the source's own.
-        named_graphs: IRIs of the graphs that `GRAPH` can see. None: the source's own.
+        default_graph: use this graph, or union for all graphs, as the default graph; several are merged.
+        named_graphs: a named graph of the dataset.
 
     >>> Dataset("union"), Dataset(named_graphs=["urn:g"])
     (Dataset(default_graph=('union',), named_graphs=()), Dataset(default_graph=(), named_graphs=('urn:g',)))
     """
 
-    default_graph: tuple[str, ...]
-    named_graphs: tuple[str, ...]
+    default_graph: str | Sequence[str] = ()
+    named_graphs: str | Sequence[str] = ()
 
-    @checked
-    def __init__(
-        self, default_graph: str | Sequence[str] = (), named_graphs: str | Sequence[str] = ()
-    ) -> None:
-        object.__setattr__(self, "default_graph", tuple(_texts(default_graph)))
-        object.__setattr__(self, "named_graphs", tuple(_texts(named_graphs)))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "default_graph", tuple(_texts(self.default_graph)))
+        object.__setattr__(self, "named_graphs", tuple(_texts(self.named_graphs)))
 
 
-@checked_fields
-@dataclass(frozen=True, slots=True)
-class Requests:
-    """How a source is opened and asked. All but `timeout` and `allow_stale` have an effect for endpoints only.
+@option_class
+@dataclass(frozen=True)
+class MessageOptions:
+    """Which messages of a query are written, and how their blank nodes are named.
 
     Args:
-        timeout: seconds for the whole answer; None: no limit.
-        read_seconds: seconds in which an endpoint may send nothing; `math.inf`: no limit. None: ten minutes in `watch`,
-            which nobody looks at, and no limit elsewhere.
-        page_size: solutions per request, for endpoints that limit their answers; None: one request for all.
-        page_key: a variable of the template that is an IRI in every solution: pages follow each other by its values
-            instead of by OFFSET, so that the endpoint's order of other values does not matter.
-        strict: raise an error instead of logging a warning if blank nodes occur in several pages, because labels are
-            only valid within a response.
-        method, headers, results, profile, retries, allow_stale, source_format: see `open_source`.
+        distinct: leave out messages that equal an earlier one.
+        distinct_limit: compare at most N messages; more are an error.
+        skip_empty: leave out empty messages.
+        skolemize: replace blank nodes of the data by IRIs under this one.
+        label_prefix: begin labels of blank nodes with PREFIX; default: random, so that no two logs share a node.
+        max_messages: end the log after N messages.
 
     Raises:
-        UsageError: a size or time that is not more than 0, or `page_key` without `page_size`.
+        UsageError: a value beyond its bounds.
+        TermError: `skolemize` is not an absolute IRI.
+    """
+
+    distinct: bool = False
+    distinct_limit: Count = DISTINCT_LIMIT
+    skip_empty: bool = False
+    skolemize: str | None = None
+    label_prefix: str | None = None
+    max_messages: Size | None = None
+
+    def __post_init__(self) -> None:
+        if self.skolemize is not None:
+            iri(self.skolemize)
+
+
+@option_class
+@dataclass(frozen=True)
+class Requests:
+    """How a source is opened and asked. All but `timeout`, `source_format` and `allow_stale` are for endpoints only.
+
+    Args:
+        timeout: stop if the whole answer takes longer.
+        page_size: request N solutions at a time, for endpoints that limit their answers.
+        page_key: request pages by the IRIs of ?v, not by OFFSET: ?v is an IRI in every solution.
+        strict: make warnings errors: blank nodes that occur in several pages.
+        method: the HTTP method for an endpoint.
+        headers: send an additional request header.
+        results: the results format to request; auto: that of the profile.
+        profile: the kind of endpoint, such as virtuoso.
+        retries: repeat a request up to N times after temporary failures.
+        allow_stale: read a store directory while another process writes to it.
+        source_format: the format of files; default: that of the extension; of standard input, detected from the first
+            bytes.
+        read_seconds: stop if an endpoint sends nothing for this long; inf: never; default: 600 of watch, else inf.
+
+    Raises:
+        UsageError: a value beyond its bounds, or `page_key` without `page_size`.
 
     >>> Requests(profile="virtuoso", page_size=0)
     Traceback (most recent call last):
-    construct_messages.rdf.errors.UsageError: page_size=0 must be more than 0
+    construct_messages.rdf.errors.UsageError: page_size=0 must be a whole number of at least 1 or None
     """
 
-    timeout: float | None = None
-    page_size: int | None = None
+    timeout: Seconds | None = None
+    page_size: Count | None = None
     page_key: str | None = None
     strict: bool = False
-    method: str = "post"
+    method: Literal["get", "post"] = "post"
     headers: Mapping[str, str] | None = None
-    results: str = "auto"
+    results: Literal["auto", "json", "xml", "tsv"] = "auto"
     profile: str = "generic"
-    retries: int = RETRIES
+    retries: Size = RETRIES
     allow_stale: bool = False
     source_format: str | None = None
-    read_seconds: float | None = None
+    read_seconds: Seconds | None = None
 
     def __post_init__(self) -> None:
-        _check_positive("page_size", self.page_size)
-        _check_positive("timeout", self.timeout)
-        _check_positive("read_seconds", self.read_seconds)
         if self.page_key is not None and self.page_size is None:
             raise UsageError(
                 f"page_key={self.page_key!r} needs page_size",
@@ -147,17 +338,8 @@ class Requests:
         'qlever'
         """
         of_queries = ("timeout", "page_size", "page_key", "strict")
-        return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name not in of_queries
-        }
+        return {name: value for name, value in vars(self).items() if name not in of_queries}
 
 
 def _texts(given: str | Sequence[str]) -> Sequence[str]:
     return (given,) if isinstance(given, str) else given
-
-
-def _check_positive(name: str, value: float | None) -> None:
-    if value is not None and not value > 0:
-        raise UsageError(f"{name}={value} must be more than 0")

@@ -26,7 +26,6 @@ from construct_messages.rdf.formats import FORMATS, Format
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.options import Dataset, Grouping
-from construct_messages.rdf.terms import iri
 from construct_messages.spark.frames.evaluation import EvaluationOptions, check, evaluate
 from construct_messages.spark.frames.messages import messages, relabelled
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
@@ -98,10 +97,15 @@ def construct_messages(
     >>> messages.frame.collect()
     [Row(message='<urn:b> <urn:q> <urn:a> .')]
     """
-    if max_messages is not None and max_messages < 0:
-        raise UsageError(f"max_messages={max_messages} is negative")
-    if skolemize is not None:
-        iri(skolemize)
+    grouping = Grouping.of(group_by)
+    options = Options(
+        distinct=distinct,
+        skip_empty=skip_empty,
+        skolemize=skolemize,
+        label_prefix=label_prefix,
+        max_messages=max_messages,
+        grouping=grouping,
+    )
     if out_of_range not in OUT_OF_RANGE:
         raise UsageError(
             f"out_of_range={out_of_range!r} is unknown",
@@ -109,7 +113,6 @@ def construct_messages(
         )
     if not isinstance(quads, QuadTable):
         quads = QuadTable.of(quads)
-    grouping = Grouping.of(group_by)
     parsed, plan = plan_query(
         query,
         group_by=grouping,
@@ -125,13 +128,7 @@ def construct_messages(
         parsed,
         plan,
         quads,
-        Options(
-            grouping,
-            distinct=distinct,
-            skip_empty=skip_empty,
-            skolemize=skolemize,
-            max_messages=max_messages,
-        ),
+        options,
         EvaluationOptions(
             max_path_rounds, allow_full_closure, Labels(label_prefix), out_of_range == "unbound"
         ),

@@ -293,7 +293,7 @@ def test_the_environment_names_the_source(data_file: Path, monkeypatch: pytest.M
             SPO,
             {"group_by": ("?s",), "group_order": "random"},
             UsageError,
-            "order='random' is unknown",
+            "order='random' must be",
         ),
         (SPO, {"group_limit": 0}, UsageError, "limit=0"),
         (SPO, {"distinct_limit": -1}, UsageError, "distinct_limit"),

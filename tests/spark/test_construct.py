@@ -336,7 +336,7 @@ def test_errors_name_the_place_in_the_query(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"group_order": "random"}, "order='random' is unknown"),
+        ({"group_order": "random"}, "order='random' must be"),
         ({"max_messages": -1}, "max_messages=-1 is negative"),
         ({"default_graph": "union"}, "not evaluated on Spark"),
         ({"bindings": {"nothing": "1"}}, r"no variable \?nothing to bind"),

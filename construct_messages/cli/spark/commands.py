@@ -17,12 +17,12 @@ from construct_messages.cli.arguments import (
     NO_PREFIXES,
     Commands,
     add_format,
+    add_options,
     format_options,
     option,
 )
 from construct_messages.cli.queries import (
     add_dataset,
-    add_messages,
     add_query,
     arguments,
     query_text,
@@ -32,6 +32,7 @@ from construct_messages.logs import check_options
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import FORMATS
 from construct_messages.rdf.formats.lookup import default_format, find_log
+from construct_messages.rdf.options import Grouping, MessageOptions
 from construct_messages.spark.session import require
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _add_run(steps: Commands) -> None:
         nargs="+",
         required=True,
     )
-    add_dataset(query, default_graph="IRI", help="a graph of the default graph")
+    add_dataset(query, default_graph="a graph of the default graph")
     option(query, "--explain", "print the plan of the query and exit")
     option(
         query,
@@ -125,7 +126,9 @@ def _add_run(steps: Commands) -> None:
     )
     option(query, "--max-path-rounds N", "the longest path that * and + follow", type=int)
     option(query, "--allow-full-closure", "allow * and + to start at every node")
-    add_messages(run.add_argument_group("messages"))
+    messages = run.add_argument_group("messages")
+    add_options(messages, Grouping, "by", "order")
+    add_options(messages, MessageOptions, but=["distinct_limit"])
     option(_add_writing(run), "--no-prefixes", NO_PREFIXES)
     _add_reading(run)
     add_session(run)

@@ -339,9 +339,9 @@ class MessagesSender:
     ) -> QueryMessages:
         limits = self._settings.limits
         options = Options(
-            asked.grouping,
             asked.distinct,
-            _DISTINCT_LIMIT,
+            GROUP_LIMIT,
+            grouping=asked.grouping,
             max_messages=asked.max_messages,
             strict=self._settings.strict,
             solution_limit=limits.solutions,

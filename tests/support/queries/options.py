@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from construct_messages.rdf.options import Dataset, Grouping, Requests
+from construct_messages.rdf.options import Dataset, Grouping, Requests, options_of
 
-_REQUESTS: Final = frozenset(Requests.__match_args__)
-_DATASET: Final = frozenset(Dataset.__match_args__)
+_REQUESTS: Final = frozenset(options_of(Requests))
+_DATASET: Final = frozenset(options_of(Dataset))
 _GROUPING: Final = {"group_order": "order", "group_limit": "limit"}
 
 
