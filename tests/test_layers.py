@@ -37,10 +37,10 @@ FLOORS = {
         "__main__",
     ),
     "rdf": floors(
-        "compiled / errors / values",
+        "compiled / errors",
         "arguments / files",
-        "formats / options / terms",
-        "isomorphism / labels / solutions / wire",
+        "formats / terms",
+        "isomorphism / labels / options / solutions / wire",
         "message / vocabulary",
         "rows / single_use / template",
     ),

@@ -290,7 +290,7 @@ ERRORS = {
         ["run", "--query", ANY, "--source", "http://127.0.0.1:9/", "--results", "csv"],
         2,
         "'csv'",
-        "json",
+        "--help",
     ),
     "too much to group": (
         ["run", "--query", ANY, "--source", DATA, "--group-by", "?s", "--group-limit", "9"],

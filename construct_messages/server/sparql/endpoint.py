@@ -63,7 +63,7 @@ from construct_messages.server.sparql.answers import KnownFrames, MessagesAnswer
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.messages import MessagesSender
 from construct_messages.server.sparql.protocol import (
-    MessageOptions,
+    MessageParameters,
     ProtocolRequest,
     forwarded,
     read_request,
@@ -432,7 +432,7 @@ class SparqlEndpoint:
 
     def _decide(
         self, asked: ProtocolRequest, accept: str | None, links: Sequence[str], record: SparqlRecord
-    ) -> Plain | tuple[MessagesAnswer, ConstructQuery, MessageOptions]:
+    ) -> Plain | tuple[MessagesAnswer, ConstructQuery, MessageParameters]:
         """Parses the text of an operation, checks that it may run, and chooses the kind of answer."""
         assert asked.text is not None
         text = QueryText(asked.text)
@@ -484,7 +484,7 @@ class SparqlEndpoint:
         asked: ProtocolRequest,
         answer: MessagesAnswer,
         query: ConstructQuery,
-        options: MessageOptions,
+        options: MessageParameters,
     ) -> web.StreamResponse:
         settings = self._settings
         sizes = [size for size in (options.page_size, settings.page_size) if size is not None]

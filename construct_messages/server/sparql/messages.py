@@ -40,7 +40,7 @@ from construct_messages.server.http.event_stream import (
 )
 from construct_messages.server.http.sending import negotiate_coding, send
 from construct_messages.server.sparql.answers import MessagesAnswer
-from construct_messages.server.sparql.protocol import MessageOptions
+from construct_messages.server.sparql.protocol import MessageParameters
 from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.operations import Backend
@@ -260,7 +260,7 @@ class MessagesSender:
         answer: MessagesAnswer,
         query: ConstructQuery,
         select: Request,
-        asked: MessageOptions,
+        asked: MessageParameters,
     ) -> web.StreamResponse:
         """Sends a message log."""
         headers = {"Content-Type": answer.content_type, **_STREAMED}
@@ -283,7 +283,7 @@ class MessagesSender:
         answer: MessagesAnswer,
         query: ConstructQuery,
         select: Request,
-        asked: MessageOptions,
+        asked: MessageParameters,
     ) -> web.StreamResponse:
         """Sends server-sent events, from the beginning or after the client's last event.
 
@@ -335,7 +335,7 @@ class MessagesSender:
         )
 
     def _messages(
-        self, query: ConstructQuery, select: Request, asked: MessageOptions
+        self, query: ConstructQuery, select: Request, asked: MessageParameters
     ) -> QueryMessages:
         limits = self._settings.limits
         options = Options(

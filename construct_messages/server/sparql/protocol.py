@@ -93,7 +93,7 @@ _PRAGMAS: Final = ("get:", "input:", "define ")
 
 
 @dataclass(frozen=True)
-class MessageOptions:
+class MessageParameters:
     """The options of a request for messages, named as on the command line.
 
     Args:
@@ -132,7 +132,7 @@ class ProtocolRequest:
     head: bool = False
 
     @property
-    def message_options(self) -> MessageOptions:
+    def message_options(self) -> MessageParameters:
         """The options of the messages.
 
         Raises:
@@ -152,7 +152,7 @@ class ProtocolRequest:
                     hint="write LIMIT or OFFSET into the query, or ask for max-messages=N; "
                     "the settings of the server limit the time",
                 )
-        return MessageOptions(
+        return MessageParameters(
             Grouping([name.strip() for name in self.values("group-by")]),
             self._switch("distinct") or False,
             self._number("max-messages", 0),

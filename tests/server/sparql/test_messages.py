@@ -14,15 +14,15 @@ import pytest_asyncio
 from construct_messages.rdf.errors import ProtocolError
 from construct_messages.rdf.options import Grouping
 from construct_messages.server.config import Limits
-from construct_messages.server.sparql.protocol import MessageOptions, ProtocolRequest
+from construct_messages.server.sparql.protocol import MessageParameters, ProtocolRequest
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import serving
 
 CONSTRUCT = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"
 LOG = {"query": CONSTRUCT, "messages": "rdfm", "format": "nq"}
 
-VALUES: dict[str, tuple[list[tuple[str, str]], MessageOptions]] = {
-    "none": ([], MessageOptions()),
+VALUES: dict[str, tuple[list[tuple[str, str]], MessageParameters]] = {
+    "none": ([], MessageParameters()),
     "all": (
         [
             ("group-by", "?a"),
@@ -32,14 +32,14 @@ VALUES: dict[str, tuple[list[tuple[str, str]], MessageOptions]] = {
             ("page-size", "1"),
             ("lenient", "true"),
         ],
-        MessageOptions(Grouping(["a", "b"]), True, 0, 1, True),
+        MessageParameters(Grouping(["a", "b"]), True, 0, 1, True),
     ),
     "switched off": (
         [("distinct", "false"), ("lenient", "false")],
-        MessageOptions(lenient=False),
+        MessageParameters(lenient=False),
     ),
-    "left out": ([("lenient", "skip")], MessageOptions(lenient="skip")),
-    "of others": ([("Distinct", "x"), ("page_size", "x")], MessageOptions()),
+    "left out": ([("lenient", "skip")], MessageParameters(lenient="skip")),
+    "of others": ([("Distinct", "x"), ("page_size", "x")], MessageParameters()),
 }
 
 
