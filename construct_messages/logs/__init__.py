@@ -305,10 +305,10 @@ def read_document(
         LimitExceeded: it is too large.
     """
     if syntax is None and format.document_reader is not None:
-        read: Callable[[bytes, DecoderOptions], Iterator[Message]] = _resolve(
+        read: Callable[[Format, bytes, DecoderOptions], Iterator[Message]] = _resolve(
             format.document_reader
         )
-        return read(document, options)
+        return read(format, document, options)
     return _decoded(decoder_for(format, syntax, options), document)
 
 
@@ -327,10 +327,10 @@ def document_lines(
     """
     if format.document_lines is None:
         return None
-    read: Callable[[Sequence[bytes], DecoderOptions], Sequence[bytes] | None] = _resolve(
+    read: Callable[[Format, Sequence[bytes], DecoderOptions], Sequence[bytes] | None] = _resolve(
         format.document_lines
     )
-    return read(documents, options)
+    return read(format, documents, options)
 
 
 def _decoded(decoder: Decoder, document: bytes) -> Iterator[Message]:

@@ -15,7 +15,7 @@ from construct_messages.logs.jsonld.documents import Documents
 from construct_messages.logs.jsonld.json_text import JsonReader, mask_halves
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
 from construct_messages.rdf.errors import LogError, Position
-from construct_messages.rdf.formats import NDJSON_LD, Format, Syntax
+from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 
@@ -123,22 +123,13 @@ class JsonLdDecoder:
         return error.position is not None and error.position.column > len(text.rstrip())
 
 
-def read_document(document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    """Returns the message of a JSON-LD document, which may have any number of lines.
-
-    Args:
-        document: the document in UTF-8.
-        options: see `DecoderOptions`.
-
-    Raises:
-        LogError: it is not JSON-LD.
-        LimitExceeded: it is too long.
-    """
+def read_document(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
+    """Returns the message of a JSON-LD document, which may have any number of lines."""
     if not document.removeprefix(BOM_UTF8).strip():
         raise LogError(
             "the document is empty, which is no JSON",
             number=1,
             hint="send {} for a message without a statement",
         )
-    decoder = JsonLdDecoder(NDJSON_LD, NDJSON_LD.own, options)
+    decoder = JsonLdDecoder(format, format.own, options)
     yield from decoder.read_whole(document)

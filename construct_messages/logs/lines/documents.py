@@ -14,70 +14,41 @@ from collections.abc import Iterator, Sequence
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.logs.lines.statements import count_canonical
-from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format
+from construct_messages.rdf.formats import Format
 from construct_messages.rdf.labels import are_unique, may_have_labels
 from construct_messages.rdf.message import Message, of_lines
 
 
-def read_n_quads(document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    r"""Returns the messages of a document of N-Quads; see `read_document`.
+def read_document(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
+    r"""Returns the messages of a document; see `Format.document_reader`.
 
-    >>> list(read_n_quads(b'<urn:s> <urn:p> "o" <urn:g> .\n', DecoderOptions()))
+    >>> from construct_messages.rdf.formats import N_QUADS
+    >>> list(read_document(N_QUADS, b'<urn:s> <urn:p> "o" <urn:g> .\n', DecoderOptions()))
     [<Message of 1 quad: <urn:s> <urn:p> "o" <urn:g> .>]
     """
-    return _read(N_QUADS, document, options)
-
-
-def read_n_triples(document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    r"""Returns the messages of a document of N-Triples; see `read_document`.
-
-    >>> list(read_n_triples(b'<urn:s> <urn:p> "o" .\n', DecoderOptions()))
-    [<Message of 1 quad: <urn:s> <urn:p> "o" .>]
-    """
-    return _read(N_TRIPLES, document, options)
-
-
-def _read(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    lines = as_it_is(format, document, options)
+    with_end = document if document.endswith(b"\n") else document + b"\n"
+    lines = document_lines(format, (with_end,), options) if document else None
     if lines is None:
         return decoded(format, document, options)
-    return iter((of_lines(lines),))  # not a generator, which would take longer than the rest
+    return iter((of_lines(lines[0]),))  # not a generator, which would take longer than the rest
 
 
 def decoded(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    """Returns the messages of a document in any form.
-
-    Raises:
-        LogError, LimitExceeded: see `read_document`.
-    """
+    """Returns the messages of a document in any form."""
     decoder = LinesDecoder(format, None, options)
     yield from decoder.feed(document)
     yield from decoder.close()
 
 
-def lines_of_n_quads(documents: Sequence[bytes], options: DecoderOptions) -> Sequence[bytes] | None:
-    r"""Returns the lines of documents if all can be used unchanged; see `Format.document_lines`.
-
-    >>> lines_of_n_quads([b'<urn:s> <urn:p> "o" .\n'], DecoderOptions())
-    [b'<urn:s> <urn:p> "o" .\n']
-    """
-    return _lines_of(N_QUADS, documents, options)
-
-
-def lines_of_n_triples(
-    documents: Sequence[bytes], options: DecoderOptions
-) -> Sequence[bytes] | None:
-    """Returns the lines of N-Triples; as `lines_of_n_quads`.
-
-    >>> lines_of_n_triples([b""], DecoderOptions())
-    """
-    return _lines_of(N_TRIPLES, documents, options)
-
-
-def _lines_of(
+def document_lines(
     format: Format, documents: Sequence[bytes], options: DecoderOptions
 ) -> Sequence[bytes] | None:
-    """Examines all documents together, with the same rules as `as_it_is`."""
+    r"""Returns the lines of documents if all can be used unchanged; see `Format.document_lines`.
+
+    >>> from construct_messages.rdf.formats import N_TRIPLES
+    >>> document_lines(N_TRIPLES, [b'<urn:s> <urn:p> "o" .\n'], DecoderOptions())
+    [b'<urn:s> <urn:p> "o" .\n']
+    """
     if max(map(len, documents), default=0) >= options.message_bytes:
         return None
     if count_canonical(documents, format.graphs) is None or not _keep_labels(documents, options):
@@ -89,13 +60,3 @@ def _keep_labels(documents: Sequence[bytes], options: DecoderOptions) -> bool:
     """Returns whether a decoder keeps the labels of all blank nodes in documents of UTF-8."""
     texts = [each.decode() for each in documents if may_have_labels(each)]
     return not texts or (options.shared_labels is not False and all(map(are_unique, texts)))
-
-
-def as_it_is(format: Format, document: bytes, options: DecoderOptions) -> bytes | None:
-    """Returns the lines of a document's only message; None: the document must be decoded."""
-    if not 0 < len(document) < options.message_bytes:
-        return None
-    lines = document if document.endswith(b"\n") else document + b"\n"
-    if count_canonical((lines,), format.graphs) is None or not _keep_labels((lines,), options):
-        return None
-    return lines

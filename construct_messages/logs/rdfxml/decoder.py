@@ -94,17 +94,8 @@ class RdfXmlDecoder:
         yield message
 
 
-def read_document(document: bytes, options: DecoderOptions) -> Iterator[Message]:
-    """Returns the message of an RDF/XML document, which may have any number of lines.
-
-    Args:
-        document: the document in UTF-8.
-        options: see `DecoderOptions`.
-
-    Raises:
-        LogError: it is malformed.
-        LimitExceeded: it is too long.
-    """
+def read_document(_format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
+    """Returns the message of an RDF/XML document, which may have any number of lines."""
     if len(document) > options.message_bytes:
         raise LimitExceeded(
             f"the document has more than {options.message_bytes} bytes",

@@ -62,10 +62,10 @@ class Format:
         encoder: an `Encoder`, created from format, syntax and `EncoderOptions`.
         decoder: a `Decoder`, created from format, syntax and `DecoderOptions`; None: the format is written, but not
             read.
-        document_reader: a function from the bytes of a document and `DecoderOptions` to its messages; None: the decoder
-            reads the document, as a log of one message.
-        document_lines: a function from several documents and `DecoderOptions` to canonical N-Quads lines for each; it
-            returns None if they must be read one by one. None: they always must.
+        document_reader: a function from the format, the bytes of a document and `DecoderOptions` to its messages; None:
+            the decoder reads the document, as a log of one message.
+        document_lines: a function from the format, several documents and `DecoderOptions` to canonical N-Quads lines
+            for each; it returns None if they must be read one by one. None: they always must.
         options: `FormatOptions`, if the format has options of its own.
         beginning: a regular expression that only matches the beginning of logs in this format, after white space and
             comments.
@@ -158,8 +158,8 @@ N_QUADS: Final = Format(
     graphs=True,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
-    document_reader="lines.documents:read_n_quads",
-    document_lines="lines.documents:lines_of_n_quads",
+    document_reader="lines.documents:read_document",
+    document_lines="lines.documents:document_lines",
     line_based=True,
 )
 TRIG: Final = Format(
@@ -181,8 +181,8 @@ N_TRIPLES: Final = Format(
     graphs=False,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
-    document_reader="lines.documents:read_n_triples",
-    document_lines="lines.documents:lines_of_n_triples",
+    document_reader="lines.documents:read_document",
+    document_lines="lines.documents:document_lines",
     line_based=True,
 )
 TURTLE: Final = Format(

@@ -9,6 +9,7 @@ from lxml import etree
 
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.rdfxml.decoder import read_document
+from construct_messages.rdf.formats import RDF_XML
 from construct_messages.rdf.terms import RDF, literal_parts
 
 DECLARED = (
@@ -22,7 +23,7 @@ def found(content: str) -> str:
         f'<r:RDF xmlns:r="{RDF}" {DECLARED}><r:Description r:about="urn:s">'
         f'<c:p r:parseType="Literal">{content}</c:p></r:Description></r:RDF>'
     )
-    ((quad,),) = read_document(document.encode(), DecoderOptions())
+    ((quad,),) = read_document(RDF_XML, document.encode(), DecoderOptions())
     value, datatype, _, _ = literal_parts(quad.object)
     assert datatype == f"{RDF}XMLLiteral"
     return value

@@ -17,6 +17,7 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.rdfxml.decoder import read_document
 from construct_messages.rdf.errors import LogError
+from construct_messages.rdf.formats import RDF_XML
 from construct_messages.rdf.message import Message
 from tests.support.logs.cases.rdfxml import KIND, log, messages, prefixes, rdflib_agrees
 from tests.support.logs.kinds import cut, isomorphic, read
@@ -100,9 +101,9 @@ def test_w3c_documents() -> None:
         counts[case.result is not None] += 1
         if case.result is None:
             with pytest.raises(LogError):
-                list(read_document(document, DecoderOptions(base=case.base)))
+                list(read_document(RDF_XML, document, DecoderOptions(base=case.base)))
         else:
-            (found,) = read_document(document, DecoderOptions(base=case.base))
+            (found,) = read_document(RDF_XML, document, DecoderOptions(base=case.base))
             assert found.isomorphic(case.expected()), case.name
     assert counts == {True: 161, False: 43}
 
