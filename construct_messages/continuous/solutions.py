@@ -16,11 +16,13 @@ from typing import Any, Final, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.query.algebra.nodes import Bgp, Node, Unit, Values, Var
-from construct_messages.query.algebra.translation import translate_query
+from construct_messages.query.algebra.translation import translate
 from construct_messages.query.checks import REWRITTEN
 from construct_messages.query.continuous.values import TIMESTAMP, ContinuousQuery, Operator
 from construct_messages.query.embedded import names_in_full
 from construct_messages.query.rewrite import ConstructQuery, query_form
+from construct_messages.query.syntax.nodes import ExistsNode, walk
+from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, of_distinct
@@ -91,6 +93,7 @@ class SelectedMessages:
 
     Attributes:
         text: the SELECT, with names that the engine can parse.
+        tree: the SELECT as a tree.
         variables: the names of the values of a solution.
         predicates: see `predicates_of`.
         makes_nodes: whether the messages of equal solutions differ, in blank nodes of the template.
@@ -108,7 +111,7 @@ class SelectedMessages:
             parsed = ConstructQuery.parse(query.query, whole=whole)
             parsed.warn_of_unbound()
             template = parsed.template.labelled(labels)
-            select = parsed.select
+            select, self.tree = parsed.select, parsed.rewritten.tree
             self.variables: tuple[str, ...] = template.variables
             self.makes_nodes = template.has_blanks
 
@@ -122,7 +125,7 @@ class SelectedMessages:
 
             self.instantiate: Instantiate = instantiate
         else:
-            select, self.makes_nodes = query.query, True
+            select, self.tree, self.makes_nodes = query.query, parse(query.query), True
             self.instantiate = lambda solutions, first: (
                 row_message(self.variables, solution, labels, number)
                 for number, solution in enumerate(solutions, first)
@@ -130,7 +133,7 @@ class SelectedMessages:
         self._query = StoreQuery(select, REWRITTEN, functions=_functions)
         self.variables = self._query.check()
         self.text = names_in_full(select)
-        self.predicates = predicates_of(self.text)
+        self.predicates = predicates_of(self.tree)
 
     def solutions(self, store: ox.Store) -> list[Solution]:
         """Returns the solutions, in the order of the engine.
@@ -211,26 +214,23 @@ def _more(
             yield solution
 
 
-def predicates_of(select: str) -> frozenset[ox.NamedNode] | None:
+def predicates_of(select: Query) -> frozenset[ox.NamedNode] | None:
     """Returns the predicates of all triple patterns of a query; None if quads with other ones may make a difference.
 
     A quad only contributes to a solution if it matches a triple pattern. So if each pattern has a constant predicate,
     quads with other predicates need not be stored. All quads are stored for queries that may read more (paths, names of
     graphs, EXISTS, `timestamp`), or that this package's algebra does not support.
 
-    Args:
-        select: a SELECT query, without prefixed names.
-
-    >>> predicates_of("SELECT * { ?s <urn:p> ?o OPTIONAL { ?s <urn:q> 1 } }") == {
+    >>> predicates_of(parse("SELECT * { ?s <urn:p> ?o OPTIONAL { ?s <urn:q> 1 } }")) == {
     ...     ox.NamedNode("urn:p"), ox.NamedNode("urn:q")}
     True
-    >>> predicates_of("SELECT * { ?s ?p ?o }"), predicates_of("SELECT * { ?s <urn:p>* ?o }")
+    >>> predicates_of(parse("SELECT * { ?s ?p ?o }")), predicates_of(parse("SELECT * { ?s <urn:p>* ?o }"))
     (None, None)
     """
-    if "EXISTS" in select.upper() or TIMESTAMP in select:
+    if any(isinstance(node, ExistsNode) for node in walk(select.form)):
         return None
     try:
-        pattern = translate_query(select, now=_NOW).pattern
+        pattern = translate(select, now=_NOW).pattern  # which refuses the function `timestamp`
     except ConstructMessagesError:
         return None
     found: set[ox.NamedNode] = set()

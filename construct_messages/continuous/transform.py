@@ -32,12 +32,13 @@ from construct_messages.query.algebra.nodes import (
     Unit,
     Values,
 )
-from construct_messages.query.algebra.translation import translate_query
+from construct_messages.query.algebra.translation import translate
 from construct_messages.query.checks import REWRITTEN
 from construct_messages.query.prologue import check_base, check_prefixes, insert
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.select import Select, unused
-from construct_messages.query.tokens import decoded, tokenize
+from construct_messages.query.syntax.parser import Query
+from construct_messages.query.tokens import decoded
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.labels import Labels, may_have_labels
@@ -138,7 +139,7 @@ class Transformation:
             parsed.warn_of_unbound()
             self._alone = StoreQuery(parsed.select, REWRITTEN)
             self._template = parsed.template.labelled(self._labels)
-            if _is_separable(parsed.select):
+            if _is_separable(parsed.rewritten.tree):
                 self._together = StoreQuery(str(_together(parsed.rewritten)), REWRITTEN)
         self.batches = self._together is not None
         self._alone.check()
@@ -235,11 +236,8 @@ def _load(lines: bytes) -> ox.Store:
 
 def _together(select: Select) -> Select:
     """Returns the query over the named graphs of a store, each of which is a message."""
-    taken = {
-        decoded(str(select), token)[1:]
-        for token in tokenize(str(select))
-        if token.kind == "variable"
-    }
+    source = select.tree.source
+    taken = {decoded(source.text, token)[1:] for token in source.tokens if token.kind == "variable"}
     name = unused("message", taken)
     projection = select.head.rstrip()
     return replace(
@@ -250,14 +248,14 @@ def _together(select: Select) -> Select:
     )
 
 
-def _is_separable(select: str) -> bool:
+def _is_separable(select: Query) -> bool:
     """Whether `GRAPH ?message { … }` returns for each graph the result of the query for this graph alone.
 
     It does if each solution matches a triple, and so has its graph, and if no part of the query depends on several
     solutions or other graphs. Queries that this package's algebra does not support do not count as separable.
     """
     try:
-        plan = translate_query(select, now=_NOW)
+        plan = translate(select, now=_NOW)
     except ConstructMessagesError:
         return False
     pattern = plan.pattern

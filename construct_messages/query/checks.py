@@ -36,7 +36,7 @@ from construct_messages.query.syntax.nodes import (
     VariableNode,
     walk,
 )
-from construct_messages.query.syntax.parser import Query, parse
+from construct_messages.query.syntax.parser import Query
 from construct_messages.query.tokens import ESCAPE
 from construct_messages.rdf.errors import Position, QueryError
 
@@ -121,7 +121,7 @@ def _unexpected(message: str) -> str:
 _FUNCTIONS: Final = frozenset(("NOW", "RAND", "UUID", "STRUUID", "BNODE"))
 # Virtuoso's own
 _NAMES: Final = frozenset(("bif:now", "bif:rnd", "bif:uuid", "bif:curdatetime"))
-# most queries have none of them, and need not be parsed
+# in the text of a dialect
 _MAY_CALL: Final = re.compile("|".join([*_FUNCTIONS, *_NAMES]), re.IGNORECASE)
 
 
@@ -135,15 +135,13 @@ def volatile(select: Select) -> frozenset[str]:
     >>> sorted(volatile(Select("", "SELECT * ", ("s",), "WHERE ", text)))
     ['id', 'name']
     """
-    text = str(select)
-    if not _MAY_CALL.search(text):
-        return frozenset()
+    tree = select.tree
     expressions: list[tuple[str, set[str]]] = []
     found: set[str] = set()
-    for alias in walk(parse(text).form):
+    for alias in walk(tree.form):
         if isinstance(alias, AliasNode):
             name, inside = alias.variable.name, list(walk(alias.expression))
-            if any(_is_volatile(node, text) for node in inside):
+            if any(_is_volatile(node, tree.text) for node in inside):
                 found.add(name)
             used = {node.name for node in inside if isinstance(node, VariableNode)}
             expressions.append((name, used))

@@ -14,12 +14,8 @@ from typing import Final
 from construct_messages.query.checks import volatile
 from construct_messages.query.select import Select
 from construct_messages.query.syntax.nodes import OrderCondition, Unknown, VariableNode, walk
-from construct_messages.query.syntax.parser import parse
-from construct_messages.query.tokens import error
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import literal
-
-_HEAD: Final = "SELECT*{}"  # before clauses that are parsed separately
 
 BY_TEXT: Final = ("STR(?{0})", "?{0}")
 """Sort keys of a variable, as format strings: its text, then its value, for engines that compare all values of a text.
@@ -54,7 +50,7 @@ def page(
 
     Raises:
         UsageError: a limit below 1 or a negative offset.
-        QueryError: the query's own ORDER BY, LIMIT or OFFSET is not legal; the place is that in the text of `select`.
+        QueryError: the query's own ORDER BY, LIMIT or OFFSET is not legal; the place is that in the query.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 15", limit=15)
     >>> str(page(select, 10, 10))
@@ -117,6 +113,7 @@ def by_key(
         slice=window,
         limit=limit,
         offset=offset,
+        parsed=None,
     )
 
 
@@ -144,7 +141,7 @@ def _ordered(select: Select, keys: Sequence[str]) -> Select:
     ties = "".join(f" {key}" for key in added if key not in given)
     if not ties:
         return select
-    return replace(select, order=f"{select.order or ' ORDER BY'}{ties}{_gap(select)}")
+    return replace(select, order=f"{select.order or ' ORDER BY'}{ties}{_gap(select)}", parsed=None)
 
 
 def _plain_keys(select: Select) -> set[str]:
@@ -154,14 +151,14 @@ def _plain_keys(select: Select) -> set[str]:
     >>> sorted(_plain_keys(select))
     ['a', 'b', 'c']
     """
-    clauses = parse(f"{_HEAD}{select.order}").form.clauses
+    clauses = select.tree.form.clauses
     keys = (node.expression for node in walk(clauses) if isinstance(node, OrderCondition))
     return {key.name for key in keys if isinstance(key, VariableNode)}
 
 
 def _slice(select: Select, limit: int, start: int, *, wrap: bool) -> Select:
     gap = _gap(select)
-    whole = replace(select, slice="", limit=None, offset=0)
+    whole = replace(select, slice="", limit=None, offset=0, parsed=None)
     if wrap:
         whole, gap = whole.nested(), ""
     return replace(whole, slice=f" LIMIT {limit} OFFSET {start}{gap}", limit=limit, offset=start)
@@ -173,9 +170,7 @@ def _gap(select: Select) -> str:
 
 def _check_own(select: Select) -> None:
     """Checks that adding or removing a clause does not turn an illegal query into a legal one."""
-    clauses = parse(f"{_HEAD}{select.behind}")
-    for clause in clauses.form.clauses:
+    tree = select.tree
+    for clause in tree.form.clauses:
         if isinstance(clause, Unknown):
-            text = str(select)
-            place = clause.offset - len(clauses.text) + len(text)
-            raise error(text, place, clause.message, clause.hint)
+            raise tree.refusal(clause)

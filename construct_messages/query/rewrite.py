@@ -21,12 +21,15 @@ from construct_messages.query.prologue import (
 from construct_messages.query.scope import group_keys, in_scope, values_variables
 from construct_messages.query.select import Select, unused
 from construct_messages.query.syntax.nodes import (
+    AliasNode,
     BlankNode,
     ClauseNode,
     ConstructForm,
     GraphPattern,
     GroupPattern,
     IriNode,
+    NumberNode,
+    SelectForm,
     SliceClause,
     TermNode,
     TripleNode,
@@ -289,6 +292,7 @@ class ConstructQuery:
             rewritten=replace(
                 _select(text, construct, beginning, projection, tuple(variables)),
                 keys=apart,
+                parsed=replace(tree, form=_select_form(construct, variables, projection)),
                 written=WrittenQuery.of(
                     text,
                     _inside_template(construct),
@@ -310,6 +314,16 @@ class ConstructQuery:
                 if name not in (bound if keys is None else {*keys, *added})
             ),
         )
+
+
+def _select_form(form: ConstructForm, variables: Sequence[str], projection: str) -> SelectForm:
+    """The SELECT with these variables as a tree, whose offsets are in the CONSTRUCT."""
+    start, end = form.start, form.start + len("CONSTRUCT")
+    names = tuple(VariableNode(start, end, name) for name in variables)
+    projected: tuple[VariableNode | AliasNode, ...] = names
+    if projection.startswith("("):
+        projected = (AliasNode(start, end, NumberNode(start, end, "1"), names[0]),)
+    return SelectForm(start, form.end, "", projected, form.dataset, form.where, form.clauses)
 
 
 def _inside_template(form: ConstructForm) -> tuple[int, int] | None:

@@ -16,13 +16,14 @@ from construct_messages.query.syntax.nodes import (
     AliasNode,
     ClauseNode,
     GroupClause,
+    GroupPattern,
     OrderClause,
+    PatternNode,
     SelectForm,
     VariableNode,
     walk,
 )
-from construct_messages.query.syntax.parser import parse
-from construct_messages.query.tokens import tokenize
+from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import Term, has_blank
@@ -53,6 +54,7 @@ class Select:
         keys: the keys of GROUP BY if `values` binds a projected variable that is not a key; else None. The text then
             has the groups in a sub-select, because only keys can be projected from a group (section 11.4).
         written: the query that this was made from, for positions in errors; None if this query was not rewritten.
+        parsed: its tree, if it is known; see `tree`.
     """
 
     prologue: str
@@ -68,6 +70,7 @@ class Select:
     values: str = ""
     keys: tuple[str, ...] | None = None
     written: WrittenQuery | None = field(default=None, compare=False, repr=False)
+    parsed: Query | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.keys is not None:
@@ -84,9 +87,13 @@ class Select:
         return "".join((self.aggregation, self.order, self.slice, self.values))
 
     @property
-    def form(self) -> SelectForm:
-        """The tree of the pieces, whose offsets are into their text."""
-        form = parse("".join(self._pieces)).form
+    def tree(self) -> Query:
+        """The SELECT as a tree, whose offsets are in the query that it was made from."""
+        return self.parsed or parse("".join(self._pieces))
+
+    @property
+    def _form(self) -> SelectForm:
+        form = self.tree.form
         assert isinstance(form, SelectForm)
         return form
 
@@ -111,7 +118,7 @@ class Select:
         """
         if not bindings:
             return self
-        form = self.form
+        tree, form = self.tree, self._form
         around = {*self.variables, *_variables(form.projection, form.dataset, form.clauses)}
         within = reached(form.where)
         mentioned = around | _variables(form.where)
@@ -138,11 +145,15 @@ class Select:
         later = assigned(form.where) & bindings.keys()
         first = _block({name: term for name, term in bindings.items() if name not in later})
         last = _block({name: term for name, term in bindings.items() if name in later})
-        if tokenize(self.group)[1].keyword == "SELECT":
-            return replace(self, group=f"{{ {first} {self.group} }}")
-        return replace(
-            self, group=f"{{{first and ' '}{first}{self.group[1:-1]}{last}{last and ' '}}}"
-        )
+        where = form.where
+        inside = next(token for token in tree.source.tokens if token.start > where.start)
+        if inside.keyword == "SELECT":
+            group, elements = f"{{ {first} {self.group} }}", (*_read(first), where)
+        else:
+            group = f"{{{first and ' '}{first}{self.group[1:-1]}{last}{last and ' '}}}"
+            elements = (*_read(first), *where.elements, *_read(last))
+        bound = form._replace(where=where._replace(elements=elements))
+        return replace(self, group=group, parsed=replace(tree, form=bound))
 
     def sorted_by(self, names: Sequence[str]) -> Select:
         """Sorts the solutions so that those with equal terms for these variables are next to each other.
@@ -169,8 +180,15 @@ class Select:
                 raise UsageError(
                     f"the solutions cannot be sorted by ?{name}, which is not projected"
                 )
-        conditions = "".join(f" {key.format(name)}" for name in names for key in _TEXT_KEYS)
-        return replace(self.nested(), order=f" ORDER BY{conditions}" if names else "")
+        nested = self.nested()
+        if not names:
+            return nested
+        order = " ORDER BY" + "".join(
+            f" {key.format(name)}" for name in names for key in _TEXT_KEYS
+        )
+        clauses = parse(f"SELECT*{{}}{order}").form.clauses
+        form = nested._form._replace(clauses=clauses)
+        return replace(nested, order=order, parsed=replace(nested.tree, form=form))
 
     def nested(self) -> Select:
         """Moves everything after the dataset into a sub-select (section 12), so that clauses can be added.
@@ -193,14 +211,25 @@ class Select:
             dataset=self.dataset,
             group=f"{{ {{ {projection} WHERE {inner.rstrip(' ')}{end}}} }}",
             written=self.written,
+            parsed=replace(self.tree, form=self._outer),
         )
+
+    @property
+    def _outer(self) -> SelectForm:
+        """A form around this one, without clauses."""
+        form = self._form
+        start, end = form.start, form.end
+        inner = GroupPattern(start, end, (form._replace(dataset=()),))
+        variables = tuple(VariableNode(start, end, name) for name in self.variables)
+        where = GroupPattern(start, end, (inner,))
+        return SelectForm(start, end, "", variables, form.dataset, where, ())
 
     def _groups_first(self, keys: Sequence[str]) -> Select:
         """The groups as a sub-select, with the aggregates of ORDER BY; VALUES joins with them (section 18.2.4.3)."""
-        form, text = self.form, "".join(self._pieces)
+        form, text = self._form, self.tree.text
         taken = _variables(form)
-        done = len(text) - sum(map(len, (self.order, self.slice, self.values)))
-        end, order, projected = done + len(self.order), "", [f"?{key}" for key in keys]
+        start = done = form.where.end + len(self.aggregation)
+        order, projected = "", [f"?{key}" for key in keys]
         for aggregate in aggregates(*(one for one in form.clauses if isinstance(one, OrderClause))):
             name = unused("order", taken)
             taken.add(name)
@@ -208,7 +237,9 @@ class Select:
             order, done = f"{order}{text[done : aggregate.start]}?{name}", aggregate.end
         projection = " ".join(projected) or f"(1 AS ?{unused('group', taken)})"
         group = f"{{ {{ SELECT {projection} WHERE {self.group}{self.aggregation} }} }}"
-        return replace(self, group=group, aggregation="", order=order + text[done:end], keys=None)
+        return replace(
+            self, group=group, aggregation="", order=order + self.order[done - start :], keys=None
+        )
 
 
 def unused(name: str, taken: Collection[str]) -> str:
@@ -228,6 +259,12 @@ def _group_aliases(clauses: Sequence[ClauseNode]) -> frozenset[str]:
         one for each in clauses if isinstance(each, GroupClause) for one in each.conditions
     )
     return frozenset(one.variable.name for one in conditions if isinstance(one, AliasNode))
+
+
+def _read(block: str) -> tuple[PatternNode, ...]:
+    """The tree of a part of a group."""
+    where = parse(f"SELECT*{{{block}}}").form.where
+    return () if where is None else where.elements
 
 
 def _block(bindings: Mapping[str, Term]) -> str:

@@ -5,19 +5,16 @@ Unsupported queries are refused here, before Spark starts. No pyspark and no tab
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from construct_messages.query.algebra.nodes import Plan
-from construct_messages.query.algebra.translation import translate_query
+from construct_messages.query.algebra.translation import translate
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.rdf.errors import Position, QueryError, UsageError
+from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.options import UNION, Dataset, Grouping
 from construct_messages.rdf.terms import XSD, as_term, literal
-
-_LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 
 
 def plan_query(
@@ -57,33 +54,10 @@ def plan_query(
     if grouping.is_sorted:
         select = select.sorted_by(grouping.by)
     now = literal(datetime.now(UTC).isoformat(), datatype=XSD + "dateTime")
-    try:
-        plan = translate_query(
-            str(select),
-            now=now,
-            base=base,
-            default_graphs=dataset.default_graph,
-            named_graphs=dataset.named_graphs,
-        )
-    except QueryError as error:
-        error.position = error.position and _in_query(
-            error.position, str(select), query.removeprefix("\ufeff")
-        )
-        raise
+    plan = translate(
+        select.tree,
+        now=now,
+        default_graphs=dataset.default_graph,
+        named_graphs=dataset.named_graphs,
+    )
     return parsed, plan
-
-
-def _in_query(position: Position, select: str, query: str) -> Position | None:
-    """Returns the position in the query of a position in its SELECT; None if the text of the SELECT is not in the
-    query.
-
-    >>> _in_query(Position(1, 13), "SELECT ?s { ?s ?p }", "CONSTRUCT { ?s a 1 } { ?s ?p }")
-    Position(line=1, column=24)
-    """
-    lines = [0, *(match.end() for match in _LINE_BREAK.finditer(select))]
-    offset = lines[position.line - 1] + position.column - 1
-    if query.startswith(select[: offset + 1]):
-        return position
-    if query.endswith(select[offset:]):
-        return Position.at(query, len(query) - len(select) + offset)
-    return None

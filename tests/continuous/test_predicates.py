@@ -8,6 +8,7 @@ from construct_messages import Message, Quad, iri
 from construct_messages.continuous import WindowedQuery
 from construct_messages.continuous.solutions import predicates_of
 from construct_messages.query.continuous.parse import parse_continuous
+from construct_messages.query.syntax.parser import parse
 from construct_messages.streams.element import GENERATED_AT, Element
 
 IN = "http://example.org/in"
@@ -79,5 +80,5 @@ def test_what_is_given_out_is_the_same(pattern: str) -> None:
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_what_may_read_all(name: str) -> None:
-    known = predicates_of(f"SELECT * {{ {PATTERNS[name]} }}") is not None
+    known = predicates_of(parse(f"SELECT * {{ {PATTERNS[name]} }}")) is not None
     assert known == (name not in ALL)

@@ -323,7 +323,7 @@ def test_pages_need_a_slice_that_can_be_read(slice: str) -> None:
 
 def test_a_limit_without_number() -> None:
     with pytest.raises(
-        QueryError, match="line 1, column 25: expected a number after LIMIT, and the query ends"
+        QueryError, match="line 1, column 36: expected a number after LIMIT, and the query ends"
     ):
         page(ConstructQuery.parse("CONSTRUCT { ?s a 1 }       {} LIMIT").rewritten, 10, 0)
 

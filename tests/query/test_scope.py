@@ -106,7 +106,7 @@ def test_queries_found_in_the_wild() -> None:
             )
         except (SyntaxError, OSError, RuntimeError, ValueError):
             continue
-        assert in_scope(select.form.where).keys() == expected, path
+        assert in_scope(select.tree.form.where).keys() == expected, path
         compared += 1
     assert compared > 200
 

@@ -350,19 +350,7 @@ def translate_query(
     default_graphs: Sequence[str] = (),
     named_graphs: Sequence[str] = (),
 ) -> Plan:
-    """Translates a query to the algebra.
-
-    Args:
-        select: a SELECT or ASK query.
-        now: the value of NOW(), an xsd:dateTime.
-        base: an absolute IRI that relative ones are resolved against.
-        default_graphs, named_graphs: IRIs of the dataset; if there are any, FROM and FROM NAMED of the text do not
-            count (SPARQL 1.1 Protocol, section 2.1.4).
-
-    Raises:
-        UnsupportedQuery: a part of the query, named by `fragment`, that is not supported.
-        QueryError: the text is not a legal SELECT or ASK query.
-        TermError: a graph of the arguments is no absolute IRI.
+    """Translates the text of a SELECT or ASK query; see `translate`.
 
     >>> from construct_messages.rdf.terms import parse_term
     >>> now = parse_term('"2026-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
@@ -370,7 +358,24 @@ def translate_query(
     >>> plan.variables, plan.pattern.certain
     (('s',), frozenset({Var(name='s')}))
     """
-    query = parse(select, base=base)
+    return translate(
+        parse(select, base=base), now=now, default_graphs=default_graphs, named_graphs=named_graphs
+    )
+
+
+def translate(
+    query: Query, *, now: Term, default_graphs: Sequence[str] = (), named_graphs: Sequence[str] = ()
+) -> Plan:
+    """Translates a SELECT or ASK query to the algebra.
+
+    The value of NOW() is `now`, an xsd:dateTime. The graphs are IRIs of the dataset; if there are any, FROM and FROM
+    NAMED of the query do not count (SPARQL 1.1 Protocol, section 2.1.4).
+
+    Raises:
+        UnsupportedQuery: a part of the query, named by `fragment`, that is not supported.
+        QueryError: another form of query, or one that is not legal.
+        TermError: a graph of the arguments is no absolute IRI.
+    """
     _refuse(query)
     check(query)
     form = query.form
