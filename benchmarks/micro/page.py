@@ -13,9 +13,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from types import MappingProxyType
 from typing import Any, Final
 
 from aiohttp import web
@@ -23,8 +22,7 @@ from aiohttp import web
 from benchmarks.harness import Figure, report
 from construct_messages.server.config import Config
 from construct_messages.server.http.app import make_app, runner_of
-from construct_messages.server.http.endpoint import Measure, Observe, Route
-from construct_messages.server.http.request_log import RequestRecord
+from construct_messages.server.http.endpoint import Endpoint, Route
 from construct_messages.server.pages.endpoint import Listed, PagesEndpoint
 from tests.support.pages.browser import Browser, browsing
 
@@ -78,15 +76,10 @@ def message(number: int) -> str:
     ) + ("MESSAGE\n")
 
 
-class Flow:
+class Flow(Endpoint):
     """An endpoint that answers each query with a log, whose pieces come when `pieces` gives them."""
 
     path = "/sparql"
-    record = RequestRecord
-    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
-    reported: Mapping[str, object] = MappingProxyType({})
-    has_source = True
-    exposed_headers = ()
 
     def __init__(self) -> None:
         self.count, self.rate = 1, 0.0
@@ -94,14 +87,6 @@ class Flow:
 
     def routes(self) -> Iterable[Route]:
         return (Route(self.path, ("POST",), self._answer),)
-
-    async def start(self, observe: Observe) -> None: ...
-
-    async def check(self) -> None: ...
-
-    async def stop(self) -> None: ...
-
-    async def aclose(self) -> None: ...
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(

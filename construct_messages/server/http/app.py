@@ -236,7 +236,7 @@ class _Server:
         )
         self._problem_page = problem_page
         self._stopping = False
-        self._by_route: dict[str, Endpoint] = {}
+        self._by_route: dict[str, tuple[Endpoint, Route]] = {}
         self.app = app = web.Application(middlewares=[self._observe])
         app.on_response_prepare.append(self._add_headers)
         app.on_startup.append(self._start)
@@ -247,8 +247,10 @@ class _Server:
             for route in endpoint.routes():
                 resource = app.router.add_resource(route.path)
                 resource.add_route("*", _with_options(route))
-                self._by_route[resource.canonical] = endpoint
-        with_source = {endpoint.path: endpoint for endpoint in endpoints if endpoint.has_source}
+                self._by_route[resource.canonical] = endpoint, route
+        with_source: dict[str, Checkable] = {
+            endpoint.path: endpoint for endpoint in endpoints if endpoint.has_source
+        }
         self._paths = tuple(with_source)
         health = Health(
             with_source,
@@ -283,7 +285,7 @@ class _Server:
 
     @web.middleware
     async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        path, endpoint = self._found(request)
+        path, endpoint, _ = self._found(request)
         record = (endpoint.record if endpoint else RequestRecord)(
             id=request_id(request.headers.get("X-Request-ID")),
             method=request.method,
@@ -306,11 +308,11 @@ class _Server:
                 if endpoint or path is None:  # without the requests of load balancers and scrapers
                     self._request_log.write(record)
 
-    def _found(self, request: web.Request) -> tuple[str | None, Endpoint | None]:
-        """Returns the path and the endpoint of the matching route; None without a match."""
+    def _found(self, request: web.Request) -> tuple[str | None, Endpoint | None, Route | None]:
+        """Returns the path, the endpoint and the route that match; None without a match."""
         resource = request.match_info.route.resource
         path = None if resource is None else resource.canonical
-        return path, self._by_route.get(path or "")
+        return path, *self._by_route.get(path or "", (None, None))
 
     async def _answer(
         self, request: web.Request, handler: Handler, record: RequestRecord
@@ -324,6 +326,9 @@ class _Server:
                 return web.Response()
             response = problem(error, record.id)
             record.refused(response.status)
+            _, _, route = self._found(request)
+            if error.status == 415 and route is not None:
+                response.headers.update(route.options)
         except web.HTTPException as error:
             response = router_problem(error, record.id, paths=self._paths)
             record.refused(response.status)
@@ -393,7 +398,7 @@ class _Server:
         allowed = self._config.cors
         if origin is not None and ("*" in allowed or origin in allowed):
             headers["Access-Control-Allow-Origin"] = "*" if "*" in allowed else origin
-            _, endpoint = self._found(request)
+            _, endpoint, _ = self._found(request)
             exposed = (*_EXPOSED, *(endpoint.exposed_headers if endpoint else ()))
             headers["Access-Control-Expose-Headers"] = ", ".join(exposed)
         headers["Vary"] = _vary(headers.get("Vary", ""), "*" not in allowed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from aiohttp import web
 
@@ -71,66 +71,40 @@ class Measure(NamedTuple):
     labels: Mapping[str, str] = MappingProxyType({})
 
 
-class Endpoint(Protocol):
-    """An endpoint of a server.
+class Endpoint:
+    """An endpoint of a server; kinds of endpoints override what they need."""
 
-    Attributes:
-        path: the endpoint's name in the request log, the metrics and the health report.
-        record: the class of its records. `request[RECORD]` is the record of a request.
-        gauges: gauges for the metrics, by name; those with the same name have the same labels.
-        reported: additional members of the health report, by name.
-        has_source: whether `check` affects the server's readiness; False for endpoints without a source.
-        exposed_headers: response headers that scripts of other origins may read (Fetch, section 2.2.2).
-    """
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def record(self) -> type[RequestRecord]: ...
+    path: str
+    """The endpoint's name in the request log, the metrics and the health report."""
+    record: type[RequestRecord] = RequestRecord
+    """The class of its records. `request[RECORD]` is the record of a request."""
+    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
+    """Gauges for the metrics, by name; those with the same name have the same labels."""
+    has_source = True
+    """Whether `check` affects the server's readiness."""
+    exposed_headers: Iterable[str] = ()
+    """Response headers that scripts of other origins may read (Fetch, section 2.2.2)."""
 
     @property
-    def gauges(self) -> Mapping[str, Sequence[Measure]]: ...
-
-    @property
-    def reported(self) -> Mapping[str, object]: ...
-
-    @property
-    def has_source(self) -> bool: ...
-
-    @property
-    def exposed_headers(self) -> Iterable[str]: ...
+    def reported(self) -> Mapping[str, object]:
+        """Additional members of the health report, by name."""
+        return {}
 
     def routes(self) -> Iterable[Route]:
         """Returns the routes of the endpoint."""
-        ...
+        return ()
 
     async def start(self, observe: Observe) -> None:
-        """Prepares the endpoint, so that the first answer does not wait.
+        """Prepares the endpoint, for its first answer not to wait.
 
-        Args:
-            observe: logs and counts answers to requests that do not use the routes, such as gRPC calls.
-
-        Raises:
-            ConstructMessagesError: the endpoint cannot start.
+        `observe` logs and counts answers to requests that do not use the routes, such as gRPC calls.
         """
-        ...
 
     async def check(self) -> None:
-        """Checks that the endpoint can answer.
-
-        Raises:
-            SourceError: the source does not answer.
-        """
-        ...
+        """Raises an error of this package if the endpoint cannot answer."""
 
     async def stop(self) -> None:
-        """Ends endless answers immediately, because the server stops and accepts no more requests.
-
-        Other answers continue. May be called repeatedly.
-        """
-        ...
+        """Ends endless answers, because the server stops and accepts no more requests. May be called repeatedly."""
 
     async def aclose(self) -> None:
         """Cancels running tasks and closes the endpoint's resources."""
-        ...

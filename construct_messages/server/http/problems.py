@@ -64,6 +64,8 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
         response.headers["Retry-After"] = str(math.ceil(error.retry_after))
     if isinstance(error, Forbidden) and error.challenge is not None:
         response.headers["WWW-Authenticate"] = error.challenge
+    if error.status == HTTPStatus.UPGRADE_REQUIRED:
+        response.headers.update({"Connection": "Upgrade", "Upgrade": "websocket"})
     return response
 
 

@@ -24,8 +24,7 @@ from construct_messages.rdf.formats.media_types import CSS, HTML, JAVASCRIPT, JS
 from construct_messages.rdf.formats.negotiation import prefers_html
 from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.server.http.app import accept_header
-from construct_messages.server.http.endpoint import Measure, Observe, Route
-from construct_messages.server.http.request_log import RequestRecord
+from construct_messages.server.http.endpoint import Endpoint, Observe, Route
 from construct_messages.server.http.sending import coder_for, is_known, negotiate_coding
 
 # --- files ----------------------------------------------------------------------------------------
@@ -295,7 +294,7 @@ class Listed(NamedTuple):
     examples: Sequence[Example] = ()
 
 
-class PagesEndpoint:
+class PagesEndpoint(Endpoint):
     """The page; see `server.http.endpoint.Endpoint`.
 
     Args:
@@ -304,10 +303,6 @@ class PagesEndpoint:
     """
 
     path = "/"
-    record = RequestRecord
-    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
-    reported: Mapping[str, object] = MappingProxyType({})
-    exposed_headers = ()
     has_source = False
 
     def __init__(self, endpoints: Sequence[Listed], *, streams: str | None = None) -> None:
@@ -330,15 +325,6 @@ class PagesEndpoint:
     async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's
         """Reads the files; see `Endpoint.start`."""
         static_files()
-
-    async def check(self) -> None:
-        """Does nothing; see `Endpoint.check`."""
-
-    async def stop(self) -> None:
-        """Does nothing; see `Endpoint.stop`."""
-
-    async def aclose(self) -> None:
-        """Does nothing; see `Endpoint.aclose`."""
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         return send_page(request, self._pages[request.path])

@@ -10,12 +10,11 @@ import asyncio
 import time
 import zlib
 from asyncio import get_running_loop
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
 from typing import Final
 
 import pyoxigraph as ox
@@ -55,7 +54,7 @@ from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.app import accept_header
 from construct_messages.server.http.body import read_body
-from construct_messages.server.http.endpoint import Measure, Observe, Route, foreign_origin
+from construct_messages.server.http.endpoint import Endpoint, Observe, Route, foreign_origin
 from construct_messages.server.http.request_log import RECORD, RequestLog
 from construct_messages.server.http.sending import negotiate_coding, send
 from construct_messages.server.pages.endpoint import send_page, wants_html
@@ -308,7 +307,7 @@ def path_of(name: str) -> str:
     return f"/{name}/sparql" if name else "/sparql"
 
 
-class SparqlEndpoint:
+class SparqlEndpoint(Endpoint):
     """A SPARQL endpoint; see `server.http.endpoint.Endpoint`.
 
     Args:
@@ -323,9 +322,6 @@ class SparqlEndpoint:
     """
 
     record = SparqlRecord
-    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
-    reported: Mapping[str, object] = MappingProxyType({})
-    has_source = True
     exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State", Header.CONTENT_TYPE)
 
     def __init__(
@@ -367,9 +363,6 @@ class SparqlEndpoint:
     async def check(self) -> None:
         """Checks the backend; see `Endpoint.check`."""
         await self._backend.check()
-
-    async def stop(self) -> None:
-        """Does nothing, because answers end by themselves; see `Endpoint.stop`."""
 
     async def aclose(self) -> None:
         """Closes the backend; see `Endpoint.aclose`."""

@@ -17,7 +17,6 @@ from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Permit
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.body import read_body
-from construct_messages.server.http.endpoint import Handler
 
 _RETRY_SECONDS: Final = 5.0
 
@@ -39,7 +38,7 @@ class StreamLimits:
 
     def __init__(self, settings: StreamsSettings) -> None:
         self._settings = settings
-        self._reading, self._publishing = (
+        self.reading, self._publishing = (
             Admission(
                 settings.concurrency,
                 queue_seconds=settings.queue_seconds,
@@ -59,17 +58,6 @@ class StreamLimits:
     def followers_of(self, stream: str) -> int:
         """Returns the current number of followers of a stream."""
         return list(self._following.values()).count(stream)
-
-    def answering(self, handler: Handler) -> Handler:
-        """Returns a handler whose reading requests (GET and HEAD) wait for their turn."""
-
-        async def handle(request: web.Request) -> web.StreamResponse:
-            if request.method not in ("GET", "HEAD"):
-                return await handler(request)
-            async with self._reading.enter():
-                return await handler(request)
-
-        return handle
 
     def publishing(
         self, request: web.Request, permit: Permit

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -18,7 +18,7 @@ from construct_messages.feeds.subscription import reading
 from construct_messages.feeds.table import kinds_for
 from construct_messages.feeds.transport import Settings, Start
 from construct_messages.server.config import BridgeSettings, StreamsSettings
-from construct_messages.server.http.endpoint import Measure, Observe, Route
+from construct_messages.server.http.endpoint import Endpoint, Measure, Observe
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.publishing.messages import known_contexts
@@ -80,7 +80,7 @@ class _Side(NamedTuple):
         }
 
 
-class BridgesEndpoint:
+class BridgesEndpoint(Endpoint):
     """The bridges; see `server.http.endpoint.Endpoint`.
 
     Args:
@@ -93,7 +93,6 @@ class BridgesEndpoint:
     record = StreamRecord
     path = ROOT
     has_source = False
-    exposed_headers = ()
 
     def __init__(
         self,
@@ -109,11 +108,7 @@ class BridgesEndpoint:
             for name, bridge in settings.bridges.items()
             for side in self._sides_of(name, bridge)
         ]
-
-    @property
-    def gauges(self) -> Mapping[str, Sequence[Measure]]:
-        """See `Endpoint.gauges`."""
-        return {
+        self.gauges = {
             f"bridge_{name}": [
                 Measure(
                     help,
@@ -130,17 +125,10 @@ class BridgesEndpoint:
         """See `Endpoint.reported`."""
         return {"bridges": [side.report() for side in self._sides]}
 
-    def routes(self) -> Iterable[Route]:
-        """Returns no routes; see `Endpoint.routes`."""
-        return ()
-
     async def start(self, observe: Observe) -> None:  # noqa: ARG002 - it answers no requests
         """Starts the bridges; the other sides may be unavailable. See `Endpoint.start`."""
         for side in self._sides:
             side.bridge.start()
-
-    async def check(self) -> None:
-        """Does nothing; see `Endpoint.check`."""
 
     async def stop(self) -> None:
         """Stops the bridges after finishing and acknowledging elements in flight; see `Endpoint.stop`."""

@@ -12,10 +12,9 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from aiohttp import web
 
@@ -27,14 +26,13 @@ from construct_messages.rdf.terms import is_literal, literal_parts
 from construct_messages.rdf.vocabulary import CM, CONTEXT, RDFS, RSP
 from construct_messages.rdf.wire import Header
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.http.access import Access, Permit, Requesting, Right
-from construct_messages.server.http.endpoint import Handler, Observe, Route
+from construct_messages.server.http.access import Access
+from construct_messages.server.http.endpoint import Endpoint, Handler, Observe, Route
 from construct_messages.server.http.forms import decoded
 from construct_messages.server.http.sending import check_conditions, entity_tag
-from construct_messages.server.streams.addresses import ROOT, StreamIris
-from construct_messages.server.streams.bounds import StreamLimits
+from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.following import FollowingView
-from construct_messages.server.streams.html_view import SHOWN, Activity, HtmlView, activity_of
+from construct_messages.server.streams.html_view import HtmlView
 from construct_messages.server.streams.ldes.view import LdesView
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.publishing.messages import read_messages
@@ -51,7 +49,6 @@ from construct_messages.server.streams.requests import (
     ACCEPT_POST,
     described,
     record_of,
-    with_hints,
 )
 from construct_messages.server.streams.resources import OFFERED as DESCRIPTIONS
 from construct_messages.server.streams.resources import (
@@ -61,7 +58,7 @@ from construct_messages.server.streams.resources import (
     stream_document,
     streams_document,
 )
-from construct_messages.server.streams.shapes import StreamShapes
+from construct_messages.server.streams.served import ServedStreams
 from construct_messages.streams.element import Description, Retention, State
 from construct_messages.streams.store import StreamStore
 
@@ -180,31 +177,22 @@ def _value(message: Message, predicate: str) -> str | None:
 
 # --- endpoint -------------------------------------------------------------------------------------
 
-T = TypeVar("T")
-P = ParamSpec("P")
 
-
-class StreamsEndpoint:
+class StreamsEndpoint(Endpoint):
     """The streams of one store; see `server.http.endpoint.Endpoint`.
 
     Args:
         settings: the limits.
         store: the store; closed with the endpoint.
-        executor: threads for reading large bodies and rows, which would block the event loop.
+        executor: see `ServedStreams`.
         access: the authorizers for reading, publishing and registering queries.
         watched: the SPARQL endpoints that queries may watch, by path.
         public_url: the public URL of the server; None: the URL of each request.
         page: whether browsers get HTML.
-
-    Attributes:
-        bounds: the limits of concurrency and memory.
-        grpc: the gRPC service; None: it is not started.
-        shapes: the shapes of published messages.
     """
 
+    path = ROOT
     record = StreamRecord
-    has_source = True
-    reported: Mapping[str, object] = MappingProxyType({})
     exposed_headers = (
         "Accept-Post",
         "ETag",
@@ -217,7 +205,6 @@ class StreamsEndpoint:
         Header.TAKEN,
         Header.INVALID,
     )
-    path = ROOT
 
     def __init__(
         self,
@@ -230,107 +217,62 @@ class StreamsEndpoint:
         public_url: str | None = None,
         page: bool = False,
     ) -> None:
-        self._settings, self._store, self._executor = settings, store, executor
-        self._access, self._public_url = access, public_url
-        self.bounds = StreamLimits(settings)
-        self._html = HtmlView(
-            enabled=page,
-            base=self._base,
-            in_thread=self._in_thread,
-            activity=self._activity,
-            has_queries=bool(watched),
-        )
-        self._watched = watched
-        self._queries = QueriesView(
+        self._served = served = ServedStreams(
             settings,
             store,
+            executor=executor,
             access=access,
             watched=watched,
-            in_thread=self._in_thread,
-            iris_of=self._iris,
+            public_url=public_url,
         )
+        self._store, self._access, self._watched = store, access, watched
+        self.bounds, self.shapes = served.limits, served.shapes
+        self._html = HtmlView(served, enabled=page, has_queries=bool(watched))
+        self._queries = QueriesView(served, watched)
         self.gauges = {name: (each,) for name, each in self._queries.gauges.items()}
-        self._ldes = LdesView(
-            settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html
-        )
-        self._output = OutputView(
-            settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html
-        )
-        self._following = FollowingView(
-            settings,
-            store,
-            bounds=self.bounds,
-            output=self._output,
-            in_thread=self._in_thread,
-            admit=self._admit_reader,
-        )
-        self.shapes = StreamShapes(settings, store, self._in_thread)
-        self._publishing = PublishingView(
-            settings,
-            store,
-            bounds=self.bounds,
-            in_thread=self._in_thread,
-            iris_of=self._iris,
-            admit=self._admit_publisher,
-            shapes=self.shapes,
-        )
-        self.grpc = None if settings.grpc is None else self._grpc_service()
+        self._ldes = LdesView(served, self._html)
+        self._output = OutputView(served, self._html)
+        self._following = FollowingView(served, self._output)
+        self._publishing = PublishingView(served)
+        if settings.grpc is not None:
+            # needs an extra
+            from construct_messages.server.streams.grpc.service import RdfStreamService
+
+            served.grpc = RdfStreamService(served)
+
+    @property
+    def grpc(self) -> RdfStreamService | None:
+        """The gRPC service; None: it is not started."""
+        return self._served.grpc
 
     def routes(self) -> Iterable[Route]:
         """Returns the routes; see `Endpoint.routes`."""
-        one = f"{ROOT}/{{stream}}"
-        reading, publishing = ("GET", "HEAD"), ("POST",)
-        answering = self.bounds.answering
+        one, reading, socket = f"{ROOT}/{{stream}}", ("GET", "HEAD"), self._publishing.socket
+        answering, sends_query = self._answering, {"Accept-Post": SPARQL_QUERY}
         return (
             # first, because routes are tried in order, and this one is the most frequent
-            Route(
-                f"{one}/input",
-                publishing,
-                with_hints(self._publishing.post),
-                ACCEPT_POST,
-                with_hints(self._publishing.socket),
-            ),
-            Route(
-                ROOT,
-                (*reading, "POST"),
-                answering(self._reading(with_hints(self._streams))),
-                ACCEPT_POST,
-            ),
-            Route(
-                one,
-                (*reading, "PUT", "PATCH", "DELETE"),
-                answering(self._reading(with_hints(self._stream))),
-            ),
-            Route(
-                f"{one}/inbox",
-                (*reading, *publishing),
-                answering(self._reading(with_hints(self._inbox))),
-                ACCEPT_POST,
-            ),
-            Route(f"{one}/output", reading, answering(self._reading(self._output.output))),
-            Route(
-                f"{one}/output/{{sequence}}",
-                reading,
-                answering(self._reading(self._output.element)),
-            ),
-            Route(f"{one}/events", reading, self._reading(self._following.events)),
-            Route(f"{one}/socket", ("GET",), with_hints(self._following.socket)),
-            Route(
-                f"{one}/query", publishing, with_hints(self._query), {"Accept-Post": SPARQL_QUERY}
-            ),
-            Route(f"{one}/ldes", reading, answering(self._reading(self._ldes.root))),
-            Route(f"{one}/ldes/{{page}}", reading, answering(self._reading(self._ldes.page))),
+            Route(f"{one}/input", ("POST",), self._publishing.post, ACCEPT_POST, socket),
+            Route(ROOT, (*reading, "POST"), answering(self._streams), ACCEPT_POST),
+            Route(one, (*reading, "PUT", "PATCH", "DELETE"), answering(self._stream)),
+            Route(f"{one}/inbox", (*reading, "POST"), answering(self._inbox), ACCEPT_POST),
+            Route(f"{one}/output", reading, answering(self._output.output)),
+            Route(f"{one}/output/{{sequence}}", reading, answering(self._output.element)),
+            Route(f"{one}/events", reading, self._following.events),
+            Route(f"{one}/socket", ("GET",), self._following.socket),
+            Route(f"{one}/query", ("POST",), self._query, sends_query),
+            Route(f"{one}/ldes", reading, answering(self._ldes.root)),
+            Route(f"{one}/ldes/{{page}}", reading, answering(self._ldes.page)),
         )
 
     async def start(self, observe: Observe) -> None:
         """Starts the endpoint and resumes registered queries; see `Endpoint.start`."""
-        await self._queries.registry.start()
+        await self._served.registry.start()
         if self.grpc is not None:
             await self.grpc.start(observe)
 
     async def check(self) -> None:
         """Checks the store; see `Endpoint.check`."""
-        await self._in_thread(self._store.check)
+        await self._served.in_thread(self._store.check)
 
     async def stop(self) -> None:
         """Ends followers properly, so that they can resume; queries continue at the next start. See `Endpoint.stop`."""
@@ -338,39 +280,50 @@ class StreamsEndpoint:
         self._following.stop()
         if self.grpc is not None:
             self.grpc.stop()
-        await asyncio.gather(self.bounds.end_followers(), self._queries.registry.stop())
+        await asyncio.gather(self.bounds.end_followers(), self._served.registry.stop())
 
     async def aclose(self) -> None:
         """Closes the endpoint; see `Endpoint.aclose`."""
         if self.grpc is not None:
             await self.grpc.aclose()
-        await self._in_thread(self._store.close)
+        await self._served.in_thread(self._store.close)
+
+    def _answering(self, handler: Handler) -> Handler:
+        """Returns the handler, whose reading requests wait for their turn and need the right to read."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            if request.method not in ("GET", "HEAD"):
+                return await handler(request)
+            async with (
+                self.bounds.reading.enter(),
+                (await self._served.admit_reader(request)).limit(),
+            ):
+                return await handler(request)
+
+        return handle
 
     # --- streams ---
 
     async def _streams(self, request: web.Request) -> web.StreamResponse:
         """Lists the streams, or creates one with a generated name."""
-        iri = f"{self._base(request)}{ROOT}"
-        if request.method != "POST":
-            record_of(request).action = "describe"
-            states = await self._in_thread(self._store.streams)
-            if self._html.wanted(request):
-                get = self._queries.registry.get
-                return await self._html.streams(
-                    request,
-                    [state for state in states if get(state.name) is None],
-                    [state for state in states if get(state.name) is not None],
-                    partial(self._document, request),
-                    may={
-                        "publish": self._access.of("publish").asks,
-                        "register": self._access.of("register").asks,
-                    },
-                    sources=list(self._watched),
-                )
-            return described(
-                request, streams_document(iri, [f"{iri}/{state.name}" for state in states])
+        if request.method == "POST":
+            return await self._make(request, request.headers.get("Slug") or os.urandom(8).hex())
+        iri = f"{self._served.base(request)}{ROOT}"
+        record_of(request).action = "describe"
+        states = await self._served.in_thread(self._store.streams)
+        if self._html.wanted(request):
+            is_output = self._served.is_output
+            return await self._html.streams(
+                request,
+                [state for state in states if not is_output(state.name)],
+                [state for state in states if is_output(state.name)],
+                partial(self._document, request),
+                may={right: self._access.of(right).asks for right in ("publish", "register")},
+                sources=list(self._watched),
             )
-        return await self._make(request, request.headers.get("Slug") or os.urandom(8).hex())
+        return described(
+            request, streams_document(iri, [f"{iri}/{state.name}" for state in states])
+        )
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["stream"]
@@ -379,7 +332,7 @@ class StreamsEndpoint:
         if request.method == "PUT":
             return await self._make(request, name)
         if request.method == "PATCH":
-            permit = await self._queries.admit(request)
+            permit = await self._served.admit(request, "register")
             async with self.bounds.publishing(request, permit) as body:
                 return await self._queries.patch(request, name, body)
         if request.method == "DELETE":
@@ -391,33 +344,29 @@ class StreamsEndpoint:
             response = await self._view(request, state, document)
         else:
             response = described(request, document)
-        for relation, iri in links(self._iris(request, name)).items():
+        for relation, iri in links(self._served.iris(request, name)).items():
             response.headers.add("Link", f'<{iri}>; rel="{relation}"')
         return response
 
     async def _view(self, request: web.Request, state: State, document: Document) -> web.Response:
         """Returns a stream as a page."""
-        is_output = self._queries.registry.get(state.name) is not None
+        is_output, access = self._served.is_output(state.name), self._access
+        policy = "deny" if is_output else state.description.publish
         may = {
-            "publish": "deny"
-            if is_output
-            else self._access.of("publish", state.description.publish).asks,
-            "manage": self._access.of("register" if is_output else "publish").asks,
-            "register": self._access.of("register").asks,
+            "publish": access.of("publish", policy).asks,
+            "manage": access.of("register" if is_output else "publish").asks,
+            "register": access.of("register").asks,
         }
-        elements = await self._in_thread(self._store.latest, state.name, SHOWN)
-        return await self._html.stream(
-            request, document, self._iris(request, state.name), state, elements, may=may
-        )
+        return await self._html.stream(request, document, state, may=may)
 
     async def _delete(self, request: web.Request, name: str) -> web.Response:
         """Deletes a stream; if it is the output of a query, also the query."""
         record_of(request).action = "delete"
-        registered = self._queries.registry.get(name) is not None
-        right: Right = "register" if registered else "publish"
-        permit = await self._access.of(right).admit(request, right)
+        registered = self._served.is_output(name)
+        permit = await self._served.admit(request, "register" if registered else "publish")
         async with self.bounds.publishing(request, permit):
-            await (self._queries.registry.remove(name) if registered else self._store.adelete(name))
+            remove = self._served.registry.remove if registered else self._store.adelete
+            await remove(name)
         return web.Response(status=204)
 
     async def _make(self, request: web.Request, name: str) -> web.StreamResponse:
@@ -427,41 +376,49 @@ class StreamsEndpoint:
         content_type, posted = request.headers.get("Content-Type"), request.method == "POST"
         if posted and is_query(content_type):
             return await self._query(request)
+        admit = self._served.admit
         try:
-            permit = await self._admit(request)
+            permit = await admit(request, "publish")
         except Forbidden:
             if not posted:
                 raise
             # the body of a client without either right is not read
-            permit = await self._queries.admit(request)
+            permit = await admit(request, "register")
+        iri = self._served.iris(request, name).stream
         async with self.bounds.publishing(request, permit) as body:
-            described = read_description(content_type, body, self._iris(request, name).stream)
+            described = read_description(content_type, body, iri)
             if posted and described.query is not None:
-                await self._queries.admit(request)
+                await admit(request, "register")
                 return await self._queries.register(
                     request, described.query, description=described.description
                 )
-            await self._admit(request)
-            self._check_policy(described.description.publish)
-            known = {state.name: state for state in self._store.streams()}
-            if request.method == "PUT":
-                tags = self._tags(request, known[name]) if name in known else ()
-                check_conditions(request, tags, f"the stream {name}")
-                if name in known:
-                    self._queries.registry.check_retention(name, described.description.retention)
-                    await self._store.adescribe(name, described.description)
-                    return web.Response(status=204)
-            if len(known) >= self._settings.streams:
-                raise LimitExceeded(
-                    f"there are {len(known)} streams, and no more are allowed", status=507
-                )
-            await self._store.acreate(name, described.description)
-            return web.Response(status=201, headers={"Location": self._iris(request, name).stream})
+            await admit(request, "publish")
+            return await self._create(request, name, described.description)
+
+    async def _create(
+        self, request: web.Request, name: str, description: Description
+    ) -> web.Response:
+        self._check_policy(description.publish)
+        known = {state.name: state for state in self._store.streams()}
+        if request.method == "PUT":
+            tags = self._tags(request, known[name]) if name in known else ()
+            check_conditions(request, tags, f"the stream {name}")
+            if name in known:
+                self._served.registry.check_retention(name, description.retention)
+                await self._store.adescribe(name, description)
+                return web.Response(status=204)
+        if len(known) >= self._served.settings.streams:
+            raise LimitExceeded(
+                f"there are {len(known)} streams, and no more are allowed", status=507
+            )
+        await self._store.acreate(name, description)
+        location = self._served.iris(request, name).stream
+        return web.Response(status=201, headers={"Location": location})
 
     async def _query(self, request: web.Request) -> web.StreamResponse:
         """Registers a query; at a stream's own endpoint, over that stream."""
         check_query(request.headers.get("Content-Type"))
-        permit = await self._queries.admit(request)
+        permit = await self._served.admit(request, "register")
         bound = request.match_info.get("stream")
         if bound is not None:
             self._store.state(bound)  # checks that the stream exists
@@ -473,54 +430,18 @@ class StreamsEndpoint:
         return await self._queries.preview(request, text, request.query[PREVIEW], bound=bound)
 
     def _document(self, request: web.Request, state: State) -> Document:
-        return stream_document(self._iris(request, state.name), state) | self._queries.description(
-            request, state.name
-        )
+        document = stream_document(self._served.iris(request, state.name), state)
+        return document | self._queries.description(request, state.name)
 
     def _tags(self, request: web.Request, state: State) -> set[str]:
         """Returns the entity tags of all representations of a description."""
         document = self._document(request, state)
         return {entity_tag(*serialize(document, media_type)) for media_type in DESCRIPTIONS}
 
-    # --- publishing ---
-
     async def _inbox(self, request: web.Request) -> web.StreamResponse:
         if request.method == "POST":
             return await self._publishing.post(request)
         return await self._output.inbox(request)
-
-    async def _admit_publisher(self, request: Requesting, name: str | None) -> Permit:
-        """Rejects clients that may not publish to a stream; None: to any.
-
-        Raises:
-            NotFound: the stream does not exist.
-            Forbidden: the client may not publish.
-        """
-        if name is None:
-            return await self._admit_some_publisher(request)
-        state = self._store.state(name)
-        # its description may allow it, but only the query publishes to its output
-        policy = "deny" if self._queries.registry.get(name) else state.description.publish
-        return await self._admit(request, policy)
-
-    async def _admit_some_publisher(self, request: Requesting) -> Permit:
-        """Rejects clients that may publish to no stream."""
-        refusals: list[Forbidden] = []
-        for policy in {None, *(state.description.publish for state in self._store.streams())}:
-            try:
-                return await self._admit(request, policy)
-            except Forbidden as refused:
-                refusals.append(refused)
-        # with other credentials it may be allowed
-        raise next((each for each in refusals if each.status == 401), refusals[0])
-
-    async def _admit(self, request: Requesting, policy: str | None = None) -> Permit:
-        """Rejects clients that may not publish."""
-        return await self._access.of("publish", policy).admit(request, "publish")
-
-    async def _admit_reader(self, request: Requesting) -> Permit:
-        """Rejects clients that may not read."""
-        return await self._access.of("read").admit(request, "read")
 
     def _check_policy(self, policy: str | None) -> None:
         """Rejects a description with a policy that is not in the settings, such as another environment variable."""
@@ -530,48 +451,3 @@ class StreamsEndpoint:
                 status=422,
                 hint=f"choose {', '.join(self._access.names)}",
             )
-
-    def _reading(self, handler: Handler) -> Handler:
-        """Returns the handler for clients that may read."""
-
-        async def handle(request: web.Request) -> web.StreamResponse:
-            if request.method not in ("GET", "HEAD"):
-                return await handler(request)
-            async with (await self._admit_reader(request)).limit():
-                return await handler(request)
-
-        return handle
-
-    # --- within ---
-
-    def _grpc_service(self) -> RdfStreamService:
-        # needs an extra
-        from construct_messages.server.streams.grpc.service import RdfStreamService
-
-        return RdfStreamService(
-            self._settings,
-            self._store,
-            bounds=self.bounds,
-            in_thread=self._in_thread,
-            admit_reader=self._admit_reader,
-            admit_publisher=self._admit_publisher,
-            shapes=self.shapes,
-        )
-
-    def _activity(self, state: State) -> Activity:
-        followers = self.bounds.followers_of(state.name)
-        return activity_of(self._store, state, datetime.now(UTC), followers)
-
-    def _base(self, request: web.Request) -> str:
-        return self._public_url or f"{request.scheme}://{request.host}"
-
-    def _iris(self, request: web.Request, name: str) -> StreamIris:
-        service = None
-        if self.grpc is not None:
-            service = self.grpc.url(None if self._public_url else request.url.host)
-        return StreamIris(f"{self._base(request)}{ROOT}/{name}", service)
-
-    async def _in_thread(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(
-            self._executor, partial(call, *args, **options)
-        )

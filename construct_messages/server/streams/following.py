@@ -6,7 +6,7 @@ RDF Messages, section 3 (SSE, WebSocket). `push.py` serializes the elements; `bo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
@@ -17,11 +17,10 @@ from construct_messages.rdf.formats import N_QUADS
 from construct_messages.rdf.formats.lookup import find_format
 from construct_messages.rdf.formats.media_types import EVENT_STREAM
 from construct_messages.rdf.wire import SUBPROTOCOLS, Header, Parameter
-from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Permit
 from construct_messages.server.http.event_stream import check_text
 from construct_messages.server.http.sending import ClientLeft, reset, send
-from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
+from construct_messages.server.streams.bounds import CLOSE_SECONDS
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.push import (
     Live,
@@ -34,13 +33,14 @@ from construct_messages.server.streams.push import (
     refuse,
 )
 from construct_messages.server.streams.record import StreamRecord
-from construct_messages.server.streams.requests import InThread, record_of
+from construct_messages.server.streams.requests import record_of
 from construct_messages.server.streams.selection import (
     UPPER_BOUNDS,
     select,
     selecting,
     sequence_parameter,
 )
+from construct_messages.server.streams.served import ServedStreams
 from construct_messages.streams.store import StreamStore
 
 # --- fanout ---------------------------------------------------------------------------------------
@@ -237,30 +237,13 @@ _BYTES: Final = 1 << 12  # the maximal size of a follower's frames, which are on
 
 
 class FollowingView:
-    """The followers of the streams of a store.
+    """The followers of the streams of a store."""
 
-    Args:
-        settings: the maximal idle time of followers.
-        store: the store of the streams.
-        bounds: the maximal number of followers.
-        output: serializes elements as events and frames.
-        in_thread: calls a function in a thread, so that it does not block the event loop.
-        admit: rejects requests for a WebSocket that may not read.
-    """
-
-    def __init__(
-        self,
-        settings: StreamsSettings,
-        store: StreamStore,
-        *,
-        bounds: StreamLimits,
-        output: OutputView,
-        in_thread: InThread,
-        admit: Callable[[web.Request], Awaitable[Permit]],
-    ) -> None:
-        self._settings, self._store, self._bounds, self._output = settings, store, bounds, output
-        self._in_thread, self._admit = in_thread, admit
-        self._live, self._fanout = Live(store, settings.heartbeat_seconds), Fanout(store)
+    def __init__(self, served: ServedStreams, output: OutputView) -> None:
+        self._served, self._output, self._bounds = served, output, served.limits
+        self._settings, self._store = served.settings, served.store
+        self._live = Live(served.store, served.settings.heartbeat_seconds)
+        self._fanout = Fanout(served.store)
 
     def stop(self) -> None:
         """Ends all event streams and WebSockets with the reason; followers resume after their last element."""
@@ -269,6 +252,10 @@ class FollowingView:
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Answers with server-sent events."""
+        async with (await self._served.admit_reader(request)).limit():
+            return await self._events(request)
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "events", name
@@ -303,7 +290,7 @@ class FollowingView:
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "websocket", name
-        permit = await self._admit(request)
+        permit = await self._served.admit_reader(request)
         socket = ServerSocket(
             protocols=tuple(SUBPROTOCOLS),
             timeout=CLOSE_SECONDS,
@@ -365,5 +352,5 @@ class FollowingView:
             after = sequence_parameter(Parameter.AFTER, parameters[Parameter.AFTER])
             self._store.check_position(name, after)
         elif parameters:
-            after = (await self._in_thread(select, self._store, state, parameters)).after
+            after = (await self._served.in_thread(select, self._store, state, parameters)).after
         return after

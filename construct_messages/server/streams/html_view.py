@@ -22,8 +22,9 @@ from construct_messages.rdf.wire import Parameter
 from construct_messages.server.pages.endpoint import render, root_from, send_rendered, wants_html
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.ldes.pages import LdesPage
-from construct_messages.server.streams.requests import InThread, record_of
+from construct_messages.server.streams.requests import record_of
 from construct_messages.server.streams.resources import Document
+from construct_messages.server.streams.served import ServedStreams
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 
@@ -166,27 +167,11 @@ class ElementShown(NamedTuple):
 
 
 class HtmlView:
-    """The views of the streams of a server.
+    """The views of the streams of a server; `has_queries`: it has a page for queries, too."""
 
-    Args:
-        enabled: whether browsers get them.
-        base: returns the base of this server's IRIs for a request.
-        in_thread: calls a function in a thread, so that it does not block the event loop.
-        activity: returns the activity of a stream; may read the store.
-        has_queries: whether the server has a page for queries.
-    """
-
-    def __init__(
-        self,
-        *,
-        enabled: bool,
-        base: Callable[[web.Request], str],
-        in_thread: InThread,
-        activity: Callable[[State], Activity],
-        has_queries: bool,
-    ) -> None:
-        self._enabled, self._base, self._in_thread = enabled, base, in_thread
-        self._activity, self._has_queries = activity, has_queries
+    def __init__(self, served: ServedStreams, *, enabled: bool, has_queries: bool) -> None:
+        self._served, self._enabled, self._has_queries = served, enabled, has_queries
+        self._in_thread = served.in_thread
 
     def wanted(self, request: web.Request) -> bool:
         """Returns whether a view answers a request."""
@@ -241,26 +226,24 @@ class HtmlView:
         self,
         request: web.Request,
         document: Document,
-        iris: StreamIris,
         state: State,
-        elements: Sequence[Element],
         **values: object,
     ) -> web.Response:
         """Returns the view of a stream: its description, and its newest elements.
 
         Args:
             request: the request of a browser.
-            document: the description.
-            iris, state: the IRIs and the state of the stream.
-            elements: the newest elements, the oldest of them first.
+            document, state: the description and the state of the stream.
             values: the permissions of clients, for the template.
         """
+        newest = await self._in_thread(self._served.store.latest, state.name, SHOWN)
+        iris = self._served.iris(request, state.name)
         return await self._send(
             request,
             "stream",
             document=document,
             activity=await self._in_thread(self._activity, state),
-            elements=await self._in_thread(self._elements, request, iris, _within(elements[::-1])),
+            elements=await self._in_thread(self._elements, request, iris, _within(newest[::-1])),
             formats=_DESCRIPTIONS,
             logs=_LOGS,
             published=_PUBLISHED,
@@ -392,6 +375,10 @@ class HtmlView:
 
     # --- within ---
 
+    def _activity(self, state: State) -> Activity:
+        followers = self._served.limits.followers_of(state.name)
+        return activity_of(self._served.store, state, datetime.now(UTC), followers)
+
     def _activities(self, states: Iterable[State]) -> dict[str, Activity]:
         """Returns the activity of streams, by their names; without those that were deleted meanwhile."""
         activities = {}
@@ -419,7 +406,7 @@ class HtmlView:
 
     def _href(self, request: web.Request) -> Callable[[str], str | None]:
         """Returns the link targets of pages: resources of this server by relative paths, also with a proxy's prefix."""
-        base, root = f"{self._base(request)}/", root_from(request.path)
+        base, root = f"{self._served.base(request)}/", root_from(request.path)
 
         def href(iri: str) -> str | None:
             if iri.startswith(base):

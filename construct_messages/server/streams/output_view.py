@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Final, NamedTuple
 from xml.sax.saxutils import quoteattr
 
@@ -20,7 +20,6 @@ from construct_messages.rdf.formats.media_types import JSON
 from construct_messages.rdf.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.rdf.vocabulary import CONTEXT, LDP
 from construct_messages.rdf.wire import Header, Property
-from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import entity_tag, is_known, negotiate_coding
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import (
@@ -37,7 +36,6 @@ from construct_messages.server.streams.html_view import HtmlView
 from construct_messages.server.streams.push import Pushing
 from construct_messages.server.streams.requests import (
     FOR_GOOD,
-    InThread,
     accept_of,
     answered,
     counted,
@@ -52,8 +50,8 @@ from construct_messages.server.streams.selection import (
     selecting,
     sequence_parameter,
 )
+from construct_messages.server.streams.served import ServedStreams
 from construct_messages.streams.element import State
-from construct_messages.streams.store import StreamStore
 
 # --- listing --------------------------------------------------------------------------------------
 # The list of a stream's elements, as a whole or by pages, in the negotiated serialization.
@@ -253,32 +251,12 @@ _WHOLE_BYTES: Final = 1 << 16  # lists up to this size are sent with their lengt
 
 
 class OutputView:
-    """The outputs of the streams of a store.
+    """The outputs of the streams of a store."""
 
-    Args:
-        settings: the maximal idle time of clients.
-        store: the store of the streams.
-        in_thread: calls a function in a thread, so that it does not block the event loop.
-        iris_of: returns the IRIs of a stream for a request.
-        html: the views for browsers.
-    """
-
-    def __init__(
-        self,
-        settings: StreamsSettings,
-        store: StreamStore,
-        *,
-        in_thread: InThread,
-        iris_of: Callable[[web.Request, str], StreamIris],
-        html: HtmlView,
-    ) -> None:
-        self._settings, self._store, self._in_thread, self._iris_of = (
-            settings,
-            store,
-            in_thread,
-            iris_of,
-        )
-        self._html = html
+    def __init__(self, served: ServedStreams, html: HtmlView) -> None:
+        self._served, self._html = served, html
+        self._settings, self._store = served.settings, served.store
+        self._in_thread, self._iris_of = served.in_thread, served.iris
         self._parsed = ParsedElements()
         self._documents: dict[str, ElementDocuments] = {}
         self._events: dict[str, Pushing] = {}

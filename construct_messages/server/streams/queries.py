@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -19,10 +19,8 @@ from typing import Final, TypeAlias, TypeVar
 from aiohttp import web
 
 from construct_messages.continuous.registered.preview import preview
-from construct_messages.continuous.registered.process import QueryLimits
 from construct_messages.continuous.registered.query import Watched
 from construct_messages.continuous.registered.registration import Registration
-from construct_messages.continuous.registered.registry import Registry
 from construct_messages.continuous.windows import Bounds, Compared
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report, duration
@@ -36,14 +34,12 @@ from construct_messages.rdf.formats.media_types import (
     read_media_type,
 )
 from construct_messages.rdf.wire import Header
-from construct_messages.server.config import StreamsSettings
-from construct_messages.server.http.access import Access, Permit
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.forms import read_query_string
-from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.requests import record_of, unstored
 from construct_messages.server.streams.selection import sequence_parameter
+from construct_messages.server.streams.served import ServedStreams
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore, is_name
 
@@ -308,35 +304,13 @@ _PREVIEW_SECONDS: Final = 10.0
 class QueriesView:
     """The registered queries of one endpoint of streams.
 
-    Args:
-        settings: the limits.
-        store: the store of the streams.
-        access: the authorizer for registering.
-        watched: the SPARQL endpoints that queries may watch, by path.
-        in_thread: calls a function in a thread, for parsing long queries.
-        iris_of: returns the IRIs of a stream for a request.
-
-    Attributes:
-        registry: the running queries.
-        gauges: see `Endpoint`.
+    `watched` are the SPARQL endpoints that queries may watch, by path.
     """
 
-    def __init__(
-        self,
-        settings: StreamsSettings,
-        store: StreamStore,
-        *,
-        access: Access,
-        watched: Mapping[str, WatchedEndpoint],
-        in_thread: Callable[[Callable[[], Read]], Awaitable[Read]],
-        iris_of: Callable[[web.Request, str], StreamIris],
-    ) -> None:
-        self._settings, self._store, self._access = settings, store, access
-        self._watched, self._in_thread, self._iris_of = watched, in_thread, iris_of
-        self._limits = limits = QueryLimits(
-            settings.query_seconds, settings.query_bytes, settings.query_output_bytes
-        )
-        self.registry = registry = Registry(store, limits, watched)
+    def __init__(self, served: ServedStreams, watched: Mapping[str, WatchedEndpoint]) -> None:
+        self._served, self._watched = served, watched
+        self._settings, self._store, self._iris_of = served.settings, served.store, served.iris
+        self.registry = registry = served.registry
         self._previews = Admission(_PREVIEWS)
         queries = registry.queries
         self.gauges = {
@@ -377,14 +351,6 @@ class QueriesView:
                 lambda: max((query.slowest for query in queries()), default=0.0),
             ),
         }
-
-    async def admit(self, request: web.Request) -> Permit:
-        """Rejects clients that may not register, pause and remove queries.
-
-        Raises:
-            Forbidden: also with 401.
-        """
-        return await self._access.of("register").admit(request, "register")
 
     async def register(
         self,
@@ -461,11 +427,12 @@ class QueriesView:
         static = None
         if registration.static is not None:
             static = str(self._watched[registration.static].directory)
+        limits = self._served.query_limits
         async with self._previews.enter():
             messages, taken = await preview(
                 self._store,
                 registration,
-                replace(self._limits, seconds=min(self._limits.seconds, _PREVIEW_SECONDS)),
+                replace(limits, seconds=min(limits.seconds, _PREVIEW_SECONDS)),
                 static=static,
                 elements=count,
                 messages=_PREVIEW_MESSAGES,
@@ -491,7 +458,7 @@ class QueriesView:
                 f"the query has {len(text)} characters, where {most} are allowed",
                 hint="send a shorter one",
             )
-        return await self._in_thread(
+        return await self._served.in_thread(
             partial(
                 read_registration,
                 text,

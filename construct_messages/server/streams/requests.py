@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence, Sized
+from collections.abc import AsyncGenerator, Mapping, Sequence, Sized
 from contextlib import aclosing, suppress
-from typing import Final, ParamSpec, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from aiohttp import web
 
@@ -24,8 +24,6 @@ from construct_messages.rdf.formats.negotiation import Plain, choose, negotiate
 from construct_messages.rdf.wire import Header
 from construct_messages.server.http.access import Permit, Requesting
 from construct_messages.server.http.app import accept_header
-from construct_messages.server.http.endpoint import Handler
-from construct_messages.server.http.problems import problem
 from construct_messages.server.http.request_log import RECORD
 from construct_messages.server.http.sending import entity_tag, is_known, send
 from construct_messages.server.streams.documents import log, not_carried
@@ -36,46 +34,13 @@ from construct_messages.streams import Publication
 from construct_messages.streams.element import Element
 
 ACCEPT_POST: Final = {"Accept-Post": ", ".join(ACCEPTED)}
-_HINTS: Final[Mapping[int, Mapping[str, str]]] = {
-    415: ACCEPT_POST,
-    426: {"Connection": "Upgrade", "Upgrade": "websocket"},
-}
 
 FOR_GOOD: Final = "public, max-age=31536000, immutable"
 """The Cache-Control of immutable resources."""
 
 S = TypeVar("S", bound=Sized)
-T = TypeVar("T")
-P = ParamSpec("P")
 
 _KEY_CHARACTERS: Final = 255
-
-
-class InThread(Protocol):
-    """Calls a function in a thread."""
-
-    def __call__(
-        self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs
-    ) -> Awaitable[T]: ...
-
-
-def with_hints(handler: Handler) -> Handler:
-    """Returns a handler whose rejections list the accepted formats."""
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        try:
-            return await handler(request)
-        except ConstructMessagesError as error:
-            hints = _HINTS.get(error.status)
-            if hints is None:
-                raise
-            record = request[RECORD]
-            record.refused(error.status)
-            response = problem(error, record.id)
-            response.headers.update(hints)
-            return response
-
-    return handle
 
 
 def record_of(request: web.Request) -> StreamRecord:

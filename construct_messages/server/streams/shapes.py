@@ -6,21 +6,31 @@ of `[streams.NAME]`. If the messages of a request are stored together, one such 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, ParamSpec, Protocol, TypeVar
 
 from construct_messages.construct.shapes import Shapes, dead_letter, without_report
 from construct_messages.construct.shapes.report import REPORT_GRAPH
 from construct_messages.construct.shapes.validation import does_not_conform
 from construct_messages.rdf.message import Message
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.streams.requests import InThread
 from construct_messages.streams.element import Element, messages_of
 from construct_messages.streams.store import StreamStore
 
+T = TypeVar("T")
+P = ParamSpec("P")
+
 _REPORT: Final = REPORT_GRAPH.encode()
 _MANY: Final = 8  # validating this many quads takes as long as starting a thread
+
+
+class InThread(Protocol):
+    """Calls a function in a thread."""
+
+    def __call__(
+        self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs
+    ) -> Awaitable[T]: ...
 
 
 class StreamShapes:

@@ -10,16 +10,13 @@ import logging
 import math
 from collections.abc import (
     AsyncGenerator,
-    Awaitable,
-    Callable,
     Coroutine,
     Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import aclosing, nullcontext
-from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.frames import FrameWriter
@@ -44,24 +41,25 @@ from construct_messages.rdf.errors import (
 )
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.wire import CallMetadata, FrameMetadata, Parameter
-from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Permit
 from construct_messages.server.http.endpoint import Observe
 from construct_messages.server.http.request_log import reason_of, request_id
 from construct_messages.server.http.sending import ClientLeft
 from construct_messages.server.streams.addresses import ROOT
-from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
+from construct_messages.server.streams.bounds import CLOSE_SECONDS
 from construct_messages.server.streams.grpc.calls import CallServer, ServerCall
+from construct_messages.server.streams.publishing.appending import Appender, Groups, filling
 from construct_messages.server.streams.push import Live
 from construct_messages.server.streams.record import StreamRecord
-from construct_messages.server.streams.requests import InThread, end_of_publishing, idempotency_key
+from construct_messages.server.streams.requests import end_of_publishing, idempotency_key
 from construct_messages.server.streams.selection import (
     Selection,
     select,
     selected,
     sequence_parameter,
 )
-from construct_messages.server.streams.shapes import StreamShapes
+from construct_messages.server.streams.served import ServedStreams
+from construct_messages.server.streams.shapes import InThread
 from construct_messages.sparql.client.grpc import (
     FRAME_BYTES,
     GZIP,
@@ -74,7 +72,6 @@ from construct_messages.sparql.client.grpc import (
 )
 from construct_messages.sparql.client.tls import server_tls_context
 from construct_messages.streams.element import Element, messages_of
-from construct_messages.streams.store import StreamStore
 
 # --- frames ---------------------------------------------------------------------------------------
 # Serializes elements as consecutive Jelly frames, in the messages of a call. No connection here.
@@ -163,27 +160,11 @@ _PARAMETERS: Final = {
 
 
 class Subscribing:
-    """Answers subscribers.
+    """Answers subscribers."""
 
-    Args:
-        settings: the limits.
-        store: the store of the streams.
-        bounds: the maximal number of subscribers.
-        live: new elements.
-        in_thread: calls a function in a thread, so that it does not block the event loop.
-    """
-
-    def __init__(
-        self,
-        settings: StreamsSettings,
-        store: StreamStore,
-        *,
-        bounds: StreamLimits,
-        live: Live,
-        in_thread: InThread,
-    ) -> None:
-        self._settings, self._store, self._bounds = settings, store, bounds
-        self._live, self._in_thread = live, in_thread
+    def __init__(self, served: ServedStreams, live: Live) -> None:
+        self._settings, self._store, self._bounds = served.settings, served.store, served.limits
+        self._live, self._in_thread = live, served.in_thread
 
     async def answer(self, call: ServerCall, record: StreamRecord) -> None:
         """Sends the elements of a stream until they end, the client leaves, or the server stops.
@@ -296,29 +277,15 @@ _WAITING_BYTES: Final = 1 << 20
 
 
 class Publishing:
-    """Accepts the frames of publishers.
+    """Accepts the frames of publishers."""
 
-    Args:
-        settings: the limits.
-        store: the store of the streams.
-        bounds: the limits of memory.
-        in_thread: calls a function in a thread, so that it does not block the event loop.
-        admit: rejects calls that may not publish to a stream; None: to any.
-        shapes: the shapes of the streams.
-    """
-
-    def __init__(
-        self,
-        settings: StreamsSettings,
-        store: StreamStore,
-        *,
-        bounds: StreamLimits,
-        in_thread: InThread,
-        admit: Callable[[ServerCall, str | None], Awaitable[Permit]],
-        shapes: StreamShapes,
-    ) -> None:
-        self._settings, self._store, self._bounds = settings, store, bounds
-        self._in_thread, self._admit, self._shapes = in_thread, admit, shapes
+    def __init__(self, served: ServedStreams) -> None:
+        self._settings, self._store, self._bounds = served.settings, served.store, served.limits
+        self._in_thread, self._admit, self._shapes = (
+            served.in_thread,
+            served.admit_publisher,
+            served.shapes,
+        )
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -350,12 +317,10 @@ class Publishing:
                 await self._until_end(self._begin(frames), permit)
                 topic = frames.topic
                 permit = await self._admitted(call, topic, record)
-            first = await self._until_end(frames.read(), permit)
-            await (
-                self._append(topic, first, frames, record, permit)
-                if key is None
-                else self._append_once(topic, key, first, frames, record, permit)
-            )
+            if key is None:
+                await self._append(topic, frames, record, permit)
+            else:
+                await self._append_once(topic, key, frames, record, permit)
         await call.begin({})
         record.status = 200
         await call.send(framed(RECEIVED))
@@ -383,36 +348,22 @@ class Publishing:
         return await self._admit(call, topic)
 
     async def _append(
-        self,
-        topic: str,
-        first: Message | None,
-        frames: _Frames,
-        record: StreamRecord,
-        permit: Permit,
+        self, topic: str, frames: _Frames, record: StreamRecord, permit: Permit
     ) -> None:
         """Appends messages as they arrive, including those before an error."""
-
-        async def store(messages: list[Message]) -> None:
-            kept = await self._shapes.conforming(topic, messages)
-            if kept:
-                sequences = await self._store.aappend_all(topic, kept)
-                record.published += len(sequences)
-                record.last = sequences[-1]
-
-        async def read() -> None:
-            message = first
-            while message is not None:
-                await appender.add(message, frames.size)
-                message = await frames.read()
-
-        async with _Appender(store) as appender:
-            await self._until_end(read(), permit)
+        groups = Groups[Message](_WAITING, _WAITING_BYTES)
+        appender = Appender(self._store, self._shapes, topic, None, record)
+        end = end_of_publishing(self._stopping, permit)
+        async with filling(groups, _put_all(frames, groups), end):
+            while messages := await groups.take():
+                appended = await appender.append(messages)
+                if appended.refused is not None:
+                    raise appended.refused
 
     async def _append_once(
         self,
         topic: str,
         key: str,
-        first: Message | None,
         frames: _Frames,
         record: StreamRecord,
         permit: Permit,
@@ -423,8 +374,7 @@ class Publishing:
 
         async def read() -> None:
             nonlocal size
-            message = first
-            while message is not None:
+            while (message := await frames.read()) is not None:
                 messages.append(message)
                 size += frames.size
                 hold(frames.size)
@@ -433,7 +383,6 @@ class Publishing:
                         f"more than {settings.batch_messages} messages, or {settings.body_bytes} bytes, under one key",
                         hint="publish them in several calls, each with a key of its own",
                     )
-                message = await frames.read()
 
         with self._bounds.holding() as hold:
             await self._until_end(read(), permit)
@@ -523,68 +472,14 @@ class _Frames:
         return message
 
 
-class _Appender:
-    """Appends messages in groups: those that arrive while earlier ones are being stored; an async context manager.
-
-    At its end, all messages are stored, also if the block raises an error, but not if it is cancelled.
-
-    Args:
-        store: stores messages durably.
-    """
-
-    def __init__(self, store: Callable[[list[Message]], Awaitable[None]]) -> None:
-        self._store = store
-        self._waiting: list[Message] = []
-        self._bytes = 0
-        self._changed, self._taken = asyncio.Event(), asyncio.Event()
-        self._ended = False
-
-    async def add(self, message: Message, size: int) -> None:
-        """Adds a message; waits while the queue is full.
-
-        Raises:
-            ConstructMessagesError: earlier messages could not be stored.
-        """
-        self._waiting.append(message)
-        self._bytes += size
-        self._changed.set()
-        while (
-            len(self._waiting) >= _WAITING or self._bytes >= _WAITING_BYTES
-        ) and not self._task.done():
-            self._taken.clear()
-            await self._taken.wait()
-        if self._task.done():
-            self._task.result()
-
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._run())
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is not None and not issubclass(kind, Exception):
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            return
-        self._ended = True
-        self._changed.set()
-        await self._task
-
-    async def _run(self) -> None:
-        try:
-            while self._waiting or not self._ended:
-                await self._changed.wait()
-                self._changed.clear()
-                while self._waiting:
-                    messages, self._waiting, self._bytes = self._waiting, [], 0
-                    self._taken.set()
-                    await self._store(messages)
-        finally:
-            self._taken.set()
+async def _put_all(frames: _Frames, groups: Groups[Message]) -> None:
+    try:
+        while (message := await frames.read()) is not None:
+            await groups.put(message, frames.size)
+    except ConstructMessagesError as error:
+        groups.end(error)
+    finally:
+        groups.end()
 
 
 # --- service --------------------------------------------------------------------------------------
@@ -596,51 +491,19 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class RdfStreamService:
-    """The streams of a store by gRPC.
-
-    Args:
-        settings: the limits, and the address.
-        store: the store of the streams.
-        bounds: the limits of concurrency and memory.
-        in_thread: calls a function in a thread, so that it does not block the event loop.
-        admit_reader: rejects calls that may not read.
-        admit_publisher: rejects calls that may not publish to a stream; None: to any.
-        shapes: the shapes of the streams.
-
-    Attributes:
-        address: the host and the port, once the service accepts calls.
-    """
+    """The streams of a store by gRPC; `address` is the host and the port, once it accepts calls."""
 
     address = ""
 
-    def __init__(
-        self,
-        settings: StreamsSettings,
-        store: StreamStore,
-        *,
-        bounds: StreamLimits,
-        in_thread: InThread,
-        admit_reader: Callable[[ServerCall], Awaitable[Permit]],
-        admit_publisher: Callable[[ServerCall, str | None], Awaitable[Permit]],
-        shapes: StreamShapes,
-    ) -> None:
-        self._settings, self._admit_reader = settings, admit_reader
-        self._live = Live(store, settings.heartbeat_seconds)
-        self._subscribing = Subscribing(
-            settings, store, bounds=bounds, live=self._live, in_thread=in_thread
-        )
-        self._publishing = Publishing(
-            settings,
-            store,
-            bounds=bounds,
-            in_thread=in_thread,
-            admit=admit_publisher,
-            shapes=shapes,
-        )
+    def __init__(self, served: ServedStreams) -> None:
+        self._settings, self._admit_reader = served.settings, served.admit_reader
+        self._live = Live(served.store, served.settings.heartbeat_seconds)
+        self._subscribing = Subscribing(served, self._live)
+        self._publishing = Publishing(served)
         self._calls = CallServer(
             self._answer,
-            ping_seconds=settings.heartbeat_seconds,
-            silent_seconds=settings.idle_seconds,
+            ping_seconds=served.settings.heartbeat_seconds,
+            silent_seconds=served.settings.idle_seconds,
         )
 
     async def start(self, observe: Observe) -> None:

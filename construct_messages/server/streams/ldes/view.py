@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from functools import partial
 from hashlib import blake2b
@@ -24,7 +24,6 @@ from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import iri
 from construct_messages.rdf.vocabulary import PROFILE
 from construct_messages.rdf.wire import Parameter
-from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import negotiate_coding
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import JsonLdDocument
@@ -40,13 +39,13 @@ from construct_messages.server.streams.ldes.pages import (
 )
 from construct_messages.server.streams.requests import (
     FOR_GOOD,
-    InThread,
     accept_of,
     answered,
     counted,
     record_of,
 )
 from construct_messages.server.streams.selection import Selection, selected, sequence_parameter
+from construct_messages.server.streams.served import ServedStreams
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 
@@ -63,33 +62,12 @@ _REMEMBERED_TIMES: Final = 1 << 18  # of all streams together
 
 
 class LdesView:
-    """The Linked Data Event Streams of a store.
+    """The Linked Data Event Streams of a store."""
 
-    Args:
-        settings: the size of pages, and the property for versioned resources.
-        store: the store of the streams.
-        in_thread: calls a function in a thread, so that it does not block the event loop.
-        iris_of: returns the IRIs of a stream for a request.
-        html: the views for browsers.
-    """
-
-    def __init__(
-        self,
-        settings: StreamsSettings,
-        store: StreamStore,
-        *,
-        in_thread: InThread,
-        iris_of: Callable[[web.Request, str], StreamIris],
-        html: HtmlView,
-    ) -> None:
-        self._settings, self._store, self._in_thread, self._iris_of = (
-            settings,
-            store,
-            in_thread,
-            iris_of,
-        )
-        self._html = html
-        self._times = _Times(store)
+    def __init__(self, served: ServedStreams, html: HtmlView) -> None:
+        self._served, self._html = served, html
+        self._settings, self._store = served.settings, served.store
+        self._in_thread, self._times = served.in_thread, _Times(served.store)
 
     async def root(self, request: web.Request) -> web.StreamResponse:
         """Answers with the description of the event stream and the IRIs of its pages."""
@@ -177,7 +155,7 @@ class LdesView:
         record = record_of(request)
         record.action, record.stream = "ldes", name
         self._store.state(name)  # raises NotFound if the stream does not exist
-        iris = self._iris_of(request, name)
+        iris = self._served.iris(request, name)
         iri(iris.stream)  # checks that the Host header of the client forms valid IRIs
         return name, iris
 

@@ -6,8 +6,9 @@ For WebSockets, and for logs that are acknowledged while they are sent. No HTTP 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.message import Message
@@ -78,6 +79,33 @@ class Groups(Generic[T]):
         return taken
 
 
+@asynccontextmanager
+async def filling(
+    groups: Groups[T],
+    fill: Coroutine[Any, Any, None],
+    end: Coroutine[Any, Any, ConstructMessagesError],
+) -> AsyncIterator[None]:
+    """Fills groups in a task until the block ends, or until a publisher must end, for the reason that `end` returns.
+
+    What was put into the groups before is still taken; then `take` raises the reason.
+    """
+
+    async def stop() -> None:
+        groups.end(await end)
+        filler.cancel()
+
+    filler = asyncio.create_task(fill)
+    stopping = asyncio.create_task(stop())
+    try:
+        yield
+    finally:
+        for task in (filler, stopping):
+            task.cancel()
+        await asyncio.gather(filler, stopping, return_exceptions=True)
+    if not filler.cancelled() and (fault := filler.exception()) is not None:
+        raise fault  # otherwise the end of what was read would look like the end of everything
+
+
 # --- appending ------------------------------------------------------------------------------------
 
 
@@ -141,6 +169,7 @@ class Appender:
             return Appended((), range(0), error)
         self.count += len(places)
         self._record.published += len(sequences)
+        self._record.last = sequences[-1] if sequences else self._record.last
         self._record.observer(self._record)
         return Appended(places, sequences, refused)
 

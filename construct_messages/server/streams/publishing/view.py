@@ -19,7 +19,6 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from construct_messages.logs import Decoder, decoder_for
 from construct_messages.rdf.errors import (
     ConstructMessagesError,
-    Forbidden,
     LogError,
     NotAcceptable,
     ProtocolError,
@@ -30,15 +29,19 @@ from construct_messages.rdf.formats.media_types import JSON, NDJSON
 from construct_messages.rdf.formats.negotiation import prefer
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.wire import SUBPROTOCOLS, Header
-from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Permit
 from construct_messages.server.http.app import accept_header
 from construct_messages.server.http.body import body_pieces, damaged, unpacker_of
 from construct_messages.server.http.problems import problem_document
 from construct_messages.server.http.sending import ClientLeft, reset, send
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.bounds import CLOSE_SECONDS, Holding, StreamLimits
-from construct_messages.server.streams.publishing.appending import Appended, Appender, Groups
+from construct_messages.server.streams.bounds import CLOSE_SECONDS, Holding
+from construct_messages.server.streams.publishing.appending import (
+    Appended,
+    Appender,
+    Groups,
+    filling,
+)
 from construct_messages.server.streams.publishing.messages import (
     BodyType,
     body_type_of,
@@ -58,7 +61,6 @@ from construct_messages.server.streams.push import (
 )
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
-    InThread,
     end_of_publishing,
     idempotency_key,
     record_of,
@@ -66,9 +68,9 @@ from construct_messages.server.streams.requests import (
 )
 from construct_messages.server.streams.resources import published_document, published_text
 from construct_messages.server.streams.selection import sequence_parameter
-from construct_messages.server.streams.shapes import StreamShapes
+from construct_messages.server.streams.served import ServedStreams
+from construct_messages.server.streams.shapes import InThread
 from construct_messages.streams import Publication
-from construct_messages.streams.store import StreamStore
 
 # --- intake ---------------------------------------------------------------------------------------
 # Receives messages over a WebSocket: each frame is one, and is answered when it is stored durably.
@@ -98,7 +100,8 @@ async def take_frames(
     request: web.Request,
     socket: web.WebSocketResponse,
     publish: Publish,
-    end: Coroutine[Any, Any, ConstructMessagesError],
+    stopping: asyncio.Event,
+    permit: Permit,
     hold: Holding,
     idle_seconds: float,
 ) -> None:
@@ -110,34 +113,31 @@ async def take_frames(
         request: the request of the WebSocket.
         socket: the prepared WebSocket.
         publish: called with the frames that arrived while earlier ones were being published.
-        end: returns why the publisher must end, once it must: frames that were accepted until then are answered.
+        stopping, permit: when the server stops, or the token expires, accepted frames are still answered.
         hold: counts the bytes of waiting frames.
         idle_seconds: the maximal time for which a client does not read its answers.
     """
     frames = Groups[bytes](_WAITING_FRAMES)
-    reading = asyncio.create_task(_read_frames(socket, frames, hold))
-    stop = asyncio.create_task(_stop_frames(end, frames, reading))
     try:
-        while group := await frames.take():
-            answers = await publish(group)
-            hold.release(sum(map(len, group)))
-            if answers.texts and not socket.closed:
-                sent = b"".join([frame(text.encode(), text=True) for text in answers.texts])
-                await write_frames(request, socket, sent, idle_seconds)
-            if answers.refused is not None:
-                await refuse(request, socket, answers.refused)
-                return
+        end = end_of_publishing(stopping, permit)
+        async with filling(frames, _read_frames(socket, frames, hold), end):
+            while group := await frames.take():
+                answers = await publish(group)
+                hold.release(sum(map(len, group)))
+                if answers.texts and not socket.closed:
+                    sent = b"".join([frame(text.encode(), text=True) for text in answers.texts])
+                    await write_frames(request, socket, sent, idle_seconds)
+                if answers.refused is not None:
+                    await refuse(request, socket, answers.refused)
+                    return
     except ConstructMessagesError as error:
-        await refuse(request, socket, error)
+        if stopping.is_set():
+            await close(request, socket, WSCloseCode.GOING_AWAY, "the server stops")
+        else:
+            await refuse(request, socket, error)
         return
-    finally:
-        for task in (stop, reading):
-            task.cancel()
-        await asyncio.gather(stop, reading, return_exceptions=True)
     if socket.closed:
         drop_unread(request)
-    else:
-        await close(request, socket, WSCloseCode.GOING_AWAY, "the server stops")
 
 
 async def _read_frames(socket: web.WebSocketResponse, frames: Groups[bytes], hold: Holding) -> None:
@@ -151,17 +151,6 @@ async def _read_frames(socket: web.WebSocketResponse, frames: Groups[bytes], hol
         frames.end(error)
     finally:
         frames.end()
-
-
-async def _stop_frames(
-    end: Coroutine[Any, Any, ConstructMessagesError],
-    frames: Groups[bytes],
-    reading: asyncio.Task[None],
-) -> None:
-    reason = await end
-    if isinstance(reason, Forbidden):
-        frames.end(reason)
-    reading.cancel()
 
 
 # --- acknowledging --------------------------------------------------------------------------------
@@ -200,7 +189,7 @@ class LogReader:
     ) -> None:
         self._content, self._decoder, self._hold = body_pieces(request, unpacker), decoder, hold
         self._in_thread = in_thread
-        self._pieces = Groups[_Piece](_WAITING_PIECES)
+        self.pieces = Groups[_Piece](_WAITING_PIECES)
         self._size = 0
 
     async def take(self) -> list[Message]:
@@ -211,13 +200,9 @@ class LogReader:
         """
         self._hold.release(self._size)
         self._size = 0
-        pieces = await self._pieces.take()
+        pieces = await self.pieces.take()
         self._size = sum(piece.size for piece in pieces)
         return [message for piece in pieces for message in piece.messages]
-
-    def end(self, error: ConstructMessagesError) -> None:
-        """Stops reading: `take` raises an error after the waiting messages."""
-        self._pieces.end(error)
 
     async def run(self) -> None:
         """Reads the whole body."""
@@ -234,14 +219,14 @@ class LogReader:
             error = refused
         except ConnectionError:
             error = damaged()
-        self._pieces.end(error)
+        self.pieces.end(error)
 
     async def _put(self, read: Callable[[], Iterator[Message]], size: int) -> None:
         messages, error = (
             await self._in_thread(_read_piece, read) if size > _LARGE_PIECE else _read_piece(read)
         )
         if messages:
-            await self._pieces.put(_Piece(messages, size), size)
+            await self.pieces.put(_Piece(messages, size), size)
         else:
             self._hold.release(size)
         if error is not None:
@@ -279,43 +264,28 @@ async def acknowledged(
         end: returns why the publisher must end, once it must: messages that were read until then are stored.
         pause_seconds: the length of a pause.
     """
-    reading = asyncio.create_task(reader.run())
-    stop = asyncio.create_task(_stop(end, reader, reading))
     try:
-        yield b"\n"
-        while True:
-            try:
-                async with asyncio.timeout(pause_seconds):
-                    messages = await reader.take()
-            except TimeoutError:
-                yield b"\n"
-                continue
-            if not messages:
-                break
-            appended = await appender.append(messages)
-            if appended.places:
-                yield _line(iris, appended, appender.count)
-            if appended.refused is not None:
-                raise appended.refused
+        async with filling(reader.pieces, reader.run(), end):
+            yield b"\n"
+            while True:
+                try:
+                    async with asyncio.timeout(pause_seconds):
+                        messages = await reader.take()
+                except TimeoutError:
+                    yield b"\n"
+                    continue
+                if not messages:
+                    break
+                appended = await appender.append(messages)
+                if appended.places:
+                    yield _line(iris, appended, appender.count)
+                if appended.refused is not None:
+                    raise appended.refused
         if not appender.count:
             raise ProtocolError("the log has no message", status=422, hint="send at least one")
     except ConstructMessagesError as error:
         document = problem_document(error) | {"message": appender.count + 1}
         yield json.dumps(document).encode() + b"\n"
-    finally:
-        for task in (reading, stop):
-            task.cancel()
-        await asyncio.gather(reading, stop, return_exceptions=True)
-
-
-async def _stop(
-    end: Coroutine[Any, Any, ConstructMessagesError],
-    reader: LogReader,
-    reading: asyncio.Task[None],
-) -> None:
-    reason = await end
-    reading.cancel()
-    reader.end(reason)
 
 
 def _line(iris: StreamIris, appended: Appended, count: int) -> bytes:
@@ -341,37 +311,12 @@ _INVALID: Final = json.dumps({"elements": 0, "invalid": 1})
 
 
 class PublishingView:
-    """Publishes to the streams of a store.
+    """Publishes to the streams of a store."""
 
-    Args:
-        settings: the limits.
-        store: the store of the streams.
-        bounds: the limits of concurrency and memory.
-        in_thread: calls a function in a thread, so that it does not block the event loop.
-        iris_of: returns the IRIs of a stream for a request.
-        admit: rejects requests that may not publish to a stream.
-        shapes: the shapes of the streams.
-    """
-
-    def __init__(
-        self,
-        settings: StreamsSettings,
-        store: StreamStore,
-        *,
-        bounds: StreamLimits,
-        in_thread: InThread,
-        iris_of: Callable[[web.Request, str], StreamIris],
-        admit: Callable[[web.Request, str], Awaitable[Permit]],
-        shapes: StreamShapes,
-    ) -> None:
-        self._settings, self._store, self._bounds, self._in_thread = (
-            settings,
-            store,
-            bounds,
-            in_thread,
-        )
-        self._iris_of, self._admit, self._shapes = iris_of, admit, shapes
-        self._contexts = known_contexts(settings.contexts)
+    def __init__(self, served: ServedStreams) -> None:
+        self._served, self._settings, self._store = served, served.settings, served.store
+        self._bounds, self._shapes, self._in_thread = served.limits, served.shapes, served.in_thread
+        self._contexts = known_contexts(served.settings.contexts)
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -443,8 +388,9 @@ class PublishingView:
                 base = iris.element(own or "")
                 appender = Appender(self._store, self._shapes, name, own, record)
                 answer_of = published_text(iris)
-                end = end_of_publishing(self._stopping, permit)
-                await take_frames(request, socket, publish, end, hold, settings.idle_seconds)
+                await take_frames(
+                    request, socket, publish, self._stopping, permit, hold, settings.idle_seconds
+                )
             except ClientLeft:
                 reset(request)
                 raise
@@ -525,8 +471,8 @@ class PublishingView:
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "publish", name
-        permit = await self._admit(request, name)
-        return name, self._iris_of(request, name), record, permit
+        permit = await self._served.admit_publisher(request, name)
+        return name, self._served.iris(request, name), record, permit
 
     async def _read(
         self, content_type: str | None, body: bytes, base: str, most: int
