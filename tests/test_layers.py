@@ -80,15 +80,7 @@ FLOORS = {
     ),
     "query/syntax": floors("nodes", "triples", "patterns", "parser"),
     "query/continuous": floors("values", "clauses", "parse"),
-    "streams": floors(
-        "element / saved_state",
-        "database",
-        "publication / reading",
-        "transaction",
-        "writer",
-        "reader",
-        "store",
-    ),
+    "streams": floors("element", "database", "publication / reading", "writer", "reader", "store"),
     "construct/shapes": floors("graph", "report / wellformed", "engine", "validation"),
     "continuous": floors(
         "comparison / dataset / solutions / static / transform / windows",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from construct_messages.streams.element import Description, Element, Retention
 from construct_messages.streams.publication import Publication
-from construct_messages.streams.saved_state import Seen
+from construct_messages.streams.reading import Seen
 from construct_messages.streams.store import StreamStore, open_store
 
 __all__ = [

@@ -27,12 +27,7 @@ _FOUND: Final = 3  # the number of findings in an error
 
 
 def damaged(path: Path | str | None, found: str) -> StoreDamaged:
-    """The error for a store whose file is damaged.
-
-    Args:
-        path: the path of the store; None if it is unknown here.
-        found: the description of the damage.
-    """
+    """The error for a store whose file is damaged. The path is None if it is unknown here."""
     return StoreDamaged(
         f"{path or 'the store'} is damaged: {found}",
         hint=f"stop the server, and run construct-messages streams check {path or 'FILE'};"
@@ -41,11 +36,7 @@ def damaged(path: Path | str | None, found: str) -> StoreDamaged:
 
 
 class Damage:
-    """Records the first damage that is found in a store.
-
-    Attributes:
-        error: the description of the damage; None if there is none.
-    """
+    """Records the first damage that is found in a store."""
 
     def __init__(self) -> None:
         self.error: StoreDamaged | None = None
@@ -56,12 +47,7 @@ class Damage:
 
 
 class OpeningCheck:
-    """Reads all pages of a store once, in a thread, by SQLite's `quick_check`.
-
-    Args:
-        path: the path of the store.
-        damage: records the damage.
-    """
+    """Reads all pages of a store once, in a thread, by SQLite's `quick_check`."""
 
     def __init__(self, path: Path, damage: Damage) -> None:
         self._path, self._damage = path, damage
@@ -72,11 +58,7 @@ class OpeningCheck:
         self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Waits for the end of the check up to a limit; the check continues afterwards.
-
-        Raises:
-            StoreDamaged: damage was found.
-        """
+        """Waits for the end of the check up to a limit; the check continues afterwards."""
         self._thread.join(seconds)
         if self._damage.error is not None:
             raise self._damage.error
@@ -206,12 +188,7 @@ def sequence_of(row: int) -> int:
 
 
 class WriterLock:
-    """Locks a store against other writing processes.
-
-    Raises:
-        StoreLocked: another process has the lock.
-        StoreError: the folder cannot be written.
-    """
+    """Locks a store against other writing processes."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -236,11 +213,7 @@ class WriterLock:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Opens the connection of the writer; creates the tables in a new file.
-
-    Raises:
-        StoreError: the file is not a store, or has a newer version.
-    """
+    """Opens the connection of the writer; creates the tables in a new file."""
     with translated(path):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
         try:
@@ -266,12 +239,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Opens a read-only connection, while the writer may write.
-
-    Raises:
-        NotFound: there is no such file.
-        StoreError: the file is not a store, or has another version.
-    """
+    """Opens a read-only connection, while the writer may write."""
     if not path.exists():
         raise NotFound(f"there is no store {path}", hint="open it to write once, which creates it")
     with translated(path):
@@ -293,11 +261,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
-    """Returns the version of the tables of a store.
-
-    Raises:
-        StoreError: the file is not a store.
-    """
+    """Returns the version of the tables of a store."""
     application, version = (
         connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("application_id", "user_version")
@@ -342,12 +306,7 @@ def translated(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 class Readers:
-    """Connections for reading, shared by threads.
-
-    Args:
-        path: the path of the store.
-        damage: records damage that reading detects.
-    """
+    """Connections for reading, shared by threads."""
 
     def __init__(self, path: Path, damage: Damage) -> None:
         self._path, self._damage = path, damage
@@ -356,11 +315,7 @@ class Readers:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """Yields a connection, in a transaction that reads a consistent state of the store.
-
-        Raises:
-            StoreError: the store cannot be read, or was closed.
-        """
+        """Yields a connection, in a transaction that reads a consistent state of the store."""
         if self._closed.is_set():
             raise StoreError(f"the store {self._path} is closed", hint="open it again")
         try:

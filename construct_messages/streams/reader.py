@@ -18,7 +18,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import StoreError
-from construct_messages.streams import reading, saved_state
+from construct_messages.streams import reading
 from construct_messages.streams.database import Damage, Readers
 from construct_messages.streams.element import Element, State, microseconds_of
 from construct_messages.streams.publication import Broadcast
@@ -274,12 +274,12 @@ class StoreReader:
     def owners(self) -> list[str]:
         """Returns the names of programs with a saved state."""
         with self._readers.connection() as connection:
-            return saved_state.owners(connection)
+            return reading.owners(connection)
 
     def saved_state(self, owner: str) -> dict[str, bytes]:
         """Returns the values that `commit` has stored, by key."""
         with self._readers.connection() as connection:
-            return saved_state.saved_state(connection, owner)
+            return reading.saved_state(connection, owner)
 
     async def asaved_state(self, owner: str) -> dict[str, bytes]:
         """`saved_state` for asyncio."""
@@ -288,7 +288,7 @@ class StoreReader:
     def seen(self, owner: str) -> dict[bytes, int]:
         """Returns the digests that a program has recorded, with their counts."""
         with self._readers.connection() as connection:
-            return saved_state.seen(connection, owner)
+            return reading.seen(connection, owner)
 
     async def aseen(self, owner: str) -> dict[bytes, int]:
         """`seen` for asyncio."""
@@ -297,7 +297,7 @@ class StoreReader:
     def seen_contents(self, owner: str, digests: Iterable[bytes]) -> list[bytes | None]:
         """Returns the contents that were stored with digests, in the same order; None without content."""
         with self._readers.connection() as connection:
-            return saved_state.contents(connection, owner, digests)
+            return reading.contents(connection, owner, digests)
 
     async def aseen_contents(self, owner: str, digests: Iterable[bytes]) -> list[bytes | None]:
         """`seen_contents` for asyncio."""

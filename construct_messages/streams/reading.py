@@ -13,17 +13,113 @@ from construct_messages.rdf.errors import Gone, NotFound, StoreDamaged, UsageErr
 from construct_messages.streams.database import damaged, row_id
 from construct_messages.streams.element import Description, Element, State
 
+# --- saved state ----------------------------------------------------------------------------------
+# The saved state of programs in a store: values by key, and recorded digests. Over a connection.
+#
+# Each state has an owner, such as one continuous query, and is written in the transaction of the corresponding
+# elements. Owners are numbers in the tables: a digest is a row of some 25 bytes.
+# docs/decisions/049-state-of-continuous-queries.md
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A recorded digest.
+
+    >>> Seen(b"digest", 2)
+    Seen(digest=b'digest', count=2, content=None)
+    """
+
+    digest: bytes
+    count: int
+    content: bytes | None = None
+
+
+def put_state(connection: sqlite3.Connection, owner: str, key: str, value: bytes | None) -> None:
+    """Replaces a value; None removes it."""
+    number = _number(connection, owner)
+    if value is None:
+        connection.execute("DELETE FROM state WHERE owner = ? AND key = ?", (number, key))
+    else:
+        connection.execute(
+            "INSERT OR REPLACE INTO state (owner, key, value) VALUES (?, ?, ?)",
+            (number, key, value),
+        )
+
+
+def put_seen(connection: sqlite3.Connection, owner: str, seen: Iterable[Seen]) -> None:
+    """Replaces the records of digests."""
+    number = _number(connection, owner)
+    kept, gone = [], []
+    for each in seen:
+        if each.count:
+            kept.append((number, each.digest, each.count, each.content))
+        else:
+            gone.append((number, each.digest))
+    connection.executemany("DELETE FROM seen WHERE owner = ? AND digest = ?", gone)
+    # in the order of the rows, so that pages are filled
+    kept.sort(key=lambda row: row[1])
+    connection.executemany(
+        "INSERT OR REPLACE INTO seen (owner, digest, count, content) VALUES (?, ?, ?, ?)", kept
+    )
+
+
+def forget(connection: sqlite3.Connection, owner: str) -> None:
+    """Removes all state of an owner."""
+    number = _number(connection, owner)
+    for table in ("state", "seen"):
+        connection.execute(f"DELETE FROM {table} WHERE owner = ?", (number,))
+    connection.execute("DELETE FROM owner WHERE id = ?", (number,))
+
+
+def owners(connection: sqlite3.Connection) -> list[str]:
+    """Returns the names of all owners."""
+    return [name for (name,) in connection.execute("SELECT name FROM owner ORDER BY name")]
+
+
+def saved_state(connection: sqlite3.Connection, owner: str) -> dict[str, bytes]:
+    """Returns the values of an owner by key."""
+    return dict(
+        connection.execute(
+            "SELECT key, value FROM state WHERE owner = (SELECT id FROM owner WHERE name = ?) ORDER BY key",
+            (owner,),
+        )
+    )
+
+
+def seen(connection: sqlite3.Connection, owner: str) -> dict[bytes, int]:
+    """Returns the digests of an owner, with their counts."""
+    return dict(
+        connection.execute(
+            "SELECT digest, count FROM seen WHERE owner = (SELECT id FROM owner WHERE name = ?)",
+            (owner,),
+        )
+    )
+
+
+def contents(
+    connection: sqlite3.Connection, owner: str, digests: Iterable[bytes]
+) -> list[bytes | None]:
+    """Returns the contents that were stored with digests; None without content."""
+    select = "SELECT content FROM seen WHERE owner = (SELECT id FROM owner WHERE name = ?) AND digest = ?"
+    found = (connection.execute(select, (owner, digest)).fetchone() for digest in digests)
+    return [row and row[0] for row in found]
+
+
+def _number(connection: sqlite3.Connection, owner: str) -> int:
+    connection.execute("INSERT OR IGNORE INTO owner (name) VALUES (?)", (owner,))
+    return int(connection.execute("SELECT id FROM owner WHERE name = ?", (owner,)).fetchone()[0])
+
+
+# --- reading --------------------------------------------------------------------------------------
+
 PAGE_ELEMENTS: Final = 1000
 _PAGE_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class ElementLines:
-    """The messages of consecutive elements, as one block of N-Quads.
-
-    Args:
-        first, last: the sequences of the elements.
-        nquads: the lines of the elements, with the requested text between them.
+    """The messages of consecutive elements, as one block of N-Quads. The requested text is between the lines of two
+    elements.
 
     >>> len(ElementLines(5, 7, b""))
     3
@@ -39,12 +135,7 @@ class ElementLines:
 
 
 class StoredStream(NamedTuple):
-    """The row of a stream.
-
-    Args:
-        time: the time of its last element, in microseconds since 1970.
-        state: its state.
-    """
+    """The row of a stream."""
 
     time: int
     state: State
@@ -56,11 +147,7 @@ class StoredStream(NamedTuple):
 
 
 def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, StoredStream]:
-    """Returns the streams of a store by name: all, or the one with a given name if it exists.
-
-    Raises:
-        StoreDamaged: the description of a stream is not readable.
-    """
+    """Returns the streams of a store by name: all, or the one with a given name if it exists."""
     rows = connection.execute(
         "SELECT id, time, name, description, first, next, bytes FROM stream WHERE ?1 IS NULL OR name = ?1",
         (name,),
@@ -84,11 +171,7 @@ def _described(name: str, description: str) -> Description:
 
 
 def stored(connection: sqlite3.Connection, stream: str) -> StoredStream:
-    """Returns a stream.
-
-    Raises:
-        NotFound: there is no such stream.
-    """
+    """Returns a stream."""
     found = load(connection, stream).get(stream)
     if found is None:
         raise no_stream(stream)
@@ -96,12 +179,7 @@ def stored(connection: sqlite3.Connection, stream: str) -> StoredStream:
 
 
 def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Element]:
-    """Returns a page of the elements after a sequence; empty at the end.
-
-    Raises:
-        NotFound: there is no such stream, or no such element yet.
-        Gone: retention removed elements after it.
-    """
+    """Returns a page of the elements after a sequence; empty at the end."""
     found = _stored_behind(connection, stream, position)
     elements, size = [], 0
     last = min(position + PAGE_ELEMENTS, found.state.last)
@@ -118,20 +196,9 @@ def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Ele
 def lines(
     connection: sqlite3.Connection, stream: str, position: int, last: int, between: str
 ) -> ElementLines:
-    """Returns a page of the elements after a sequence, as lines.
+    """Returns a page of the elements after a sequence, up to `last`, as lines with a text between two messages.
 
     SQLite concatenates them, in a quarter of the time of Python, and other threads of Python can run meanwhile.
-
-    Args:
-        connection: a connection to the store.
-        stream: its name.
-        position: the sequence.
-        last: the sequence of the last element to return, after `position`.
-        between: the text between two messages.
-
-    Raises:
-        NotFound: there is no such stream, or no element `last` yet.
-        Gone: retention removed elements after the position.
     """
     found = _stored_behind(connection, stream, position)
     if last > found.state.last:
@@ -185,15 +252,10 @@ def latest(connection: sqlite3.Connection, stream: str, count: int) -> list[Elem
 
 
 def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int, time: int) -> int:
-    """Returns the sequence of the first element that is not older than a time; `next` if all are older.
+    """Returns the sequence of the first element that is not older than a time, in microseconds since 1970; `next` if
+    all are older.
 
     The times of a stream never decrease, so a binary search reads only a few rows.
-
-    Args:
-        connection: a connection to the store.
-        stream: its number.
-        first, next: see `State`.
-        time: microseconds since 1970 in UTC.
     """
     low, high = first, next
     while low < high:
@@ -246,12 +308,7 @@ def check_position(state: State, after: int) -> None:
 
 
 def _stored_behind(connection: sqlite3.Connection, stream: str, position: int) -> StoredStream:
-    """Returns a stream if it still has all elements after a sequence.
-
-    Raises:
-        NotFound: there is no such stream, or no such element yet.
-        Gone: retention removed elements after it.
-    """
+    """Returns a stream if it still has all elements after a sequence."""
     found = stored(connection, stream)
     if position + 1 < found.state.first:
         raise _gone(found.state, position + 1)

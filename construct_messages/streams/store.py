@@ -25,10 +25,8 @@ from construct_messages.streams.database import Damage, is_damage, open_to_read,
 from construct_messages.streams.element import Description, State
 from construct_messages.streams.publication import Broadcast, LogPart, Publication, Publications
 from construct_messages.streams.reader import StoreReader
-from construct_messages.streams.reading import StoredStream, load
-from construct_messages.streams.saved_state import Seen
-from construct_messages.streams.transaction import Transaction
-from construct_messages.streams.writer import Change, Clock, Writer
+from construct_messages.streams.reading import Seen, StoredStream, load
+from construct_messages.streams.writer import Change, Clock, Transaction, Writer
 
 # --- check ----------------------------------------------------------------------------------------
 # Checks the file of a store: its pages, and each element of each stream. Reads only, also while a server writes.

@@ -7,36 +7,349 @@ and wait, and the thread puts all waiting changes into one transaction. Follower
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from construct_messages.rdf.errors import (
+    Conflict,
     ConstructMessagesError,
     StoreDamaged,
     StoreError,
     StoreFull,
 )
 from construct_messages.rdf.files.reserve import Reserve
+from construct_messages.streams import reading
 from construct_messages.streams.database import (
     Damage,
     OpeningCheck,
     WriterLock,
     full_disk,
     open_to_write,
+    row_id,
+    sequence_of,
+    stream_of,
     translated,
 )
-from construct_messages.streams.element import State
-from construct_messages.streams.publication import Broadcast
-from construct_messages.streams.reading import load
-from construct_messages.streams.transaction import Transaction, find_garbage
+from construct_messages.streams.element import Description, Element, State
+from construct_messages.streams.publication import Broadcast, LogPart, Publications
+from construct_messages.streams.reading import Seen, StoredStream, first_at, load, no_stream
+
+# --- transaction ----------------------------------------------------------------------------------
+# One transaction of a store: changes streams, appends elements, removes the oldest ones, and saves state.
+#
+# Each method checks everything before it changes anything, so that its error does not affect the other changes of the
+# transaction. `writer.py` commits, keeps `streams`, and then announces `elements`.
+
+KEY_SECONDS: Final = 24 * 3600
+"""The time for which the key of a publication is kept."""
+
+Rows: TypeAlias = tuple[int, int]
+"""The keys of the first and the last element of a range."""
+
+_PARTS: Final = b"parts"
+"""The digest of a key whose messages are appended in parts."""
+_SECOND: Final = 1_000_000  # microseconds
+_PURGED_BYTES: Final = 1 << 22  # in one transaction
+_ROW_BYTES: Final = 30  # the size of an element in addition to its N-Quads
+
+
+class Transaction:
+    """A transaction of a store.
+
+    `streams` and `garbage`, the rows of removed elements, are changed in place. `elements` are those appended, and
+    `gone` the names of deleted streams.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        streams: dict[str, StoredStream],
+        now: int,
+        garbage: list[Rows],
+    ) -> None:
+        self._connection, self.now, self.garbage = connection, now, garbage
+        self._changed: set[str] = set()
+        self.streams = streams
+        self.elements: list[Element] = []
+        # of appended elements that are not inserted yet: id, time, N-Quads, and when it was generated
+        self._rows: list[tuple[int, int, bytes, str | None]] = []
+        self.gone: list[str] = []
+
+    def create(self, name: str, description: Description, *, exist_ok: bool) -> State:
+        """Creates a stream."""
+        if name in self.streams:
+            if exist_ok:
+                return self.streams[name].state
+            raise Conflict(
+                f"the stream {name} exists already", hint="choose another name, or delete it first"
+            )
+        cursor = self._connection.execute(
+            "INSERT INTO stream (name, description, first, next, time, bytes) VALUES (?, ?, 1, 1, 0, 0)",
+            (name, json.dumps(description.to_json())),
+        )
+        assert cursor.lastrowid is not None  # the inserted row
+        state = State(name, description, first=1, next=1, bytes=0, id=cursor.lastrowid)
+        self.streams[name] = StoredStream(0, state)
+        return state
+
+    def describe(self, name: str, description: Description) -> State:
+        """Replaces the description of a stream."""
+        stream = self._stream(name)
+        state = stream.state._replace(description=description)
+        self._connection.execute(
+            "UPDATE stream SET description = ? WHERE id = ?",
+            (json.dumps(description.to_json()), stream.id),
+        )
+        self.streams[name] = stream._replace(state=state)
+        self._changed.add(name)  # its retention may have changed
+        return state
+
+    def delete(self, name: str) -> None:
+        """Deletes a stream and its elements."""
+        stream = self._stream(name)
+        self.garbage.append((row_id(stream.id, 0), row_id(stream.id + 1, 0) - 1))
+        self._connection.execute("DELETE FROM idempotency WHERE stream = ?", (stream.id,))
+        self._connection.execute("DELETE FROM stream WHERE id = ?", (stream.id,))
+        del self.streams[name]
+        self._changed.discard(name)
+        self.elements = [element for element in self.elements if element.stream != name]
+        self.gone.append(name)
+
+    def append(self, name: str, publications: Publications) -> range:
+        """Appends messages to a stream, all or none. For a day, messages with a known key are not appended again, and
+        get the sequences that they got the first time.
+        """
+        stream = self._stream(name)
+        idempotency = publications.idempotency
+        if idempotency is not None:
+            known = self._known_key(name, *idempotency)
+            if known is not None:
+                first, count = known
+                return range(first, first + count)
+        sequences = self._append(name, stream, publications)
+        if idempotency is not None:
+            self._keep_key(name, *idempotency, sequences.start, len(sequences))
+        return sequences
+
+    def append_part(self, name: str, publications: Publications, part: LogPart) -> range:
+        """Appends a part of a log with numbered messages, except for messages that were already appended under its key.
+        Returns the sequences of those that this call appended, which are the last ones of the part.
+        """
+        stream = self._stream(name)
+        known = self._known_key(name, part.key, _PARTS)
+        count = 0 if known is None else known[1]
+        if part.after > count:
+            raise Conflict(
+                f"{count} messages of the log {part.key!r} are stored, and not {part.after}",
+                hint=f"send it from message {count + 1} on",
+            )
+        new = [
+            message
+            for message, number in zip(publications.messages, part.numbers, strict=True)
+            if number > count
+        ]
+        sequences = self._append(name, stream, publications._replace(messages=new))
+        self._keep_key(name, part.key, _PARTS, sequences.start, max(count, part.last))
+        return sequences
+
+    def _known_key(self, name: str, key: str, digest: bytes) -> tuple[int, int] | None:
+        """Returns the first sequence and the number of the messages of a key, or None."""
+        row = self._connection.execute(
+            "SELECT digest, first, count FROM idempotency WHERE stream = ? AND key = ?",
+            (self._stream(name).id, key),
+        ).fetchone()
+        if row is not None and row[0] != digest:
+            raise Conflict(
+                f"the key {key!r} was used for other messages in {name}",
+                status=422,
+                hint="use a new key for new messages",
+            )
+        return None if row is None else (row[1], row[2])
+
+    def _keep_key(self, name: str, key: str, digest: bytes, first: int, count: int) -> None:
+        time, state = self.streams[name]
+        self._connection.execute(
+            "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (stream, key) DO UPDATE SET count = excluded.count, time = excluded.time",
+            (state.id, key, digest, first, count, time),
+        )
+
+    def _append(self, name: str, stream: StoredStream, publications: Publications) -> range:
+        state = stream.state
+        time = max(self.now, stream.time)
+        elements = [
+            Element(name, sequence, time, nquads, generated)
+            for sequence, (nquads, generated) in enumerate(
+                publications.numbered(state.next), state.next
+            )
+        ]
+        start = row_id(stream.id, 0)
+        self._rows += [
+            (start + sequence, time, nquads, generated)
+            for _, sequence, time, nquads, generated in elements
+        ]
+        size = sum(len(element.nquads) for element in elements)
+        after = state._replace(next=state.next + len(elements), bytes=state.bytes + size)
+        self.streams[name] = StoredStream(time, after)
+        self._changed.add(name)
+        self.elements += elements
+        return range(state.next, after.next)
+
+    def _insert(self) -> None:
+        """Inserts the rows of appended elements: those of all changes together."""
+        if self._rows:
+            self._connection.executemany(
+                "INSERT INTO element (id, time, nquads, generated) VALUES (?, ?, ?, ?)", self._rows
+            )
+            self._rows.clear()
+
+    def trim(self, name: str, last: int) -> None:
+        """Removes the oldest elements of a stream, up to a sequence."""
+        stream = self._stream(name)
+        first = min(last + 1, stream.state.next)
+        if first > stream.state.first:
+            self.streams[name] = self._remove(stream, first)
+            self._changed.add(name)
+
+    def put_state(self, owner: str, key: str, value: bytes | None) -> None:
+        """Saves a value of a program; None removes it."""
+        reading.put_state(self._connection, owner, key, value)
+
+    def put_seen(self, owner: str, seen: Iterable[Seen]) -> None:
+        """Saves digests of a program; those with a count of 0 are removed."""
+        reading.put_seen(self._connection, owner, seen)
+
+    def forget(self, owner: str) -> None:
+        """Removes all state of a program."""
+        reading.forget(self._connection, owner)
+
+    def prune(self, *, every_stream: bool) -> None:
+        """Removes elements by retention, and writes the states of the streams. `every_stream`: by age in all streams,
+        and old keys are forgotten.
+        """
+        self._insert()
+        if every_stream:
+            self._connection.execute(
+                "DELETE FROM idempotency WHERE time < ?", (self.now - KEY_SECONDS * _SECOND,)
+            )
+        for name in list(self.streams if every_stream else self._changed):
+            stream = self.streams[name]
+            first = self._first_kept(stream)
+            if first > stream.state.first:
+                stream = self._remove(stream, first)
+            elif name not in self._changed:
+                continue
+            self.streams[name] = stream
+            state = stream.state
+            self._connection.execute(
+                "UPDATE stream SET first = ?, next = ?, time = ?, bytes = ? WHERE id = ?",
+                (state.first, state.next, stream.time, state.bytes, stream.id),
+            )
+
+    def is_due(self) -> bool:
+        """Whether retention removes elements of any stream now."""
+        return any(
+            self._first_kept(stream) > stream.state.first for stream in self.streams.values()
+        )
+
+    def purge(self) -> None:
+        """Deletes rows of removed elements, a limited number at a time.
+
+        SQLite writes each freed page to its log, so deleting all rows at once would need as much space as they have.
+        """
+        left = _PURGED_BYTES
+        while self.garbage and left > 0:
+            first, last = self.garbage[0]
+            row = None
+            rows = self._connection.execute(
+                "SELECT id, length(nquads) FROM element WHERE id BETWEEN ? AND ? ORDER BY id",
+                (first, last),
+            )
+            for row, size in rows:  # noqa: B007 # the last one counts
+                left -= size + _ROW_BYTES
+                if left <= 0:
+                    break
+            rows.close()
+            if row is not None:
+                self._connection.execute(
+                    "DELETE FROM element WHERE id BETWEEN ? AND ?", (first, row)
+                )
+            if left > 0:
+                del self.garbage[0]
+            elif row is not None:
+                self.garbage[0] = (row + 1, last)
+
+    def _first_kept(self, stream: StoredStream) -> int:
+        """Returns the sequence of the oldest element that retention keeps."""
+        state = stream.state
+        retention, first = state.description.retention, state.first
+        if retention.count is not None:
+            first = max(first, state.next - retention.count)
+        if retention.seconds is not None:
+            oldest = self.now - int(retention.seconds * _SECOND)
+            first = max(first, first_at(self._connection, stream.id, first, state.next, oldest))
+        if retention.bytes is not None and state.bytes > retention.bytes:
+            first = max(first, self._first_within(stream, retention.bytes))
+        return first
+
+    def _first_within(self, stream: StoredStream, most: int) -> int:
+        left = stream.state.bytes
+        rows = self._connection.execute(
+            "SELECT id, length(nquads) FROM element WHERE id BETWEEN ? AND ? ORDER BY id",
+            (row_id(stream.id, stream.state.first), row_id(stream.id, stream.state.last)),
+        )
+        for row, size in rows:
+            if left <= most:
+                return sequence_of(row)
+            left -= size
+        return stream.state.next
+
+    def _remove(self, stream: StoredStream, first: int) -> StoredStream:
+        self._insert()
+        state = stream.state
+        rows = (row_id(stream.id, state.first), row_id(stream.id, first - 1))
+        size = self._connection.execute(
+            "SELECT total(length(nquads)) FROM element WHERE id BETWEEN ? AND ?", rows
+        ).fetchone()[0]
+        self.garbage.append(rows)
+        return stream._replace(state=state._replace(first=first, bytes=state.bytes - int(size)))
+
+    def _stream(self, name: str) -> StoredStream:
+        stream = self.streams.get(name)
+        if stream is None:
+            raise no_stream(name)
+        return stream
+
+
+_NEXT: Final = "SELECT id FROM element WHERE id >= ? ORDER BY id LIMIT 1"
+
+
+def find_garbage(connection: sqlite3.Connection, streams: Mapping[str, StoredStream]) -> list[Rows]:
+    """Finds the rows of removed elements that an earlier process has not deleted.
+
+    Numbers of streams are never reused, so rows without a stream belong to a deleted one.
+    """
+    kept = {stream.id: stream.state.first for stream in streams.values()}
+    garbage, start = list[Rows](), 0
+    while (found := connection.execute(_NEXT, (start,)).fetchone()) is not None:
+        row = int(found[0])
+        stream, start = stream_of(row), row_id(stream_of(row) + 1, 0)
+        last = row_id(stream, kept[stream]) - 1 if stream in kept else start - 1
+        if row <= last:
+            garbage.append((row, last))
+    return garbage
+
+
+# --- writer ---------------------------------------------------------------------------------------
 
 T = TypeVar("T")
 
@@ -50,12 +363,8 @@ Clock = Callable[[], int]
 
 
 class Change(NamedTuple, Generic[T]):
-    """A change of a store.
-
-    Args:
-        apply: applies it, all or nothing: it raises errors of this package before it changes anything.
-        bytes: the number of bytes that it writes.
-        relieves: whether it frees space, so that it may use the reserve of a full disk.
+    """A change of a store. `apply` raises errors of this package before it changes anything; it writes `bytes` bytes.
+    `relieves`: it frees space, so that it may use the reserve of a full disk.
     """
 
     apply: Callable[[Transaction], T]
@@ -118,17 +427,7 @@ def _resolve_all(outcomes: Iterable[_Outcome]) -> None:
 class Writer:
     """Writes to a store until it is closed.
 
-    Args:
-        path: the path of the store, which is created if it does not exist.
-        broadcast: notified of each commit.
-        clock: returns the time of elements.
-        damage: the damage of the store; if there is any, nothing is written.
-        reserve_bytes: the size of the reserve on the disk for changes that free space.
-
-    Raises:
-        StoreLocked: another process writes to it.
-        StoreDamaged: its file is damaged.
-        StoreError: it cannot be opened.
+    If the store has damage, nothing is written. The reserve of the disk is for changes that free space.
     """
 
     def __init__(
@@ -169,11 +468,7 @@ class Writer:
         )
 
     def write(self, change: Change[T]) -> T:
-        """Makes a change, and returns its result when it is on disk.
-
-        Raises:
-            StoreError: the store is closed.
-        """
+        """Makes a change, and returns its result when it is on disk."""
         future: Future[T] = Future()
         self._hand_in(change, future)
         return future.result()
@@ -320,15 +615,8 @@ class Writer:
     def _transact(
         self, waiting: Sequence[_Waiting], *, every_stream: bool, retried: bool = False
     ) -> bool:
-        """Commits several changes in one transaction; a failing change does not affect the others.
-
-        Args:
-            waiting: the changes.
-            every_stream: whether to prune all streams.
-            retried: whether they get no result if the disk is full, because they are retried.
-
-        Returns:
-            Whether the disk is full.
+        """Commits several changes in one transaction; a failing change does not affect the others. Returns whether the
+        disk is full; with `retried`, changes then get no result, because they are retried.
         """
         outcomes: list[_Outcome] = []
         failed: ConstructMessagesError | None = self._stopped()

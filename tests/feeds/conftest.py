@@ -13,7 +13,7 @@ from tests.support.http.streams import StreamsServer, serving_streams
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StreamsServer]:
     """A server with one stream, `a`, whose clients need not wait long before they come back."""
-    monkeypatch.setattr("construct_messages.server.http.event_stream._RETRY_MILLISECONDS", 1)
+    monkeypatch.setattr("construct_messages.server.http.sending._RETRY_MILLISECONDS", 1)
     async with serving_streams(tmp_path / "streams.db") as server:
         assert (await server.ask("PUT", "/streams/a")).status == 201
         yield server

@@ -159,7 +159,7 @@ async def test_connections_that_are_cut(served: StreamsServer, via: Any, seed: i
 async def test_servers_that_stop_and_start(
     tmp_path: Path, via: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("construct_messages.server.http.event_stream._RETRY_MILLISECONDS", 1)
+    monkeypatch.setattr("construct_messages.server.http.sending._RETRY_MILLISECONDS", 1)
     got: list[Element] = []
 
     async def follow(elements: Subscription) -> None:

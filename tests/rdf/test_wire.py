@@ -23,7 +23,7 @@ from construct_messages.rdf.wire import (
     close_code,
     refused_status,
 )
-from construct_messages.server.streams.addresses import StreamIris
+from construct_messages.server.streams.resources import StreamIris
 
 PACKAGE = Path(construct_messages.__file__).parent
 WIRE = Path(wire.__file__)

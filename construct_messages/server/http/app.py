@@ -23,7 +23,6 @@ from construct_messages.rdf.formats.media_types import PROBLEM
 from construct_messages.server.config import Config
 from construct_messages.server.http.endpoint import Endpoint, Handler, Route, foreign_origin
 from construct_messages.server.http.metrics import Metrics
-from construct_messages.server.http.problems import problem, router_problem
 from construct_messages.server.http.request_log import (
     RECORD,
     RequestLog,
@@ -32,7 +31,7 @@ from construct_messages.server.http.request_log import (
     reason_of,
     request_id,
 )
-from construct_messages.server.http.sending import Aborted, ClientLeft
+from construct_messages.server.http.sending import Aborted, ClientLeft, problem, router_problem
 
 # --- accept ---------------------------------------------------------------------------------------
 # The header Accept as one value. `rdf/formats/negotiation.py` negotiates the media type.
@@ -71,11 +70,8 @@ class Checkable(Protocol):
 class Health:
     """The handlers of the two probes.
 
-    Args:
-        backends: the backends, by endpoint name.
-        reported: returns additional members of the readiness report, by name; they do not affect readiness.
-        kept_seconds: how long a result is valid.
-        check_seconds: the maximal time for the answer of a source.
+    A result is valid for `kept_seconds`, and a source has `check_seconds` to answer. `reported` returns further members
+    of the report, which do not affect readiness.
     """
 
     def __init__(
@@ -179,15 +175,7 @@ def make_app(
     metrics: Metrics | None = None,
     problem_page: ProblemPage | None = None,
 ) -> web.Application:
-    """Returns the application that serves endpoints; it starts and closes them.
-
-    Args:
-        config: the settings.
-        endpoints: the endpoints to serve.
-        request_log: the log; None: standard error.
-        metrics: the counters; None: new ones.
-        problem_page: renders problem documents as pages for browsers; None: browsers get the documents.
-    """
+    """Returns the application that serves endpoints; it starts and closes them."""
     counted = metrics or Metrics({endpoint.path: endpoint.record for endpoint in endpoints})
     return _Server(config, endpoints, request_log or RequestLog(config), counted, problem_page).app
 

@@ -5,14 +5,102 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from aiohttp import web
 
+from construct_messages.rdf.errors import SourceError
 from construct_messages.server.http.request_log import RequestRecord
+
+# --- admission ------------------------------------------------------------------------------------
+# Limits the numbers of concurrent and of waiting requests of one endpoint.
+#
+# Further requests are rejected with 503 and Retry-After (RFC 9110, sections 10.2.3 and 15.6.4). No HTTP here.
+
+
+class Admission:
+    """The limit of one endpoint's concurrent requests; with `queue_seconds=0`, none waits for a slot.
+
+    >>> async def two_at_a_time():
+    ...     admission = Admission(2, queue_seconds=0)
+    ...     async with admission.enter(), admission.enter():
+    ...         async with admission.enter():
+    ...             pass
+    >>> asyncio.run(two_at_a_time())
+    Traceback (most recent call last):
+    construct_messages.rdf.errors.SourceError: 2 requests are being answered, and 0 wait
+      hint: try again in 1 s
+    """
+
+    def __init__(
+        self, concurrency: int, *, queue_seconds: float = 10.0, queue_length: int = 100
+    ) -> None:
+        self._concurrency, self._queue_seconds, self._queue_length = (
+            concurrency,
+            queue_seconds,
+            queue_length,
+        )
+        self._slots = asyncio.Semaphore(concurrency)
+        self.waiting = 0
+        """The number of waiting requests."""
+
+    def enter(self) -> AbstractAsyncContextManager[None]:
+        """Waits for a slot, in the order of arrival, and releases it at the end. Without one: 503 and Retry-After."""
+        return _AdmittedRequest(self)
+
+    async def acquire(self) -> None:
+        """Waits for a slot; see `enter`."""
+        if self._slots.locked():
+            await self._wait()
+        else:
+            await self._slots.acquire()  # does not block, so no other task runs meanwhile
+
+    def release(self) -> None:
+        """Releases a slot."""
+        self._slots.release()
+
+    async def _wait(self) -> None:
+        if self._queue_seconds <= 0 or self.waiting >= self._queue_length:
+            raise self._busy()
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(self._queue_seconds):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise self._busy() from None
+        finally:
+            self.waiting -= 1
+
+    def _busy(self) -> SourceError:
+        seconds = max(1, round(self._queue_seconds))
+        return SourceError(
+            f"{self._concurrency} requests are being answered, and {self.waiting} wait",
+            status=503,
+            hint=f"try again in {seconds} s",
+            retry_after=seconds,
+        )
+
+
+class _AdmittedRequest:
+    """A request that waits for a slot and releases it at its end; see `Admission.enter`."""
+
+    __slots__ = ("_admission",)
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+
+    async def __aenter__(self) -> None:
+        await self._admission.acquire()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._admission.release()
+
+
+# --- endpoint -------------------------------------------------------------------------------------
 
 Observe: TypeAlias = Callable[[RequestRecord], AbstractContextManager[None]]
 """Logs and counts the answer while a context is open, and writes the request's line at its end."""
@@ -23,12 +111,9 @@ Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Route(NamedTuple):
     """A path and its handlers.
 
-    Args:
-        path: in aiohttp's syntax, such as `/streams/{name}`.
-        methods: the allowed methods, without OPTIONS, which the application answers.
-        handler: answers a request; raises `ConstructMessagesError` before the first byte is sent.
-        options: additional headers of the answer to OPTIONS.
-        socket: answers a GET request for a WebSocket, independently of `methods`.
+    `path` has aiohttp's syntax, such as `/streams/{name}`; the application itself answers OPTIONS. The handler raises
+    `ConstructMessagesError` before the first byte is sent. `options` are headers of answers to OPTIONS and of those
+    with 415. `socket` answers GET requests for a WebSocket.
     """
 
     path: str
@@ -40,11 +125,7 @@ class Route(NamedTuple):
 
 def foreign_origin(request: web.Request, allowed: Collection[str]) -> str | None:
     """Returns the origin of the page that sent a request (RFC 6454, section 7) if it is neither this server's own nor
-    allowed. Otherwise, and for clients other than browsers, returns None.
-
-    Args:
-        request: the request.
-        allowed: the allowed origins, or `*` for all.
+    allowed. Otherwise, and for clients other than browsers, returns None. `*` allows all origins.
     """
     origin = request.headers.get("Origin")
     if (
@@ -58,13 +139,7 @@ def foreign_origin(request: web.Request, allowed: Collection[str]) -> str | None
 
 
 class Measure(NamedTuple):
-    """A gauge of an endpoint, for the metrics.
-
-    Args:
-        help: the description.
-        ask: returns the current value.
-        labels: additional labels, apart from that of the endpoint.
-    """
+    """A gauge of an endpoint, for the metrics: `ask` returns its value. `labels` are added to that of the endpoint."""
 
     help: str
     ask: Callable[[], float]

@@ -53,10 +53,7 @@ _BUCKETS: Final = (
 
 
 class Metrics:
-    """The counters of one server.
-
-    Args:
-        endpoints: the classes of the endpoints' records, by path; they define the other counters.
+    """The counters of one server; the classes of its endpoints' records define those beside the common ones.
 
     >>> metrics = Metrics({"/sparql": RequestRecord})
     >>> with metrics.watch(RequestRecord(id="1", method="GET", endpoint="/sparql", status=200)):
@@ -200,14 +197,7 @@ class _Increases:
 
 @dataclass
 class _Counts:
-    """The values of one endpoint, kept because looking up a value by its labels takes longer than counting.
-
-    Args:
-        increases: collects their increases.
-        in_flight, counters, durations, aborts, clients_left: see `Metrics`.
-        requests: the counter of requests by additional labels.
-        labels: the possible values of a record's labels, by name.
-    """
+    """The values of one endpoint, kept because looking up a value by its labels takes longer than counting."""
 
     increases: _Increases
     in_flight: Gauge

@@ -77,18 +77,9 @@ class Counted(Protocol):
 class RequestRecord:
     """The record of a request, filled in while it is answered.
 
-    Args:
-        id: the request's identifier, see `request_id`.
-        method: the request method.
-        endpoint: the path that names the endpoint, such as `/dbpedia/sparql`; None: another path was requested.
-        client: the address of the client.
-        format: the content type of the answer.
-        messages: the messages of the answer, if it consists of messages.
-        status: the status of the response; None: no response was sent.
-        bytes: the number of body bytes written to the client's connection so far.
-        outcome: `complete`, `refused` (a problem document), `client-left` or `aborted:` and a reason of `REASONS`.
-        first_seconds: the time from the request to the first bytes of the body.
-        observer: called on progress, for the metrics.
+    `endpoint` is the path that names it; None: another path was requested. `status` is None until a response is sent,
+    and `bytes` counts the body so far. `outcome` is `complete`, `refused` (a problem document), `client-left`, or
+    `aborted:` and one of `REASONS`. `observer` is called on progress, for the metrics.
     """
 
     LABELS: ClassVar[Mapping[str, frozenset[str]]] = {}
@@ -223,11 +214,8 @@ def _uuid(bits: int) -> str:
 def client_address(peer: str | None, forwarded: str | None, *, trust_forwarded: bool) -> str | None:
     """Returns the address of a client: that of the peer, or the one that a trusted proxy sends for its own peer.
 
-    Args:
-        peer: the address at the other end of the connection.
-        forwarded: the value of `X-Forwarded-For`, repeated headers joined by commas. The proxy writes only the last
-            entry; the client may have forged those before it.
-        trust_forwarded: whether the peer is a trusted proxy.
+    `X-Forwarded-For` counts only from a trusted proxy, which writes its last entry; the client may have forged those
+    before it.
 
     >>> client_address("127.0.0.1", "6.6.6.6, 192.0.2.7", trust_forwarded=True)
     '192.0.2.7'
@@ -249,14 +237,10 @@ _LEVELS: Final = logging.getLevelNamesMapping()
 
 
 class RequestLog:
-    """The server's log.
+    """The server's log. Without a file, that is standard error.
 
     Lines of requests are written together, once in each turn of the event loop: each write is a system call, and lets
     other threads take the interpreter's lock.
-
-    Args:
-        config: its format, its lowest level, and whether it shows queries.
-        file: the file to write to; None: standard error.
     """
 
     def __init__(self, config: Config, file: TextIO | None = None) -> None:

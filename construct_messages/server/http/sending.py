@@ -10,18 +10,153 @@ source only.
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import socket
 import struct
 import sys
 import zlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, nullcontext, suppress
 from hashlib import blake2b
-from typing import Any, Protocol
+from http import HTTPStatus
+from typing import Any, Final, Protocol
 
 from aiohttp import web
 
-from construct_messages.rdf.errors import ConstructMessagesError, ProtocolError
+from construct_messages.rdf.errors import (
+    ConstructMessagesError,
+    DoesNotConform,
+    Forbidden,
+    NotAcceptable,
+    ProtocolError,
+    SourceError,
+)
+from construct_messages.rdf.formats import Format
+from construct_messages.rdf.formats.media_types import PROBLEM
+from construct_messages.rdf.wire import Event
+
+# --- event stream ---------------------------------------------------------------------------------
+# Writes server-sent events, independently of their content. No I/O.
+#
+# WHATWG HTML, section 9.2.5 (parsing an event stream). `feeds/http/event_stream.py` reads them.
+
+STILL_HERE: Final = b": still here\n\n"
+"""A comment that keeps a connection open; clients skip it."""
+
+_RETRY_MILLISECONDS: Final = 2000
+
+
+def retry() -> bytes:
+    """Returns the field for the time that clients wait before they reconnect.
+
+    >>> retry()
+    b'retry: 2000\\n\\n'
+    """
+    return b"retry: %d\n\n" % _RETRY_MILLISECONDS
+
+
+def event(type: Event, data: bytes, id: str | int | None = None) -> bytes:
+    r"""Returns an event. `id` is what clients send when they reconnect; None: that of the previous event.
+
+    >>> event(Event.MESSAGE, b"<urn:s> <urn:p> <urn:o> .\n<urn:s> <urn:p> <urn:o2> .\n", 3).decode().splitlines()
+    ['event: rdf-message', 'id: 3', 'data: <urn:s> <urn:p> <urn:o> .', 'data: <urn:s> <urn:p> <urn:o2> .', '']
+    """
+    lines = b"\ndata: ".join(data.removesuffix(b"\n").splitlines() or [b""])
+    named = b"" if id is None else b"id: %s\n" % str(id).encode()
+    return b"event: %s\n%sdata: %s\n\n" % (type.encode(), named, lines)
+
+
+def error_event(error: ConstructMessagesError, id: str | None = None) -> bytes:
+    """Returns the event that ends an event stream, with the reason."""
+    text = f"{error.message}: {error.hint}" if error.hint else error.message
+    return event(Event.ERROR, text.encode(), id)
+
+
+def check_text(format: Format) -> None:
+    """Rejects binary formats, which server-sent events cannot carry."""
+    if format.binary:
+        raise NotAcceptable(
+            f"server-sent events cannot carry {format.name}, which is binary",
+            hint="take a text format, or WebSocket",
+        )
+
+
+# --- problems -------------------------------------------------------------------------------------
+# Errors as problem documents (RFC 9457), for responses that have not begun.
+#
+# Maps `rdf/errors.py` to HTTP. `sending.py` handles errors after the first byte.
+
+
+def problem_document(
+    error: ConstructMessagesError, request_id: str | None = None
+) -> dict[str, object]:
+    """Returns the members of the problem document of an error; see `problem`."""
+    document: dict[str, object] = {
+        "title": HTTPStatus(error.status).phrase,
+        "status": error.status,
+        "detail": error.message,
+    }
+    if error.hint is not None:
+        document["hint"] = error.hint
+    if error.position is not None:
+        document |= {"line": error.position.line, "column": error.position.column}
+    if isinstance(error, NotAcceptable) and error.offered:
+        document["offered"] = error.offered
+    if isinstance(error, DoesNotConform):
+        document["report"] = error.report
+    if request_id is not None:
+        document["request_id"] = request_id
+    return document
+
+
+def problem(error: ConstructMessagesError, request_id: str | None = None) -> web.Response:
+    """Returns the problem document of an error.
+
+    Members in addition to those of RFC 9457: `hint`, the fix; `line` and `column` in the query, counted from 1;
+    `offered`, the available media types; `report`, why a message does not conform to shapes; `request_id`, the
+    identifier in the server's log.
+
+    >>> from construct_messages.rdf.errors import Position, QueryError
+    >>> response = problem(QueryError("prefix ex: is not declared", position=Position(2, 5)))
+    >>> response.status, response.text
+    (400, '{"title": "Bad Request", "status": 400, "detail": "prefix ex: is not declared", "line": 2, "column": 5}')
+    """
+    document = problem_document(error, request_id)
+    # a message may quote a client's header, which may contain bytes that are not characters
+    body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
+    response = web.Response(status=error.status, body=body, content_type=PROBLEM, charset="utf-8")
+    if isinstance(error, SourceError) and error.retry_after is not None:
+        response.headers["Retry-After"] = str(math.ceil(error.retry_after))
+    if isinstance(error, Forbidden) and error.challenge is not None:
+        response.headers["WWW-Authenticate"] = error.challenge
+    if error.status == HTTPStatus.UPGRADE_REQUIRED:
+        response.headers.update({"Connection": "Upgrade", "Upgrade": "websocket"})
+    return response
+
+
+def router_problem(
+    error: web.HTTPException, request_id: str | None = None, *, paths: Sequence[str] = ()
+) -> web.Response:
+    """Returns the problem document for an unknown path or method; `paths` are the existing paths.
+
+    >>> response = router_problem(web.HTTPMethodNotAllowed("PUT", ["GET", "HEAD"]))
+    >>> response.status, response.headers["Allow"]
+    (405, 'GET, HEAD')
+    """
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        allow = ", ".join(sorted(error.allowed_methods))
+        refused = ConstructMessagesError(
+            f"{error.method} is no method of this path", status=405, hint=f"use {allow}"
+        )
+        response = problem(refused, request_id)
+        response.headers["Allow"] = allow
+        return response
+    hint = f"there is {', '.join(paths)}" if error.status == HTTPStatus.NOT_FOUND else None
+    return problem(ConstructMessagesError(error.reason, status=error.status, hint=hint), request_id)
+
+
+# --- sending --------------------------------------------------------------------------------------
 
 # --- coding ---------------------------------------------------------------------------------------
 # Content codings of responses: gzip and zstd (RFC 9110, section 8.4), flushed at every chunk.
@@ -46,12 +181,8 @@ class _Compressor(Protocol):
 
 
 class Coder:
-    """An encoder of a body.
-
-    Args:
-        compressor: a compressor of zlib or zstd; None: the body is unchanged.
-        part: the flush mode after a part.
-        end: the flush mode at the end.
+    """An encoder of a body by zlib or zstd, with their flush modes after a part and at the end; without one, the body
+    is unchanged.
     """
 
     def __init__(self, compressor: _Compressor | None = None, part: int = 0, end: int = 0) -> None:
@@ -122,15 +253,8 @@ def entity_tag(*parts: object) -> str:
 
 
 def check_conditions(request: web.Request, tags: Collection[str], what: str) -> None:
-    """Evaluates the preconditions of an unsafe request (RFC 9110, section 13).
-
-    Args:
-        request: the request, with or without If-Match and If-None-Match.
-        tags: the entity tags of the current representations; empty if the resource does not exist.
-        what: the name of the resource, for errors.
-
-    Raises:
-        ProtocolError: a condition does not hold (412).
+    """Evaluates the preconditions of an unsafe request (RFC 9110, section 13). `tags` are those of the current
+    representations; none if the resource does not exist.
     """
     for header, wanted in (("If-Match", True), ("If-None-Match", False)):
         if header not in request.headers:
@@ -155,10 +279,8 @@ def check_conditions(request: web.Request, tags: Collection[str], what: str) -> 
 
 
 def is_known(request: web.Request, etag: str) -> bool:
-    """Returns whether the client already has the representation with an entity tag (RFC 9110, section 13.1.2).
-
-    Raises:
-        ProtocolError: If-Match names another representation (412; section 13.1.1).
+    """Returns whether the client already has the representation with an entity tag (RFC 9110, section 13.1.2). If-Match
+    that names another one: 412 (section 13.1.1).
     """
     wanted = request.headers.get("If-Match")
     if wanted is not None and not {"*", etag} & {tag.strip() for tag in wanted.split(",")}:
@@ -210,20 +332,12 @@ async def send(
 ) -> web.StreamResponse:
     """Sends a body chunk by chunk.
 
-    Args:
-        request: the request.
-        chunks: the body; closed when this function returns or raises.
-        headers: the response headers.
-        status: the response status.
-        idle_seconds: the maximal time without progress of the client.
-        buffer_bytes: a body up to this size is held back until it is complete, and sent with its length.
-        coding: the content coding to apply and declare.
-        sent: called with the size of each piece before it is sent.
-        failure: returns the last part of a body that can contain an error; None: it cannot.
+    `ConstructMessagesError`: no byte was sent. `Aborted`: bytes were sent, and the connection was reset, or closed
+    before the end of the body.
 
-    Raises:
-        ConstructMessagesError: no byte was sent.
-        Aborted: bytes were sent, and the connection was reset, or closed before the end of the body.
+    The client may make no progress for `idle_seconds`. A body of up to `buffer_bytes` is held back until it is
+    complete, and sent with its length. `sent` is called with the size of each piece before it is sent. `failure`
+    returns the last part of a body that can contain an error; without it, the connection is reset.
     """
     if coding is not None:
         headers = {**headers, "Content-Encoding": coding}
@@ -332,11 +446,7 @@ def _takes(request: web.Request, size: int) -> bool:
 async def sending(
     request: web.Request, writing: Awaitable[object], idle_seconds: float | None
 ) -> None:
-    """Awaits a write to the connection of a request.
-
-    Raises:
-        ClientLeft: the client did not read within this time, and its connection was reset; or it has disconnected.
-    """
+    """Awaits a write to the connection of a request; a client that does not read within this time is reset."""
     try:
         async with nullcontext() if idle_seconds is None else asyncio.timeout(idle_seconds):
             await writing

@@ -64,13 +64,7 @@ _ENDPOINT: Final = b"ENDPOINT"
 
 
 class SentFile(NamedTuple):
-    """A file to send.
-
-    Args:
-        content_type: its media type.
-        body: its bytes.
-        tag: its entity tag, without quotes.
-    """
+    """A file to send."""
 
     content_type: str
     body: bytes
@@ -112,12 +106,7 @@ def root_from(path: str) -> str:
 
 @cache
 def page_at(root: str, endpoint: str) -> SentFile:
-    """Returns the page for a path from which the root is `root`.
-
-    Args:
-        root: a relative URL.
-        endpoint: the path of the SPARQL endpoint that its form uses without JavaScript.
-    """
+    """Returns the page for a path from which the root is `root`; without JavaScript, its form asks `endpoint`."""
     page = static_files()["index.html"]
     body = page.body.replace(_ENDPOINT, endpoint[1:].encode()).replace(_ROOT, root.encode())
     return file_of(page.content_type, body)
@@ -129,11 +118,7 @@ def send_page(request: web.Request, endpoint: str) -> web.Response:
 
 
 def send_static(request: web.Request, name: str) -> web.Response:
-    """Answers with a file of the page, compressed if the client accepts it.
-
-    Raises:
-        web.HTTPNotFound: the file does not exist.
-    """
+    """Answers with a file of the page, compressed if the client accepts it."""
     file = static_files().get(name)
     if file is None:
         raise web.HTTPNotFound
@@ -214,11 +199,6 @@ def wants_html(request: web.Request) -> bool:
 def render(template: str, path: str, values: dict[str, object]) -> bytes:
     """Returns a page.
 
-    Args:
-        template: the name of a template, without its extension.
-        path: the requested path.
-        values: the values of the template.
-
     >>> page = render("problem", "/streams/a", {"title": "Not Found", "problem": {"detail": "<b>"}, "status": 404})
     >>> b"<b>" in page, b"&lt;b&gt;" in page
     (False, True)
@@ -263,14 +243,7 @@ SERVER: Final = "/-/server.json"
 
 
 class Example(NamedTuple):
-    """A query that the page offers.
-
-    Args:
-        name: a few words.
-        query: its text.
-        sentence: its subject; may be empty.
-        group_by: the variables whose values group solutions into messages.
-    """
+    """A query that the page offers."""
 
     name: str
     query: str
@@ -279,14 +252,7 @@ class Example(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A SPARQL endpoint that the page offers.
-
-    Args:
-        name: as in the settings; empty for the one at `/sparql`.
-        path: its path.
-        prefixes: the prefixes of its settings, with their IRIs.
-        examples: the examples of its settings.
-    """
+    """A SPARQL endpoint that the page offers; the name of the one at `/sparql` is empty."""
 
     name: str
     path: str
@@ -295,12 +261,7 @@ class Listed(NamedTuple):
 
 
 class PagesEndpoint(Endpoint):
-    """The page; see `server.http.endpoint.Endpoint`.
-
-    Args:
-        endpoints: the SPARQL endpoints that it offers.
-        streams: the path of the stream list; None: the server has no streams.
-    """
+    """The page; see `server.http.endpoint.Endpoint`."""
 
     path = "/"
     has_source = False

@@ -34,8 +34,8 @@ from construct_messages.server.config import (
     StreamsSettings,
     dotted_name,
 )
-from construct_messages.server.sparql.answers import KnownFrames
-from construct_messages.server.streams.publishing.messages import known_contexts
+from construct_messages.server.sparql.messages import KnownFrames
+from construct_messages.server.streams.publishing import known_contexts
 from construct_messages.sparql.client.oauth import read_secret
 from construct_messages.sparql.client.responses import HEADER_NAME
 from construct_messages.sparql.client.tls import server_tls_context

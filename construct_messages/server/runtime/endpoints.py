@@ -16,10 +16,10 @@ from construct_messages.server.pages.endpoint import Example, Listed, PagesEndpo
 from construct_messages.server.runtime.checks import bounded
 from construct_messages.server.sparql.backend import open_backend
 from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
-from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.bridges import BridgesEndpoint
 from construct_messages.server.streams.endpoint import StreamsEndpoint
 from construct_messages.server.streams.queries import WatchedEndpoint
+from construct_messages.server.streams.resources import ROOT
 from construct_messages.sparql.client.urls import is_loopback
 from construct_messages.streams.store import open_store
 

@@ -44,13 +44,7 @@ _RESET_SECONDS: Final = 2.0
 
 
 class WorkerJob(msgspec.Struct, frozen=True):
-    """The job of a worker.
-
-    Args:
-        config: the settings, with the worker's share of the limits.
-        directories: the store directories with the loaded files, by endpoint.
-        socket: the inherited file descriptor.
-    """
+    """The job of a worker: its share of the limits, the store directories by endpoint, and the inherited socket."""
 
     config: Config
     directories: dict[str, str]
@@ -87,19 +81,10 @@ async def serve(
 ) -> None:
     """Serves until a stop is requested.
 
+    It closes the socket at the end, and calls `ready` once requests are answered.
+
     Then the server accepts no new requests, ends followers of streams, lets other answers run for `shutdown_seconds`,
     and resets the remaining ones.
-
-    Args:
-        config: the settings.
-        directories: the store directories with the loaded files, by endpoint.
-        listening: the bound socket; closed at the end.
-        request_log: the log.
-        stop: the request to stop.
-        ready: called once requests are answered.
-
-    Raises:
-        ConstructMessagesError: an endpoint cannot be opened.
     """
     warnings.simplefilter("ignore", QueryWarning)  # queries are those of clients
     with ThreadPoolExecutor(THREADS, THREAD_NAMES) as executor:

@@ -56,13 +56,7 @@ def run(
 ) -> int:
     """Runs a server until SIGTERM or SIGINT, and returns the exit status: 0, or 1 if its processes fail repeatedly.
 
-    Args:
-        config: the settings.
-        loading: a context manager around loading files, which returns the callback for progress.
-
-    Raises:
-        OSError: the server cannot listen at the address.
-        ConstructMessagesError: an endpoint cannot be opened, or its files cannot be loaded.
+    `loading` is a context manager around loading files, which returns the callback for progress.
     """
     config = bounded(config)
     request_log = RequestLog(config)
@@ -97,11 +91,7 @@ def run(
 
 
 def bound(config: Config) -> socket.socket:
-    """Binds a socket to the address of the settings; it does not listen yet.
-
-    Raises:
-        OSError: the socket cannot be bound; the error has the address.
-    """
+    """Binds a socket to the address of the settings; it does not listen yet."""
     host, port = config.address
     try:
         (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
@@ -127,18 +117,8 @@ def url_of(listening: socket.socket) -> str:
 
 
 def load_stores(config: Config, place: Path, progress: Progress | None = None) -> dict[str, Path]:
-    """Loads the files of all endpoints that have files for a source into store directories.
-
-    Args:
-        config: the settings.
-        place: a directory for the stores.
-        progress: see `Progress`.
-
-    Returns:
-        The directories, by endpoint.
-
-    Raises:
-        ConstructMessagesError: files that cannot be loaded.
+    """Loads the files of all endpoints that have files for a source into store directories. Returns the directories by
+    endpoint.
     """
     directories = {}
     for number, (name, endpoint) in enumerate(config.endpoints.items()):
@@ -196,15 +176,7 @@ async def _alone(
 
 
 class Supervisor:
-    """Keeps a number of processes running that accept from one socket.
-
-    Args:
-        config: the settings.
-        directories: the store directories with the loaded files, by endpoint.
-        listening: the listening socket; closed when the server stops.
-        request_log: the log.
-        metrics: an empty directory for the values that the processes share.
-    """
+    """Keeps a number of processes running that accept from one socket, and share values in an empty directory."""
 
     def __init__(
         self,
@@ -220,14 +192,7 @@ class Supervisor:
         self._ready: set[int] = set()
 
     async def run(self, url: str) -> int:
-        """Runs until SIGTERM or SIGINT.
-
-        Args:
-            url: the URL to log when every process answers.
-
-        Returns:
-            The exit status: 0, or 1 if a process failed repeatedly.
-        """
+        """Runs until SIGTERM or SIGINT; returns the exit status: 0, or 1 if a process failed repeatedly."""
         stop = Stop()
         stop.on(signal.SIGTERM, signal.SIGINT)
         requested = asyncio.create_task(stop.requested.wait())

@@ -63,13 +63,8 @@ _IDLE_SECONDS: Final = math.inf  # the engine reads while it joins; its own time
 class ServiceProxy:
     """A backend whose engine can only reach SERVICE endpoints through this proxy.
 
-    Args:
-        backend: the backend that evaluates, in this process's network.
-        policy: the endpoints that SERVICE may reach. IRIs of the operator may have private addresses. With `"allow"`,
-            clients choose the IRIs, and private addresses are rejected.
-        response_bytes: the maximal size of a SERVICE's answer.
-        seconds: the maximal time of a SERVICE request.
-        contact: see `Upstream`.
+    The policy has IRIs of the operator, which may have private addresses, or is `"allow"`: clients choose the IRIs, and
+    private addresses are rejected. `response_bytes` and `seconds` bound each SERVICE request.
     """
 
     def __init__(
@@ -108,11 +103,7 @@ class ServiceProxy:
         await self._backend.start()
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """Yields the solutions; see `Source.asolutions`.
-
-        Raises:
-            Forbidden: SERVICE may not reach an endpoint of the query.
-        """
+        """Yields the solutions; see `Source.asolutions`."""
         # the engine requires the complete text
         text, written = self._redirected(str(request.select)), request.select.written
         select = Select("", "", request.select.variables, "", text, written=written)
@@ -126,11 +117,7 @@ class ServiceProxy:
         return self._backend.solutions(request)
 
     async def answer(self, operation: Operation) -> Answer:
-        """Answers a query; see `Backend.answer`.
-
-        Raises:
-            Forbidden: SERVICE may not reach an endpoint of the query.
-        """
+        """Answers a query; see `Backend.answer`."""
         if operation.text is not None:
             operation = replace(operation, text=self._redirected(operation.text))
         with self._restoring():
@@ -272,13 +259,7 @@ def open_backend(
 ) -> Backend:
     """Opens the backend of an endpoint.
 
-    Args:
-        settings: the settings of the endpoint, with limits.
-        executor: threads for work that would block the event loop.
-        directory: the store directory with the content of the source's files; None: the source is a URL or a directory.
-
-    Raises:
-        ConstructMessagesError: the backend cannot be opened.
+    `directory` is the store with the content of the source's files; None: the source is a URL or a directory.
     """
     if not settings.is_remote:
         if directory is None:

@@ -47,14 +47,7 @@ _SPECIFICATIONS: Final = {
 
 @dataclass(frozen=True)
 class ServiceDescription:
-    """A description to send.
-
-    Args:
-        content_type: its media type.
-        body: its bytes.
-        left_out: the reason why the description of the source endpoint was not merged; None: it was merged, or does not
-            exist.
-    """
+    """A description to send; `left_out` says why that of the source endpoint was not merged, if it was not."""
 
     content_type: str
     body: bytes
@@ -72,18 +65,9 @@ def describe(
 ) -> ServiceDescription:
     """Returns the description of an endpoint.
 
-    Args:
-        url: the public URL of the endpoint.
-        accept: the Accept header of the request.
-        languages: names of `sd:Language` in the vocabulary, such as `SPARQL11Query`, `SPARQL11Update`.
-        results: media types of answers other than logs.
-        refused: names of languages and features that this server rejects, even if the source endpoint supports them,
-            such as `SPARQL11Update`, `BasicFederatedQuery`.
-        extended: the Content-Type and the body of the source endpoint's own description.
-
-    Raises:
-        NotAcceptable: the client accepts none of the available RDF formats.
-        TermError: `url` is not an absolute IRI.
+    `languages` are names of `sd:Language`, such as `SPARQL11Update`. `refused` are languages and features that this
+    server rejects, even if the source supports them, such as `BasicFederatedQuery`. `extended` is the Content-Type and
+    the body of the source endpoint's own description.
 
     >>> print(describe("http://example.org/sparql", "application/n-triples").body.decode().splitlines()[0])
     <http://example.org/sparql> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> \

@@ -51,23 +51,32 @@ from construct_messages.rdf.options import UNION
 from construct_messages.rdf.terms import Lenience
 from construct_messages.rdf.wire import Header
 from construct_messages.server.config import EndpointSettings
-from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.app import accept_header
 from construct_messages.server.http.body import read_body
-from construct_messages.server.http.endpoint import Endpoint, Observe, Route, foreign_origin
+from construct_messages.server.http.endpoint import (
+    Admission,
+    Endpoint,
+    Observe,
+    Route,
+    foreign_origin,
+)
 from construct_messages.server.http.request_log import RECORD, RequestLog
 from construct_messages.server.http.sending import negotiate_coding, send
 from construct_messages.server.pages.endpoint import send_page, wants_html
-from construct_messages.server.sparql.answers import KnownFrames, MessagesAnswer, choose_answer
 from construct_messages.server.sparql.description import describe
-from construct_messages.server.sparql.messages import MessagesSender
+from construct_messages.server.sparql.messages import (
+    KnownFrames,
+    MessagesAnswer,
+    MessagesSender,
+    SparqlRecord,
+    choose_answer,
+)
 from construct_messages.server.sparql.protocol import (
     MessageParameters,
     ProtocolRequest,
     forwarded,
     read_request,
 )
-from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.sparql.client.responses import OK
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.profiles import Profile
@@ -110,13 +119,7 @@ def forwarded_headers(request: web.Request, settings: EndpointSettings) -> dict[
 
 
 class SelfDescription:
-    """The page and the description of a remote source.
-
-    Args:
-        settings: the settings of the endpoint.
-        backend: the source.
-        request_log: the log for details that clients do not see.
-    """
+    """The page and the description of a remote source."""
 
     def __init__(
         self, settings: EndpointSettings, backend: Backend, request_log: RequestLog
@@ -216,17 +219,11 @@ async def watched(
     refuses: bool,
     executor: Executor,
 ) -> AsyncGenerator[bytes]:
-    """Yields the body of an answer, and counts its triples.
+    """Yields the body of an answer, and counts its triples if it is RDF in a known coding; closes it at the end.
 
-    Args:
-        chunks: the body; closed at the end.
-        cap: an answer with this number of triples, or one more, may be truncated.
-        content_type: the content type of the answer; only RDF formats are counted.
-        coding: its content coding.
-        met: called with the number of triples if it reaches the cap; its errors are raised here.
-        refuses: whether `met` raises. Each piece is then held back until the next one arrives, so that no client
-            considers the answer complete.
-        executor: threads for parsing.
+    An answer of `cap` triples, or one more, may be truncated: `met` is called with the number, and may raise an error.
+    If it does (`refuses`), each piece is held back until the next one arrives, so that no client considers the answer
+    complete.
     """
     format = find_document_format(content_type)
     is_counted = format is not None and (coding or "identity").strip().lower() in CODINGS
@@ -310,15 +307,9 @@ def path_of(name: str) -> str:
 class SparqlEndpoint(Endpoint):
     """A SPARQL endpoint; see `server.http.endpoint.Endpoint`.
 
-    Args:
-        path: the path that it is served at.
-        settings: its settings.
-        backend: answers operations; closed with the endpoint.
-        request_log: the log for details that clients do not see.
-        executor: threads for parsing long texts, which would block the event loop.
-        public_url: the URL by which clients reach it; None: that of the request.
-        page: whether browsers get this server's page; otherwise the source's, if it has one.
-        cors: additional origins whose pages may send updates; `*` for all.
+    The backend is closed with the endpoint. The executor has threads for parsing long texts. `public_url` is that of
+    the endpoint; None: that of the request. Without `page`, browsers get the source's page, if it has one. Pages of the
+    origins in `cors` may send updates.
     """
 
     record = SparqlRecord
@@ -369,12 +360,7 @@ class SparqlEndpoint(Endpoint):
         await self._backend.aclose()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answers a request.
-
-        Raises:
-            ConstructMessagesError: the request failed before anything was sent.
-            Aborted: the connection was reset in the middle of the answer.
-        """
+        """Answers a request."""
         record = _record(request)
         asked = await self._read(request)
         async with self._admission.enter():
@@ -445,12 +431,7 @@ class SparqlEndpoint(Endpoint):
         return choice, query, options
 
     def _check(self, kind: str, form: str, text: QueryText) -> None:
-        """Checks that an operation, and the requests that it causes the source to send, are allowed.
-
-        Raises:
-            Forbidden: the settings do not allow it.
-            UsageError: an update was sent as a query.
-        """
+        """Checks that an operation, and the requests that it causes the source to send, are allowed."""
         settings, policy = self._settings, self._settings.service_policy
         if form == "UPDATE":
             if not settings.update:
@@ -565,11 +546,7 @@ class SparqlEndpoint(Endpoint):
         )
 
     async def _is_part(self, answer: Answer, record: SparqlRecord, reason: str) -> None:
-        """Logs or rejects an answer that the source declares truncated.
-
-        Raises:
-            IncompleteResult: the settings make this an error.
-        """
+        """Logs or rejects an answer that the source declares truncated."""
         if self._settings.refuse_capped:
             await answer.body.aclose()
             detail = f": {shown(reason)}" if reason else ""
@@ -582,11 +559,7 @@ class SparqlEndpoint(Endpoint):
         )
 
     def _meets_cap(self, record: SparqlRecord, count: int) -> None:
-        """Logs or rejects an answer with the maximal number of triples that the source sends.
-
-        Raises:
-            IncompleteResult: the settings make this an error.
-        """
+        """Logs or rejects an answer with the maximal number of triples that the source sends."""
         settings = self._settings
         if settings.refuse_capped:
             raise IncompleteResult(

@@ -1,49 +1,329 @@
 """Answers CONSTRUCT queries with the messages of their results: as a log, or as server-sent events.
 
-`answers.py` chooses between them, and the format.
+`messages.py` chooses between them, and the format.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Final, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
 from aiohttp import web
 
 from construct_messages.construct.assembly import Options
 from construct_messages.construct.messages import QueryMessages
-from construct_messages.logs import EncoderOptions, encoder_for
+from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.errors import (
     Conflict,
     ConstructMessagesError,
     LimitExceeded,
+    LogError,
+    NotAcceptable,
     ProtocolError,
+    UsageError,
     shown,
 )
-from construct_messages.rdf.formats.media_types import EVENT_STREAM
+from construct_messages.rdf.formats import JSON_DOCUMENTS, NDJSON_LD, RDFM, LogType, content_type
+from construct_messages.rdf.formats.lookup import find_format
+from construct_messages.rdf.formats.media_types import EVENT_STREAM, JSON, NDJSON
+from construct_messages.rdf.formats.negotiation import Plain, media_ranges, negotiate, prefer
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import GROUP_LIMIT
 from construct_messages.rdf.wire import Event, Header
 from construct_messages.server.config import EndpointSettings
-from construct_messages.server.http.event_stream import (
+from construct_messages.server.http.request_log import Counted, RequestRecord
+from construct_messages.server.http.sending import (
     STILL_HERE,
     check_text,
     error_event,
     event,
+    negotiate_coding,
     retry,
+    send,
 )
-from construct_messages.server.http.sending import negotiate_coding, send
-from construct_messages.server.sparql.answers import MessagesAnswer
 from construct_messages.server.sparql.protocol import MessageParameters
-from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.operations import Backend
+
+if TYPE_CHECKING:
+    from construct_messages.logs.json.options import JsonOptions
+
+
+# --- answers --------------------------------------------------------------------------------------
+# Chooses the answer to an operation: the source's own, a log, framed JSON documents, or server-sent events.
+#
+# `rdf/formats/negotiation.py` chooses between the first two. `Accept: text/event-stream` requests events. JSON
+# documents are requested by a frame (the parameter `frame`, or a `Link` header of the relation that JSON-LD has for
+# frames in its namespace), or by `Accept: application/x-ndjson`. No frame is fetched: it is in the request, or in the
+# settings under its IRI.
+
+FRAME_RELATION: Final = "http://www.w3.org/ns/json-ld#frame"
+_MOST_CHARACTERS: Final = 1 << 16
+"""The maximal size of a frame in a request: larger than hand-written ones, and still fast to parse."""
+_OFFERED: Final = (NDJSON, JSON)
+_FORMATS: Final = {"ndjson": NDJSON, NDJSON: NDJSON, "json": JSON, JSON: JSON}
+# RFC 8288, section 3
+_LINK: Final = re.compile(r'<([^<>]*)>\s*((?:;\s*[\w*]+(?:=(?:"[^"]*"|[^\s",;]*))?\s*)*)')
+_PARAMETER: Final = re.compile(r';\s*([\w*]+)=(?:"([^"]*)"|([^\s",;]*))')
+
+
+@dataclass(frozen=True)
+class MessagesAnswer:
+    """An answer of messages; `content_type` is that of the answer, or of the data of its events."""
+
+    type: LogType
+    content_type: str
+    options: FormatOptions | None = None
+    events: bool = False
+
+
+class KnownFrames:
+    """The frames and contexts of an endpoint, by their names or IRIs in requests."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._known: dict[str, Any] = {}
+        for name, file in files.items():
+            try:
+                read = json.loads(Path(file).read_bytes())
+            except OSError as error:
+                raise UsageError(f"cannot read the frame {file}: {error.strerror}") from error
+            except (ValueError, RecursionError) as error:
+                raise UsageError(f"the frame {file} is not JSON: {error}") from error
+            if not isinstance(read, dict):
+                raise UsageError(f"the frame {file} is no JSON object")
+            self._known[name] = read
+
+    def options(self, frame: str, *, array: bool) -> JsonOptions:
+        """Returns the options of documents with a frame.
+
+        `frame` is JSON, or the name of one of the settings; empty: none. `array`: the documents are one array.
+        """
+        # loaded when a client requests documents
+        from construct_messages.logs.json.options import JsonOptions
+
+        if not frame:
+            return JsonOptions(array=array)
+        if not frame.lstrip().startswith("{"):
+            if frame not in self._known:
+                known = ", ".join(sorted(self._known)) or "none here"
+                raise UsageError(
+                    f"the frame {shown(frame)} is not known, and none is fetched",
+                    hint=f"send it as JSON, or name one of the endpoint's: {known}",
+                )
+            return JsonOptions(self._known[frame], contexts=self._known, array=array)
+        options = JsonOptions(_read(frame), contexts=self._known, array=array)
+        _check(options)
+        return options
+
+
+def choose_answer(
+    links: Sequence[str],
+    accept: str | None,
+    parameters: Mapping[str, str | None],
+    frames: KnownFrames,
+    *,
+    construct: bool,
+) -> Plain | MessagesAnswer:
+    """Chooses the answer for a request, by its `Link` and `Accept` headers and the parameters `format`, `messages` and
+    `frame`. A frame with another form of query, or with media types other than JSON, is an error.
+    """
+    frame = parameters["frame"] or frame_of(links)
+    if construct and not parameters["messages"] and _wants_events(accept):
+        return _events(parameters["format"] or "", frame, frames)
+    if not frame and not (construct and _wants_documents(accept, parameters)):
+        choice = negotiate(
+            accept,
+            format=parameters["format"],
+            messages=parameters["messages"],
+            construct=construct,
+        )
+        if isinstance(choice, Plain):
+            return choice
+        return MessagesAnswer(choice, content_type(*choice))
+    if not construct:
+        raise NotAcceptable(
+            "JSON documents are asked for, and only CONSTRUCT queries return messages",
+            hint="leave the frame out, or ask for another media type",
+            offered=(),
+        )
+    media_type = _media_type(parameters["format"] or "", accept)
+    assert JSON_DOCUMENTS.own is not None
+    return MessagesAnswer(
+        LogType(JSON_DOCUMENTS, JSON_DOCUMENTS.own),
+        media_type,
+        frames.options(frame or "", array=media_type == JSON),
+    )
+
+
+def _wants_events(accept: str | None) -> bool:
+    """Returns whether a client prefers events to all other media types in its Accept header."""
+    weights = dict(reversed(list(media_ranges(accept or ""))))
+    events = weights.pop(EVENT_STREAM, 0)
+    named = (weight for range, weight in weights.items() if "*" not in range)
+    return events > max(named, default=0) and events >= max(weights.values(), default=0)
+
+
+def _events(format: str, frame: str | None, frames: KnownFrames) -> MessagesAnswer:
+    """Returns the answer of events with data in the format of the URL: framed documents, or documents of a log
+    format.
+    """
+    if frame or format.lower() in ("json", JSON):
+        _media_type(format, NDJSON)
+        assert JSON_DOCUMENTS.own is not None
+        documents = LogType(JSON_DOCUMENTS, JSON_DOCUMENTS.own)
+        return MessagesAnswer(
+            documents, JSON, frames.options(frame or "", array=False), events=True
+        )
+    found, syntax = find_format(format or "nq")
+    type = LogType(found, syntax or found.own or RDFM)
+    return MessagesAnswer(type, found.document_type, events=True)
+
+
+def _media_type(format: str, accept: str | None) -> str:
+    if not format:
+        return prefer(accept, _OFFERED)
+    if format.lower() not in _FORMATS:
+        raise UsageError(
+            f"format={format} is no format of framed documents", hint="write format=json or ndjson"
+        )
+    return _FORMATS[format.lower()]
+
+
+def frame_of(links: Sequence[str]) -> str | None:
+    """Returns the frame in `Link` headers (RFC 8288); None: they have none.
+
+    >>> frame_of(['<https://example.org/f>; rel="http://www.w3.org/ns/json-ld#frame"'])
+    'https://example.org/f'
+    """
+    for link in links:
+        for target, parameters in _LINK.findall(link):
+            for name, quoted, token in _PARAMETER.findall(parameters):
+                if name.lower() == "rel" and FRAME_RELATION in (quoted or token).split():
+                    return str(target)
+    return None
+
+
+def _wants_documents(accept: str | None, parameters: Mapping[str, str | None]) -> bool:
+    """Returns whether a client prefers NDJSON to all other media types, without a format in the URL."""
+    if parameters["format"] or parameters["messages"]:
+        return False
+    weights = dict(reversed(list(media_ranges(accept or ""))))
+    ndjson = weights.pop(NDJSON, 0)
+    return ndjson > max(weights.values(), default=0)
+
+
+def _read(text: str) -> Any:
+    from construct_messages.logs.jsonld.json_text import JsonReader
+
+    if len(text) > _MOST_CHARACTERS:
+        raise LimitExceeded(
+            f"the frame has {len(text)} characters, and {_MOST_CHARACTERS} are allowed"
+        )
+    try:
+        return JsonReader().read(text, number=1, line=1)
+    except LogError as error:
+        raise UsageError(f"the frame is malformed: {error.message}", hint=error.hint) from error
+
+
+def _check(options: JsonOptions) -> None:
+    """Rejects a client's frame that takes long, or requires PyLD."""
+    from construct_messages.logs.json.compiled import is_compiled
+    from construct_messages.logs.jsonld.contexts import Weight
+
+    weight = Weight()
+    weight.add(options.frame, options.contexts)
+    weight.check(1, _MOST_CHARACTERS << 4)
+    if not is_compiled(options):
+        raise UsageError(
+            "the frame or its context has features that only frames of the settings may have, as @reverse or @nest",
+            hint=f"ask for the messages in {NDJSON_LD.media_type}, and frame them",
+        )
+
+
+# --- record ---------------------------------------------------------------------------------------
+# The record of a SPARQL request: the form of the operation, its text, solutions, and the time of the source.
+
+FORMS: Final = frozenset(("SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE", "description"))
+
+
+class CountedLog(Counted, Protocol):
+    """The counters of a message log that is being written."""
+
+    @property
+    def solution_count(self) -> int: ...
+
+
+@dataclass(kw_only=True)
+class SparqlRecord(RequestRecord):
+    """The record of a request to a SPARQL endpoint.
+
+    `form` is one of `FORMS`; None: unknown. `query` is only logged if the settings allow it. `source_seconds` is the
+    time from the request to the source to its first bytes.
+    """
+
+    LABELS: ClassVar[Mapping[str, frozenset[str]]] = {"form": FORMS}
+    COUNTERS: ClassVar[Mapping[str, str]] = {
+        **RequestRecord.COUNTERS,
+        "solutions": "Solutions read from sources for messages.",
+    }
+    DURATIONS: ClassVar[Mapping[str, str]] = {
+        **RequestRecord.DURATIONS,
+        "source": "From the request to a source to the first bytes that follow from its answer.",
+    }
+
+    form: str | None = None
+    query: str | None = None
+    messages: CountedLog | None = None
+    source_seconds: float | None = None
+    _source_asked: float | None = None
+
+    def source_asked(self) -> None:
+        """Records that the request to the source begins now."""
+        self._source_asked = self.seconds
+
+    def sent(self, size: int) -> None:
+        """Counts bytes of the body; see `RequestRecord.sent`."""
+        if self._source_asked is not None and self.source_seconds is None:
+            self.source_seconds = self.seconds - self._source_asked
+        super().sent(size)
+
+    def fields(self) -> dict[str, object]:
+        """Returns the fields of the log line; see `RequestRecord.fields`."""
+        return super().fields() | {
+            "form": self.form,
+            "source_seconds": self.source_seconds,
+            "solutions": self.messages.solution_count if self.messages else None,
+        }
+
+    def texts(self) -> dict[str, object]:
+        """Returns fields with text from the client; see `RequestRecord.texts`."""
+        return {"query": self.query}
+
+    def labels(self) -> Mapping[str, str]:
+        """Returns values of labels; see `RequestRecord.labels`."""
+        return {"form": self.form or ""}
+
+    def counts(self) -> Mapping[str, int]:
+        """Returns the counts; see `RequestRecord.counts`."""
+        return {
+            **super().counts(),
+            "solutions": self.messages.solution_count if self.messages else 0,
+        }
+
+    def durations(self) -> Mapping[str, float | None]:
+        """Returns the durations; see `RequestRecord.durations`."""
+        return {**super().durations(), "source": self.source_seconds}
+
+
+# --- messages -------------------------------------------------------------------------------------
 
 # --- events ---------------------------------------------------------------------------------------
 # The answer to a query as server-sent events: one for each message, then one for its end or its failure.
@@ -65,11 +345,8 @@ _ID: Final = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{16})")
 
 @dataclass(frozen=True)
 class ResultPosition:
-    """A position in a result: after its first messages.
-
-    Args:
-        number: the number of messages.
-        digest: the digest of their documents, so that a different result is detected.
+    """A position in a result: after `number` messages. The digest of their documents shows whether the result is still
+    the same.
     """
 
     number: int
@@ -78,9 +355,6 @@ class ResultPosition:
     @classmethod
     def of(cls, id: str) -> Self:
         """Reads the id of an event.
-
-        Raises:
-            ProtocolError: it is not the id of an event of this server.
 
         >>> ResultPosition.of("3-00112233aabbccdd").number
         3
@@ -98,13 +372,7 @@ class ResultPosition:
 
 
 class _Written:
-    """The messages of a result as events.
-
-    Args:
-        encode: returns the document of a message.
-        after: the position to begin after; None: the beginning.
-        message_bytes: the maximal size of a document.
-    """
+    """The messages of a result as events, of which a client already has those up to `after`."""
 
     def __init__(
         self,
@@ -117,11 +385,8 @@ class _Written:
         self._number = 0
 
     def event(self, message: Message) -> bytes | None:
-        """Returns the event of the next message; None: the client already has it.
-
-        Raises:
-            Conflict: the result up to here differs from that of the client.
-            LimitExceeded: the message is too large.
+        """Returns the event of the next message; None: the client already has it. `Conflict`: the result up to here
+        differs from that of the client.
         """
         document = self._encode(message)
         size = len(document)
@@ -140,11 +405,7 @@ class _Written:
         return None
 
     def end(self) -> bytes:
-        """Returns the event after the last message.
-
-        Raises:
-            Conflict: the client has more messages than the result.
-        """
+        """Returns the event after the last message."""
         if self._after is not None and self._number < self._after.number:
             raise _changed()
         return event(Event.END, b"%d" % self._number, _END)
@@ -170,18 +431,7 @@ async def answer_events(
     message_bytes: int | None,
     silent_seconds: float,
 ) -> AsyncGenerator[bytes]:
-    """Yields the events of a result, with a comment in each pause.
-
-    Args:
-        messages: the messages; closed at the end.
-        encode: returns the document of a message.
-        after: the position to begin after; None: the beginning.
-        message_bytes: the maximal size of a document.
-        silent_seconds: the length of a pause.
-
-    Raises:
-        ConstructMessagesError: the result is incomplete; earlier events were yielded.
-    """
+    """Yields the events of a result after a position, with a comment in each pause of `silent_seconds`."""
     made: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(_AT_ONCE)
     written = _Written(encode, after, message_bytes)
     # one task reads the whole result: time limits of sources belong to the task that sets them
@@ -243,13 +493,7 @@ _DISTINCT_LIMIT: Final = GROUP_LIMIT
 
 
 class MessagesSender:
-    """Sends the messages of a result to a client.
-
-    Args:
-        settings: the settings of the endpoint.
-        backend: answers the SELECT.
-        record: the record of the request.
-    """
+    """Sends the messages of a result to a client."""
 
     def __init__(self, settings: EndpointSettings, backend: Backend, record: SparqlRecord) -> None:
         self._settings, self._backend, self._record = settings, backend, record
@@ -285,12 +529,7 @@ class MessagesSender:
         select: Request,
         asked: MessageParameters,
     ) -> web.StreamResponse:
-        """Sends server-sent events, from the beginning or after the client's last event.
-
-        Raises:
-            ProtocolError: the id of the last event is not one of this server.
-            NotAcceptable: events cannot carry the format.
-        """
+        """Sends server-sent events, from the beginning or after the client's last event."""
         format, syntax = answer.type
         check_text(format)
         last = request.headers.get(Header.LAST_EVENT_ID, "")

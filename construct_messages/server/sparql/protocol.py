@@ -1,7 +1,7 @@
 """Parses HTTP requests into operations of the SPARQL Protocol, and selects the parameters to forward to the source.
 
 SPARQL 1.1 Protocol, section 2. Works on the parts of a request, without a web framework, and does not parse queries.
-`http/forms.py` decodes the parameters.
+`http/body.py` decodes the parameters.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from construct_messages.rdf.formats.media_types import (
 from construct_messages.rdf.options import Grouping
 from construct_messages.rdf.terms import Lenient, iri
 from construct_messages.server.config import Limits
-from construct_messages.server.http.forms import decoded, read_form, read_parts, read_query_string
+from construct_messages.server.http.body import decoded, read_form, read_parts, read_query_string
 
 _DIRECT: Final[Mapping[str, Literal["query", "update"]]] = {
     SPARQL_QUERY: "query",
@@ -96,12 +96,7 @@ _PRAGMAS: Final = ("get:", "input:", "define ")
 class MessageParameters:
     """The options of a request for messages, named as on the command line.
 
-    Args:
-        grouping: the variables whose equal terms form one message: `group-by`.
-        distinct: leave out messages that equal an earlier one.
-        max_messages: end the answer after this number of messages; None: at the end of the result.
-        page_size: solutions per request to the source; None: as the settings of the endpoint.
-        lenient: accept terms that are not RDF, see `terms.Lenient`; None: as the settings of the endpoint.
+    `max_messages` None: to the end of the result. `page_size` and `lenient` None: as the settings of the endpoint.
     """
 
     grouping: Grouping = Grouping()
@@ -115,13 +110,8 @@ class MessageParameters:
 class ProtocolRequest:
     """An operation of the SPARQL Protocol.
 
-    Args:
-        kind: the kind of operation, including a request for the service description.
-        text: the query or update; None for a description.
-        default_graphs: IRIs of `default-graph-uri`, or of `using-graph-uri` for an update, in order.
-        named_graphs: IRIs of `named-graph-uri`, or of `using-named-graph-uri` for an update, in order.
-        parameters: all other parameters: those of the URL before those of a form, in order.
-        head: whether only the status and the headers are requested.
+    The graphs are those of `default-graph-uri` and `named-graph-uri`, or of `using-graph-uri` and
+    `using-named-graph-uri` for an update. `parameters` are all others: those of the URL before those of a form.
     """
 
     kind: Literal["query", "update", "description"]
@@ -134,10 +124,6 @@ class ProtocolRequest:
     @property
     def message_options(self) -> MessageParameters:
         """The options of the messages.
-
-        Raises:
-            ProtocolError: a value that the option does not have, several values of an option that has one, or a
-                parameter of an engine that would cut the log short.
 
         >>> ProtocolRequest("query", "", parameters=(("max-messages", "5"),)).message_options.max_messages
         5
@@ -201,21 +187,12 @@ def read_request(
 ) -> ProtocolRequest:
     """Parses a request.
 
+    Another media type or charset is refused with 415, a query that is too long with 413, or 414 in the URL.
+
     Parameters of a form are added to those of the URL, so both may name graphs, but there is one query. A GET without
     parameters (except `format`) requests the service description. An empty graph IRI, which browsers send for an empty
     field of a form, is ignored. A POST without a body may have its query in the URL, and a form may be
     `multipart/form-data`, as clients of Virtuoso send it.
-
-    Args:
-        method: the HTTP method.
-        query_string: the percent-encoded query of the URL; bytes that are not UTF-8 as surrogates (PEP 383).
-        content_type: the Content-Type header.
-        body: the body of the request.
-        limits: only `query_characters` is used.
-
-    Raises:
-        ProtocolError: not an operation: 400; 415 for another media type or charset.
-        LimitExceeded: the query is too long: 413; 414 if it is in the URL.
 
     >>> asked = read_request("GET", "query=ASK%7B%7D&default-graph-uri=urn:g&timeout=5", None, b"", Limits())
     >>> asked.kind, asked.text, asked.default_graphs, asked.parameters
@@ -262,10 +239,8 @@ def forwarded(
 ) -> tuple[tuple[str, str], ...]:
     """Returns the parameters to forward to the source. Names are case-insensitive.
 
-    Args:
-        parameters: the parameters of a `ProtocolRequest`.
-        rewritten: whether a SELECT is sent instead of the CONSTRUCT of the client.
-        sponge: whether requests may cause the source to fetch from the web.
+    `rewritten`: a SELECT is sent instead of the CONSTRUCT of the client. `sponge`: requests may cause the source to
+    fetch from the web.
 
     >>> forwarded([("infer", "true"), ("Format", "json"), ("should-sponge", "soft")], rewritten=True, sponge=False)
     (('infer', 'true'),)

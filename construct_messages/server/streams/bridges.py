@@ -20,10 +20,10 @@ from construct_messages.feeds.transport import Settings, Start
 from construct_messages.server.config import BridgeSettings, StreamsSettings
 from construct_messages.server.http.endpoint import Endpoint, Measure, Observe
 from construct_messages.server.http.request_log import RequestLog
-from construct_messages.server.streams.addresses import ROOT
-from construct_messages.server.streams.publishing.messages import known_contexts
-from construct_messages.server.streams.record import StreamRecord
-from construct_messages.server.streams.shapes import StreamShapes
+from construct_messages.server.streams.publishing import known_contexts
+from construct_messages.server.streams.requests import StreamRecord
+from construct_messages.server.streams.resources import ROOT
+from construct_messages.server.streams.served import StreamShapes
 from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, read_secret
 from construct_messages.sparql.client.urls import without_query
 from construct_messages.streams.store import StreamStore
@@ -39,14 +39,7 @@ _FIGURES: Final[Mapping[str, str]] = {
 
 
 class _Side(NamedTuple):
-    """One direction of a bridge.
-
-    Args:
-        stream: the name of the stream.
-        direction: `from` or `to`.
-        url: the URL of the other side.
-        bridge: moves the elements.
-    """
+    """One direction of a bridge."""
 
     stream: str
     direction: str
@@ -81,14 +74,7 @@ class _Side(NamedTuple):
 
 
 class BridgesEndpoint(Endpoint):
-    """The bridges; see `server.http.endpoint.Endpoint`.
-
-    Args:
-        settings: the settings of all streams.
-        store: the store; closed by the endpoint of the streams.
-        request_log: the log of failures.
-        shapes: the shapes of the streams.
-    """
+    """The bridges; see `server.http.endpoint.Endpoint`."""
 
     record = StreamRecord
     path = ROOT

@@ -49,23 +49,14 @@ class ParsedElements:
 
 
 class ElementDocuments:
-    """Elements as documents of one format.
-
-    Args:
-        format: the format of the documents.
-        parsed: the messages of elements.
-    """
+    """Elements as documents of one format."""
 
     def __init__(self, format: Format, parsed: ParsedElements) -> None:
         self.format = format
         self._write, self._parsed = document_writer(format), parsed
 
     def encode(self, elements: Sequence[Element]) -> Iterator[bytes]:
-        """Returns the documents of elements, in order.
-
-        Raises:
-            UnsupportedByFormat: the format cannot carry the next element.
-        """
+        """Returns the documents of elements, in order."""
         if self.format == N_QUADS:  # a row of the store is already such a document
             return (element.nquads + b"\n" if element.nquads else b"" for element in elements)
         return map(self._write, self._parsed.messages(elements))
@@ -101,20 +92,7 @@ def negotiate_document(
     formats: Mapping[str, Format],
     documents: Callable[[Format], ElementDocuments],
 ) -> tuple[str, bytes]:
-    """Returns an element in the client's preferred format among those that can carry it.
-
-    Args:
-        element: the element.
-        accept: the value of the header; None: the request has none.
-        formats: the formats by media type, best first.
-        documents: returns the serialization of documents in a format.
-
-    Returns:
-        The media type, and the document.
-
-    Raises:
-        NotAcceptable: the client accepts no such format.
-    """
+    """Returns an element with its media type: the client's preferred one of the formats, best first, that carry it."""
     offered, refused = list(formats), None
     while True:
         try:
@@ -133,15 +111,7 @@ def negotiate_document(
 async def log(
     elements: AsyncGenerator[list[Element]], format: Format, syntax: Syntax
 ) -> AsyncGenerator[bytes]:
-    """Returns elements as a message log.
-
-    Args:
-        elements: pages of elements, in order.
-        format, syntax: the format and the syntax of the log.
-
-    Raises:
-        UnsupportedByFormat: the format cannot carry one of them.
-    """
+    """Returns elements as a message log."""
     encoder = _encoder(format, syntax)
     held = encoder.start()
     async for page in elements:
@@ -158,11 +128,8 @@ def is_log_as_stored(format: Format, syntax: Syntax) -> bool:
 
 
 async def stored_log(lines: AsyncGenerator[ElementLines], syntax: Syntax) -> AsyncGenerator[bytes]:
-    """Returns the same log as `log`, if `is_log_as_stored`.
-
-    Args:
-        lines: the lines of the elements, in order, with the delimiter of the syntax between them.
-        syntax: the syntax of the log.
+    """Returns the same log as `log`, if `is_log_as_stored`. Between the lines of the elements is the delimiter of the
+    syntax.
     """
     encoder = _encoder(N_QUADS, syntax)
     delimiter = syntax.delimiter.encode()
@@ -186,10 +153,6 @@ async def json_ld(
     """Returns elements as the JSON-LD document of LDN for RDF streams: a named graph for each, with its storage time.
 
     A message with named graphs cannot be distinguished from others in the document; a log can carry it.
-
-    Args:
-        elements: pages of elements, in order.
-        iri_of: returns the IRI of an element.
     """
     encoder = encoder_for(NDJSON_LD, NDJSON_LD.own or RDFM)
     context = {"prov": PROV, "xsd": XSD}
@@ -232,11 +195,7 @@ class JsonLdDocument:
         return b'{"@graph": ['
 
     def encode(self, message: Message) -> bytes:
-        """Returns the nodes of one message.
-
-        Raises:
-            UnsupportedByFormat: JSON-LD cannot carry it.
-        """
+        """Returns the nodes of one message."""
         nodes = _nodes(self._encoder.encode_document(message))
         if not nodes:
             return b""

@@ -1,7 +1,7 @@
 """The endpoint of live streams: creates, describes and deletes streams, and routes requests to their resources.
 
 Linked Data Notifications (sections 3.2 and 3.3) and LDN for RDF streams; RDF Messages, section 3. `documents.py` and
-`push.py` serialize elements, `resources.py` describes streams. `publishing/`, `following/`, `output_view.py` and
+`following.py` serialize elements, `resources.py` describes streams. `publishing/`, `following/`, `output_view.py` and
 `ldes/` contain publishing, following, pulling and Linked Data Event Streams.
 """
 
@@ -27,16 +27,18 @@ from construct_messages.rdf.vocabulary import CM, CONTEXT, RDFS, RSP
 from construct_messages.rdf.wire import Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Access
+from construct_messages.server.http.body import decoded
 from construct_messages.server.http.endpoint import Endpoint, Handler, Observe, Route
-from construct_messages.server.http.forms import decoded
 from construct_messages.server.http.sending import check_conditions, entity_tag
-from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.following import FollowingView
 from construct_messages.server.streams.html_view import HtmlView
-from construct_messages.server.streams.ldes.view import LdesView
+from construct_messages.server.streams.ldes import LdesView
 from construct_messages.server.streams.output_view import OutputView
-from construct_messages.server.streams.publishing.messages import read_messages
-from construct_messages.server.streams.publishing.view import PublishingView
+from construct_messages.server.streams.publishing import (
+    ACCEPT_POST,
+    PublishingView,
+    read_messages,
+)
 from construct_messages.server.streams.queries import (
     PREVIEW,
     QueriesView,
@@ -44,14 +46,14 @@ from construct_messages.server.streams.queries import (
     check_query,
     is_query,
 )
-from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
-    ACCEPT_POST,
+    StreamRecord,
     described,
     record_of,
 )
 from construct_messages.server.streams.resources import OFFERED as DESCRIPTIONS
 from construct_messages.server.streams.resources import (
+    ROOT,
     Document,
     links,
     serialize,
@@ -63,7 +65,7 @@ from construct_messages.streams.element import Description, Retention, State
 from construct_messages.streams.store import StreamStore
 
 if TYPE_CHECKING:
-    from construct_messages.server.streams.grpc.service import RdfStreamService
+    from construct_messages.server.streams.grpc import RdfStreamService
 
 
 # --- description ----------------------------------------------------------------------------------
@@ -75,12 +77,7 @@ _MOST_BYTES: Final = 1 << 20
 
 
 class NewStream(NamedTuple):
-    """The description of a stream in the body of a request.
-
-    Args:
-        description: the description of the stream.
-        query: the text of the query whose results become its elements; None: publishers send them.
-    """
+    """The description of a stream in the body of a request; without a query, publishers send its elements."""
 
     description: Description
     query: str | None = None
@@ -89,13 +86,8 @@ class NewStream(NamedTuple):
 def read_description(content_type: str | None, body: bytes, iri: str) -> NewStream:
     """Parses the description of a stream in the body of a request.
 
-    Args:
-        content_type: the header. JSON needs no context: its members are those of stream descriptions.
-        body: the request body; empty: no description.
-        iri: the IRI of the stream, the base of relative IRIs.
-
-    Raises:
-        ProtocolError: another media type (415), a malformed body (422), or an invalid value (422).
+    JSON needs no context: its members are those of stream descriptions. 415: another media type; 422: a malformed body,
+    or an invalid value.
 
     >>> read_description("application/json", b'{"label": "A", "retainedElements": 10}', "urn:a").description.label
     'A'
@@ -135,11 +127,7 @@ _MEMBERS: Final = (
 
 
 def _with_context(body: bytes) -> bytes:
-    """Returns the JSON, with the context of this package if it has none.
-
-    Raises:
-        ProtocolError: a member that is not in the context.
-    """
+    """Returns the JSON, with the context of this package if it has none."""
     try:
         value = json.loads(body)
     except ValueError:
@@ -181,14 +169,8 @@ def _value(message: Message, predicate: str) -> str | None:
 class StreamsEndpoint(Endpoint):
     """The streams of one store; see `server.http.endpoint.Endpoint`.
 
-    Args:
-        settings: the limits.
-        store: the store; closed with the endpoint.
-        executor: see `ServedStreams`.
-        access: the authorizers for reading, publishing and registering queries.
-        watched: the SPARQL endpoints that queries may watch, by path.
-        public_url: the public URL of the server; None: the URL of each request.
-        page: whether browsers get HTML.
+    The store is closed with the endpoint. `watched` are the SPARQL endpoints that queries may watch, by path; for the
+    rest see `ServedStreams`.
     """
 
     path = ROOT
@@ -234,16 +216,13 @@ class StreamsEndpoint(Endpoint):
         self._output = OutputView(served, self._html)
         self._following = FollowingView(served, self._output)
         self._publishing = PublishingView(served)
+        self.grpc: RdfStreamService | None = None
         if settings.grpc is not None:
             # needs an extra
-            from construct_messages.server.streams.grpc.service import RdfStreamService
+            from construct_messages.server.streams.grpc import RdfStreamService
 
-            served.grpc = RdfStreamService(served)
-
-    @property
-    def grpc(self) -> RdfStreamService | None:
-        """The gRPC service; None: it is not started."""
-        return self._served.grpc
+            self.grpc = RdfStreamService(served)
+            served.grpc_url = self.grpc.url
 
     def routes(self) -> Iterable[Route]:
         """Returns the routes; see `Endpoint.routes`."""

@@ -1,47 +1,442 @@
 """Following a stream: its elements from a position on, as server-sent events or frames of a WebSocket.
 
-RDF Messages, section 3 (SSE, WebSocket). `push.py` serializes the elements; `bounds.py` limits the number of followers.
+RDF Messages, section 3 (SSE, WebSocket); WHATWG HTML, section 9.2 (server-sent events); RFC 6455. Both begin after an
+element that the follower names, so that followers miss nothing when they reconnect. Elements for many followers are
+serialized once.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import Final, NamedTuple, TypeAlias
+import struct
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from aiohttp import HttpVersion11, WSCloseCode, web
+from aiohttp import HttpVersion11, WebSocketError, WSCloseCode, WSMsgType, web
+from aiohttp.http import WebSocketReader, WebSocketWriter
 
-from construct_messages.rdf.errors import ConstructMessagesError, ProtocolError
+from construct_messages.rdf.errors import (
+    ConstructMessagesError,
+    NotFound,
+    ProtocolError,
+    UnsupportedByFormat,
+)
 from construct_messages.rdf.formats import N_QUADS
 from construct_messages.rdf.formats.lookup import find_format
 from construct_messages.rdf.formats.media_types import EVENT_STREAM
-from construct_messages.rdf.wire import SUBPROTOCOLS, Header, Parameter
+from construct_messages.rdf.wire import SUBPROTOCOLS, Event, Header, Parameter, close_code
 from construct_messages.server.http.access import Permit
-from construct_messages.server.http.event_stream import check_text
-from construct_messages.server.http.sending import ClientLeft, reset, send
-from construct_messages.server.streams.bounds import CLOSE_SECONDS
-from construct_messages.server.streams.output_view import OutputView
-from construct_messages.server.streams.push import (
-    Live,
-    Pushed,
-    Pushing,
-    ServerSocket,
-    close,
-    event_stream,
-    push_frames,
-    refuse,
+from construct_messages.server.http.sending import (
+    STILL_HERE,
+    ClientLeft,
+    check_text,
+    error_event,
+    event,
+    reset,
+    retry,
+    send,
+    sending,
 )
-from construct_messages.server.streams.record import StreamRecord
-from construct_messages.server.streams.requests import record_of
-from construct_messages.server.streams.selection import (
+from construct_messages.server.streams.documents import ElementDocuments, not_carried
+from construct_messages.server.streams.output_view import OutputView
+from construct_messages.server.streams.requests import (
     UPPER_BOUNDS,
+    StreamRecord,
+    record_of,
     select,
     selecting,
     sequence_parameter,
 )
-from construct_messages.server.streams.served import ServedStreams
+from construct_messages.server.streams.served import CLOSE_SECONDS, ServedStreams
+from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
+
+# --- push -----------------------------------------------------------------------------------------
+# Pushes new elements: as server-sent events, and as frames of WebSockets.
+#
+# RDF Messages, section 3 (SSE, WebSocket); WHATWG HTML, section 9.2 (server-sent events); RFC 6455. Both begin after
+# an element that the follower names, so that followers miss nothing when they reconnect. Elements for many followers
+# are serialized once.
+
+_FINAL: Final = 0x80  # the FIN bit: the last frame of a message
+_CLOSE_REASON: Final = 120  # bytes; a close frame has 125
+_CLOSING_SECONDS: Final = 3.0  # for a client that does not read
+_PIECE_BYTES: Final = 1 << 16  # that are written at once
+_REMEMBERED_BYTES: Final = 1 << 20
+
+
+def frame(document: bytes, *, text: bool) -> bytes:
+    """Returns a message as a server's frame of a WebSocket (RFC 6455, section 5.2).
+
+    >>> frame(b"abc", text=True), frame(b"", text=False), frame(bytes(300), text=True)[:4]
+    (b'\\x81\\x03abc', b'\\x82\\x00', b'\\x81~\\x01,')
+    """
+    first, size = (_FINAL | (WSMsgType.TEXT if text else WSMsgType.BINARY)), len(document)
+    if size < 126:
+        return struct.pack("!BB", first, size) + document
+    if size < 1 << 16:
+        return struct.pack("!BBH", first, 126, size) + document
+    return struct.pack("!BBQ", first, 127, size) + document
+
+
+class ServerSocket(web.WebSocketResponse):
+    """A WebSocket that closes with 1002 at a frame that is not masked (RFC 6455, section 5.1).
+
+    The reader of aiohttp accepts such frames. The names with an underscore are all that it takes to be asked before it.
+    """
+
+    def _post_start(
+        self, request: web.BaseRequest, protocol: str | None, writer: WebSocketWriter
+    ) -> None:
+        handler = request.protocol
+        early, handler._message_tail = handler._message_tail, b""  # came with the request
+        super()._post_start(request, protocol, writer)
+        handler._payload_parser = masked = _MaskedFrames(handler._payload_parser, self._refuse)
+        masked.feed_data(early)
+
+    def _refuse(self, error: WebSocketError) -> None:
+        if self._reader is not None:
+            self._reader.set_exception(error)
+
+
+class _MaskedFrames:
+    """Passes bytes on to a reader of frames, up to the first frame that is not masked."""
+
+    def __init__(self, reader: WebSocketReader, refuse: Callable[[WebSocketError], None]) -> None:
+        self._reader, self._refuse = reader, refuse
+        self._refused = False
+        self._header = b""  # what has come of a header whose rest is missing
+        self._skipped = 0  # bytes until the next header
+
+    def feed_eof(self) -> None:
+        self._reader.feed_eof()
+
+    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
+        if self._refused:
+            return True, b""
+        known = len(self._header)
+        data, start = (self._header + data if known else data), self._skipped
+        end = len(data)
+        while start + 1 < end:
+            size = data[start + 1] - 0x80
+            if size < 0:
+                self._refused = True
+                self._reader.feed_data(data[known:start])
+                reason = "a client's frames are masked"
+                self._refuse(WebSocketError(WSCloseCode.PROTOCOL_ERROR, reason))
+                return True, b""
+            if size < 126:
+                start += 6 + size  # 2 bytes, and the mask
+                continue
+            extended = 2 if size == 126 else 8
+            if start + 2 + extended > end:
+                break
+            size = int.from_bytes(data[start + 2 : start + 2 + extended])
+            start += 6 + extended + size
+        self._header, self._skipped = data[start:], max(0, start - end)
+        return self._reader.feed_data(data[known:] if known else data)
+
+
+class Pushed(NamedTuple):
+    """Elements as complete events or frames, in groups; `refused` says why the next one cannot be sent, and later ones
+    are not.
+    """
+
+    pieces: tuple[bytes, ...]
+    elements: int
+    refused: UnsupportedByFormat | None = None
+
+
+class Pushing:
+    """Serializes pages of elements for a transport and a format. Followers at the same position share them."""
+
+    def __init__(
+        self, documents: ElementDocuments, wrapped: Callable[[Element, bytes], bytes]
+    ) -> None:
+        self._documents, self._wrapped = documents, wrapped
+        self._known: OrderedDict[tuple[str, int, int, int], Pushed] = OrderedDict()
+        self._bytes = 0
+
+    @classmethod
+    def events(cls, documents: ElementDocuments) -> Pushing:
+        """Returns the serializer of server-sent events."""
+        return cls(
+            documents, lambda element, document: event(Event.MESSAGE, document, element.sequence)
+        )
+
+    @classmethod
+    def frames(cls, documents: ElementDocuments) -> Pushing:
+        """Returns the serializer of frames of WebSockets."""
+        return cls(documents, lambda _, document: frame(document, text=not documents.format.binary))
+
+    def push(self, page: Sequence[Element]) -> Pushed:
+        """Returns a page of consecutive elements, at least one, as bytes."""
+        newest = page[-1]
+        # a stream that was deleted and created again has other times
+        key = (newest.stream, page[0].sequence, newest.sequence, newest.microseconds)
+        if (known := self._known.get(key)) is not None:
+            return known
+        pushed = self._made(page)
+        size = sum(map(len, pushed.pieces))
+        if (
+            size <= _PIECE_BYTES
+        ):  # longer pages are old elements, which few followers read at the same time
+            self._known[key] = pushed
+            self._bytes += size
+            while self._bytes > _REMEMBERED_BYTES:
+                _, old = self._known.popitem(last=False)
+                self._bytes -= sum(map(len, old.pieces))
+        return pushed
+
+    def _made(self, page: Sequence[Element]) -> Pushed:
+        pieces: list[bytes] = []
+        held: list[bytes] = []
+        size = 0
+        refused = None
+        count = 0
+        try:
+            for element, document in zip(page, self._documents.encode(page), strict=True):
+                held.append(self._wrapped(element, document))
+                count += 1
+                size += len(held[-1])
+                if size > _PIECE_BYTES:
+                    pieces.append(b"".join(held))
+                    held, size = [], 0
+        except UnsupportedByFormat as error:
+            refused = error
+        if held:
+            pieces.append(b"".join(held))
+        return Pushed(tuple(pieces), count, refused)
+
+
+class SharedWriting(Protocol):
+    """Writes to a follower together with others."""
+
+    async def wait(
+        self, stream: str, identity: int, position: int, wrote: Callable[[float], None]
+    ) -> int | None:
+        """Waits while elements after a position are written, until `leave` or until the follower must write itself.
+
+        `wrote` is called after each write with the time of the event loop. Returns the sequence of the last written
+        element; None: the follower cannot be served from this position.
+        """
+        ...
+
+    def leave(self) -> None:
+        """Ends `wait`."""
+        ...
+
+
+class Live:
+    """New elements of the streams of a store, until the server stops. Followers get an empty page after `seconds`
+    without elements.
+    """
+
+    def __init__(self, store: StreamStore, seconds: float) -> None:
+        self._store, self._seconds = store, seconds
+        self._following: set[Callable[[], None]] = set()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Ends the pages of all followers."""
+        self._stopped = True
+        for wake in self._following:
+            wake()
+
+    async def pages(
+        self, stream: str, after: int, place: SharedWriting | None = None
+    ) -> AsyncGenerator[list[Element]]:
+        """Yields pages of elements after a sequence.
+
+        `place` writes elements to the follower together with other followers; these are not in the pages. A stream that
+        was deleted is not found, even if another one has its name, whose elements must not follow.
+        """
+        position, followed = after, self._store.state(stream).id
+        with self._store.changes() as changed:
+
+            def wake() -> None:
+                changed.set()
+                if place is not None:
+                    place.leave()
+
+            self._following.add(wake)
+            pause = _Pause(self._seconds, wake)
+            try:
+                while not self._stopped:
+                    changed.clear()
+                    page = await self._store.apage(stream, position)
+                    if self._store.state(stream).id != followed:
+                        raise NotFound(
+                            f"the stream {stream} was deleted, and another one has its name"
+                        )
+                    if page:
+                        position = page[-1].sequence
+                    elif not pause.is_over:
+                        reached = None
+                        if place is not None:
+                            reached = await place.wait(stream, followed, position, pause.begin)
+                        if reached is None:
+                            await changed.wait()
+                        else:
+                            position = reached
+                        continue
+                    pause.begin()
+                    yield page
+            finally:
+                pause.cancel()
+                self._following.discard(wake)
+
+
+class _Pause:
+    """Wakes a follower after a time without elements.
+
+    Its timer is only reset when it fires: resetting it for each element would cost as much as sending the element.
+    """
+
+    def __init__(self, seconds: float, wake: Callable[[], None]) -> None:
+        self._seconds, self._wake = seconds, wake
+        self._loop = asyncio.get_running_loop()
+        self.begin()
+        self._timer = self._loop.call_later(seconds, self._ring)
+
+    def begin(self, now: float | None = None) -> None:
+        """Starts or restarts the pause."""
+        if now is None:
+            now = self._loop.time()
+        self.is_over, self._end = False, now + self._seconds
+
+    def cancel(self) -> None:
+        """Cancels the timer."""
+        self._timer.cancel()
+
+    def _ring(self) -> None:
+        left = self._end - self._loop.time()
+        if left <= 0:
+            self.is_over = True
+            self._wake()
+        self._timer = self._loop.call_later(left if left > 0 else self._seconds, self._ring)
+
+
+async def event_stream(
+    live: AsyncGenerator[list[Element]], pushing: Pushing, delivered: Callable[[int], None]
+) -> AsyncGenerator[bytes]:
+    """Yields server-sent events, and a comment for each pause, which keeps the connection open.
+
+    `delivered` is called with the number of sent elements.
+
+    An element that the format cannot represent ends them with an event `error`; a stop of the server ends them with a
+    comment.
+    """
+    yield retry()
+    async with aclosing(live):
+        async for page in live:
+            if not page:
+                yield STILL_HERE
+                continue
+            pushed = pushing.push(page)
+            for piece in pushed.pieces:
+                yield piece
+            delivered(pushed.elements)
+            if pushed.refused is not None:
+                yield error_event(not_carried(pushed.refused))
+                return
+    yield b": the server stops; come back after the last event\n\n"
+
+
+async def push_frames(
+    request: web.Request,
+    socket: web.WebSocketResponse,
+    live: AsyncGenerator[list[Element]],
+    pushing: Pushing,
+    delivered: Callable[[int], None],
+    idle_seconds: float,
+) -> None:
+    """Sends each element as a frame, until the client disconnects or the elements end. It closes `live`; a client that
+    does not read for `idle_seconds` has left.
+    """
+
+    async def send() -> None:
+        async with aclosing(live):
+            async for page in live:
+                if not page:
+                    continue  # pings keep the WebSocket open
+                pushed = pushing.push(page)
+                for piece in pushed.pieces:
+                    await write_frames(request, socket, piece, idle_seconds)
+                delivered(pushed.elements)
+                if pushed.refused is not None:
+                    raise pushed.refused
+
+    sends, leaves = asyncio.ensure_future(send()), asyncio.ensure_future(_until_closed(socket))
+    try:
+        await asyncio.wait([sends, leaves], return_when=asyncio.FIRST_COMPLETED)
+        if sends.done():
+            sends.result()
+        else:
+            drop_unread(request)
+    finally:
+        for task in (sends, leaves):
+            task.cancel()
+        await asyncio.gather(sends, leaves, return_exceptions=True)
+
+
+async def write_frames(
+    request: web.Request, socket: web.WebSocketResponse, frames: bytes, idle_seconds: float
+) -> None:
+    """Sends frames in one write; the WebSocket itself would write each one separately. A client that does not read for
+    `idle_seconds` has left; the caller resets the connection.
+    """
+    transport = request.transport
+    if socket.closed or transport is None or transport.is_closing():
+        raise ConnectionResetError("the client has left")
+    transport.write(frames)
+    if request.protocol.writing_paused:
+        try:
+            async with asyncio.timeout(idle_seconds):
+                await request.writer.drain()
+        except TimeoutError:
+            raise ClientLeft("idle") from None
+
+
+async def _until_closed(socket: web.WebSocketResponse) -> None:
+    """Reads frames, in order to answer pings and notice the close; elements are published elsewhere."""
+    async for frame in socket:
+        if frame.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+            await socket.close(
+                code=WSCloseCode.UNSUPPORTED_DATA, message=b"publish to the input of the stream"
+            )
+
+
+def drop_unread(request: web.Request) -> None:
+    """Resets the connection of a client that has left, or answers no pings, if it has not read everything.
+
+    Otherwise the connection stays open until it does.
+    """
+    transport = request.transport
+    if transport is not None and transport.is_closing() and transport.get_write_buffer_size():
+        reset(request)
+
+
+async def refuse(
+    request: web.Request, socket: web.WebSocketResponse, error: ConstructMessagesError
+) -> None:
+    """Closes a WebSocket with the code for an error's status, and the error's message; see `close`."""
+    await close(request, socket, close_code(error.status), error.message)
+
+
+async def close(
+    request: web.Request, socket: web.WebSocketResponse, code: int, reason: str
+) -> None:
+    """Closes a WebSocket with a code and a reason, which is truncated if necessary. The connection of a client that
+    does not read is reset.
+    """
+    message = reason.encode()[:_CLOSE_REASON].decode(errors="ignore").encode()
+    await sending(request, socket.close(code=code, message=message), _CLOSING_SECONDS)
+
+
+# --- following ------------------------------------------------------------------------------------
 
 # --- fanout ---------------------------------------------------------------------------------------
 # Writes new elements from one task to all followers of a stream that have every earlier element.
@@ -58,13 +453,8 @@ _Key: TypeAlias = tuple[str, int, Pushing]
 
 
 class _Page(NamedTuple):
-    """Elements that are written to all followers.
-
-    Args:
-        plain, chunk: their bytes, alone and as a chunk of a body.
-        elements: the number of elements.
-        last: the sequence of the last one.
-        now: the time of the event loop.
+    """Elements that are written to all followers: their bytes alone and as a chunk of a body, and the time of the event
+    loop.
     """
 
     plain: bytes
@@ -82,15 +472,8 @@ class _Page(NamedTuple):
 
 
 class SharedPlace:
-    """The place of one follower; see `SharedWriting`.
-
-    Args:
-        fanout: the fanout of the store.
-        pushing: serializes the elements.
-        request: the request, whose connection is written to.
-        record: counts sent elements and bytes.
-        socket: the WebSocket of the request; None: it is answered with a body.
-    """
+    """The place of one follower among those that are written to together; without a socket, it is answered with a
+    body."""
 
     def __init__(
         self,
@@ -197,11 +580,7 @@ class _Group:
 
 
 class Fanout:
-    """The groups of followers of a store.
-
-    Args:
-        store: the store of the streams.
-    """
+    """The groups of followers of a store."""
 
     def __init__(self, store: StreamStore) -> None:
         self._store = store
@@ -244,6 +623,9 @@ class FollowingView:
         self._settings, self._store = served.settings, served.store
         self._live = Live(served.store, served.settings.heartbeat_seconds)
         self._fanout = Fanout(served.store)
+        # all followers share the serializer of a format
+        self._event_pushing: dict[str, Pushing] = {}
+        self._frame_pushing: dict[str, Pushing] = {}
 
     def stop(self) -> None:
         """Ends all event streams and WebSockets with the reason; followers resume after their last element."""
@@ -278,7 +660,8 @@ class FollowingView:
             headers |= {Header.AFTER: str(after), Header.IDENTITY: str(self._store.state(name).id)}
             if request.method == "HEAD":
                 return web.Response(headers=headers)
-            pushing = self._output.events(format)
+            documents = self._output.documents(format)
+            pushing = self._event_pushing.setdefault(format.name, Pushing.events(documents))
             place = SharedPlace(self._fanout, pushing, request, record)
             body = event_stream(self._live.pages(name, after, place), pushing, record.deliver)
             return await send(
@@ -320,7 +703,9 @@ class FollowingView:
     ) -> None:
         protocol = socket.ws_protocol or N_QUADS.subprotocol
         record.format = protocol
-        pushing = self._output.frames(SUBPROTOCOLS[protocol])
+        format = SUBPROTOCOLS[protocol]
+        documents = self._output.documents(format)
+        pushing = self._frame_pushing.setdefault(format.name, Pushing.frames(documents))
         live = self._live.pages(
             name, after, SharedPlace(self._fanout, pushing, request, record, socket)
         )

@@ -20,10 +20,8 @@ from construct_messages.rdf.message import Message
 from construct_messages.rdf.vocabulary import TREE
 from construct_messages.rdf.wire import Parameter
 from construct_messages.server.pages.endpoint import render, root_from, send_rendered, wants_html
-from construct_messages.server.streams.addresses import ROOT, StreamIris
-from construct_messages.server.streams.ldes.pages import LdesPage
 from construct_messages.server.streams.requests import record_of
-from construct_messages.server.streams.resources import Document
+from construct_messages.server.streams.resources import ROOT, Document, StreamIris
 from construct_messages.server.streams.served import ServedStreams
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
@@ -39,11 +37,7 @@ _HEIGHT: Final = 24
 
 
 class Rate(NamedTuple):
-    """The rate of a stream.
-
-    Args:
-        counts: the number of elements per minute, the oldest first; the last minute is not over.
-    """
+    """The rate of a stream. The oldest is first, and the last minute is not over."""
 
     counts: Sequence[int]
 
@@ -72,13 +66,7 @@ class Rate(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """The activity of a stream.
-
-    Args:
-        rate: the rate in the last hour, without elements that retention has removed.
-        newest: the time of the newest element; None: the stream is empty.
-        followers: the number of followers.
-    """
+    """The activity of a stream; the rate is without elements that retention has removed."""
 
     rate: Rate
     newest: str | None
@@ -86,17 +74,7 @@ class Activity(NamedTuple):
 
 
 def activity_of(store: StreamStore, state: State, now: datetime, followers: int) -> Activity:
-    """Returns the activity of a stream.
-
-    Args:
-        store: the store of the stream.
-        state: the state of the stream.
-        now: the time, with a zone.
-        followers: see `Activity`.
-
-    Raises:
-        NotFound: the stream does not exist any more.
-    """
+    """Returns the activity of a stream."""
     end = now.replace(second=0, microsecond=0) + PERIOD
     rate = Rate(store.counts(state.name, end - PERIODS * PERIOD, PERIOD, PERIODS))
     newest = None
@@ -148,13 +126,7 @@ _LOGS: Final = {
 class ElementShown(NamedTuple):
     """An element in the form that is shown.
 
-    Args:
-        iri: the IRI of the element.
-        href: the link to its view.
-        sequence: its sequence.
-        time, generated: when it was stored, and when it was generated.
-        statements: the number of its statements.
-        lines: the N-Quads of a short message, from which the page draws its card; None: the page reads them by a link.
+    `lines` are the N-Quads of a short message, from which the page draws its card; None: the page reads them by a link.
     """
 
     iri: str
@@ -185,14 +157,8 @@ class HtmlView:
         document: Callable[[State], Document],
         **values: object,
     ) -> web.Response:
-        """Returns the list of registered queries with their output streams, and of the other streams.
-
-        Args:
-            request: the request; its parameter `after` is the name of a stream, and later ones are listed.
-            states: the states of streams without a query.
-            queries: the states of output streams of queries.
-            document: returns the description of a stream.
-            values: the permissions of clients, for the template.
+        """Returns the list of registered queries with their output streams, and of the other streams. Those after the
+        name in the parameter `after` are listed.
         """
         after = request.query.get(Parameter.AFTER, "")
         names = sorted(states, key=lambda state: state.name)
@@ -229,13 +195,7 @@ class HtmlView:
         state: State,
         **values: object,
     ) -> web.Response:
-        """Returns the view of a stream: its description, and its newest elements.
-
-        Args:
-            request: the request of a browser.
-            document, state: the description and the state of the stream.
-            values: the permissions of clients, for the template.
-        """
+        """Returns the view of a stream: its description, and its newest elements."""
         newest = await self._in_thread(self._served.store.latest, state.name, SHOWN)
         iris = self._served.iris(request, state.name)
         return await self._send(
@@ -264,13 +224,8 @@ class HtmlView:
         pages: AsyncGenerator[list[Element]],
         last: int,
     ) -> web.Response:
-        """Returns the view of elements that a browser selects by parameters.
-
-        Args:
-            request: the request with the parameters.
-            iris, name: the IRIs and the name of the stream.
-            pages: the elements; closed.
-            last: the sequence of the last one.
+        """Returns the view of elements that a browser selects by parameters. Closes the pages; `last` is the sequence
+        of the last element.
         """
         elements = await _first(pages)
         parameters = {key: value for key, value in request.query.items() if key != Parameter.AFTER}
@@ -287,14 +242,7 @@ class HtmlView:
     async def element(
         self, request: web.Request, iris: StreamIris, element: Element, state: State
     ) -> web.Response:
-        """Returns the view of one element.
-
-        Args:
-            request: the request of a browser.
-            iris: the IRIs of its stream.
-            element: the element.
-            state: the state of the stream, for links to neighbours.
-        """
+        """Returns the view of one element."""
         (shown,) = await self._in_thread(self._elements, request, iris, [element])
         return await self._send(
             request,
@@ -329,26 +277,19 @@ class HtmlView:
         self,
         request: web.Request,
         iris: StreamIris,
-        page: LdesPage,
-        state: State,
         head: Message,
         pages: AsyncGenerator[list[Element]],
         members: Callable[[Sequence[Element]], Iterable[Message]],
+        *,
+        last: int,
+        **values: object,
     ) -> web.Response:
         """Returns the view of a page of a Linked Data Event Stream.
 
-        Args:
-            request: the request; its parameter `after` is the sequence after which members are shown.
-            iris: the IRIs of the stream.
-            page: the page.
-            state: the state of the stream, for links to neighbours.
-            head: the page's hypermedia.
-            pages: the elements to show; closed.
-            members: the page's elements.
+        `head` is the page's hypermedia, `pages` are the elements to show, which are closed, and `last` is the sequence
+        of the last one; `values` name the stream, the page and its neighbours.
         """
         elements = await _first(pages)
-        last = min(page.last, state.last)
-        size = page.last - page.first + 1
 
         def cards() -> list[ElementShown]:
             shown = self._elements(request, iris, elements)
@@ -357,20 +298,14 @@ class HtmlView:
                 for each, member in zip(shown, members(elements), strict=True)
             ]
 
-        before = LdesPage(page.first - size, page.first - 1)
         return await self._send(
             request,
             "ldes_page",
-            name=state.name,
-            page=page,
             head=_drawn(head.lines[:-1]),
             members=await self._in_thread(cards),
             more=_following({}, elements, last),
-            previous=before.name if page.first > state.first else None,
-            following=LdesPage(page.last + 1, page.last + size).name
-            if state.last > page.last
-            else None,
             formats=_PAGES,
+            **values,
         )
 
     # --- within ---

@@ -21,7 +21,6 @@ from construct_messages.rdf.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.rdf.vocabulary import CONTEXT, LDP
 from construct_messages.rdf.wire import Header, Property
 from construct_messages.server.http.sending import entity_tag, is_known, negotiate_coding
-from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import (
     ElementDocuments,
     ParsedElements,
@@ -33,7 +32,6 @@ from construct_messages.server.streams.documents import (
     stored_log,
 )
 from construct_messages.server.streams.html_view import HtmlView
-from construct_messages.server.streams.push import Pushing
 from construct_messages.server.streams.requests import (
     FOR_GOOD,
     accept_of,
@@ -41,15 +39,13 @@ from construct_messages.server.streams.requests import (
     counted,
     described,
     record_of,
-)
-from construct_messages.server.streams.resources import OFFERED as DESCRIPTIONS
-from construct_messages.server.streams.resources import Document, serialize
-from construct_messages.server.streams.selection import (
     select,
     selected,
     selecting,
     sequence_parameter,
 )
+from construct_messages.server.streams.resources import OFFERED as DESCRIPTIONS
+from construct_messages.server.streams.resources import Document, StreamIris, serialize
 from construct_messages.server.streams.served import ServedStreams
 from construct_messages.streams.element import State
 
@@ -70,13 +66,7 @@ _MAX_MEMBERS: Final = re.compile(
 
 
 class ListPage(NamedTuple):
-    """One page of the list.
-
-    Args:
-        sequences: the sequences of its elements, the oldest first.
-        previous, following: sequences of elements on the pages before and after it; None: there is no such page.
-        first, last: sequences of elements on the first page and on the last.
-    """
+    """One page of the list, with sequences of elements on other pages; None: there is no such page."""
 
     sequences: range
     previous: int | None
@@ -86,11 +76,8 @@ class ListPage(NamedTuple):
 
     @classmethod
     def of(cls, state: State, sequence: int) -> ListPage:
-        """Returns the page with an element.
-
-        Raises:
-            Gone: retention removed all of its elements.
-            NotFound: none of its elements exists yet.
+        """Returns the page with an element. `Gone`: retention removed all of its elements. `NotFound`: none of them
+        exists yet.
 
         >>> from construct_messages.streams.element import Description
         >>> ListPage.of(State("a", Description(), first=700, next=2501, bytes=0), 999)
@@ -125,11 +112,7 @@ class ListPage(NamedTuple):
         return self.following is not None and len(self.sequences) == LISTED
 
     def links(self, iri: str) -> Iterator[tuple[str, str]]:
-        """Returns the targets of its Link headers, each with its relation type.
-
-        Args:
-            iri: the IRI of the list.
-        """
+        """Returns the targets of its Link headers, each with its relation type."""
         yield f"{LDP}Page", "type"
         yield iri, "canonical"
         for sequence, relation in (
@@ -158,13 +141,7 @@ def wants_pages(prefer: str, count: int) -> bool:
 
 
 def page_document(iris: StreamIris, iri: str, page: ListPage) -> Document:
-    """Returns the content of one page.
-
-    Args:
-        iris: the IRIs of the stream.
-        iri: the IRI of the list: the output or the inbox.
-        page: the page.
-    """
+    """Returns the content of one page."""
     here = {
         "@id": page_iri(iri, page.sequences.start),
         "@type": "ldp:Page",
@@ -181,14 +158,7 @@ def page_document(iris: StreamIris, iri: str, page: ListPage) -> Document:
 async def whole_list(
     iris: StreamIris, iri: str, state: State, media_type: str
 ) -> AsyncGenerator[bytes]:
-    """Yields the list of all retained elements, written while it is sent.
-
-    Args:
-        iris: the IRIs of the stream.
-        iri: the IRI of the list.
-        state: the state of the stream.
-        media_type: one of `rdf.OFFERED`.
-    """
+    """Yields the list of all retained elements, written while it is sent."""
     sequences = range(state.first, state.next)
     head = {**_head(iris, iri), **_bounds(sequences)}
     parts = (
@@ -259,27 +229,13 @@ class OutputView:
         self._in_thread, self._iris_of = served.in_thread, served.iris
         self._parsed = ParsedElements()
         self._documents: dict[str, ElementDocuments] = {}
-        self._events: dict[str, Pushing] = {}
-        self._frames: dict[str, Pushing] = {}
 
     def documents(self, format: Format) -> ElementDocuments:
         """Returns the serializer of elements as documents of a format, which all requests share."""
         return self._documents.setdefault(format.name, ElementDocuments(format, self._parsed))
 
-    def events(self, format: Format) -> Pushing:
-        """Returns the serializer of elements as server-sent events, which all followers share."""
-        return self._events.setdefault(format.name, Pushing.events(self.documents(format)))
-
-    def frames(self, format: Format) -> Pushing:
-        """Returns the serializer of elements as frames of WebSockets, which all followers share."""
-        return self._frames.setdefault(format.name, Pushing.frames(self.documents(format)))
-
     async def check_next(self, name: str, after: int, format: Format) -> None:
-        """Rejects followers that cannot receive even the next element, because they would request it again and again.
-
-        Raises:
-            NotAcceptable: the format cannot carry it.
-        """
+        """Rejects followers that cannot receive even the next element: they would request it again and again."""
         if after == self._store.state(name).last:
             return
         element = await self._in_thread(self._store.get, name, after + 1)

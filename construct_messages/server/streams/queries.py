@@ -34,11 +34,9 @@ from construct_messages.rdf.formats.media_types import (
     read_media_type,
 )
 from construct_messages.rdf.wire import Header
-from construct_messages.server.http.admission import Admission
-from construct_messages.server.http.endpoint import Measure
-from construct_messages.server.http.forms import read_query_string
-from construct_messages.server.streams.requests import record_of, unstored
-from construct_messages.server.streams.selection import sequence_parameter
+from construct_messages.server.http.body import read_query_string
+from construct_messages.server.http.endpoint import Admission, Measure
+from construct_messages.server.streams.requests import record_of, sequence_parameter, unstored
 from construct_messages.server.streams.served import ServedStreams
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore, is_name
@@ -71,11 +69,8 @@ _LAST_PART: Final = re.compile(r"[^/#:]*\Z")
 
 @dataclass(frozen=True)
 class WatchedEndpoint(Watched):
-    """A SPARQL endpoint of the server that queries may watch.
-
-    Args:
-        services: the endpoints that SERVICE may reach in them; see `check_services`.
-    """
+    """A SPARQL endpoint of the server that queries may watch. SERVICE may reach `services` in it; see
+    `check_services`."""
 
     services: str | frozenset[str] = "deny"
 
@@ -92,21 +87,10 @@ def read_registration(
 ) -> Read:
     """Returns the requested registration, and the name of its output in the query.
 
-    Args:
-        text: the query.
-        parameters: the parameters of the URL, see docs/reference/continuous/registered.md.
-        streams: the IRI of the stream list, with a final slash.
-        bound: the stream at whose query endpoint the query is registered.
-        store: the store of the streams.
-        endpoints: the SPARQL endpoints, by path, that queries may watch or use as the data next to windows.
-        maintain: whether solutions are maintained without the parameter `maintain`.
-
-    Raises:
-        QueryError: the text is not a continuous query.
-        Forbidden: it has a SERVICE that is not allowed.
-        ProtocolError: an unknown, repeated or invalid parameter.
-        NotFound: the stream, or an element of it, does not exist.
-        Gone: retention removed the first element.
+    `parameters` are those of the URL, see docs/reference/continuous/registered.md. `streams` is the IRI of the stream
+    list, with a final slash, and `bound` the stream at whose query endpoint the query is registered. `endpoints` are
+    the SPARQL endpoints, by path, that queries may watch or use as the data next to windows. `maintain` decides without
+    that parameter.
     """
     given: dict[str, str] = {}
     for name, value in parameters:
@@ -360,17 +344,7 @@ class QueriesView:
         description: Description | None = None,
         bound: str | None = None,
     ) -> web.Response:
-        """Registers a query.
-
-        Args:
-            request: an authorized request; its URL may have parameters.
-            text: the text of the query.
-            description: the description of its output stream.
-            bound: the stream at whose query endpoint it is registered.
-
-        Raises:
-            ConstructMessagesError: the query is rejected, and not registered.
-        """
+        """Registers a query."""
         record = record_of(request)
         record.action = "register"
         settings = self._settings
@@ -397,16 +371,8 @@ class QueriesView:
     async def preview(
         self, request: web.Request, text: str, elements: str, *, bound: str | None = None
     ) -> web.Response:
-        """Answers with the messages of a query for the newest elements; registers nothing.
-
-        Args:
-            request: an authorized request; its URL may have the parameters of a registration.
-            text: the text of the query.
-            elements: the parameter `preview`.
-            bound: the stream at whose query endpoint it was sent.
-
-        Raises:
-            ConstructMessagesError: the query is rejected, or cannot be evaluated.
+        """Answers with the messages of a query for the newest elements; registers nothing. Its URL may have the
+        parameters of a registration.
         """
         record_of(request).action = "preview"
         count = sequence_parameter(PREVIEW, elements)
@@ -447,11 +413,7 @@ class QueriesView:
         bound: str | None,
         parameters: Sequence[tuple[str, str]],
     ) -> Read:
-        """Returns the requested registration.
-
-        Raises:
-            ConstructMessagesError: see `read_registration`; or the text is too long.
-        """
+        """Returns the requested registration."""
         most = self._settings.query_characters
         if len(text) > most:
             raise LimitExceeded(
@@ -508,12 +470,7 @@ class QueriesView:
         return described
 
     async def patch(self, request: web.Request, name: str, body: bytes) -> web.Response:
-        """Pauses or resumes a query: `{"status": "paused"}` or `{"status": "running"}`.
-
-        Raises:
-            NotFound: the stream is not the output of a query.
-            ProtocolError: another body.
-        """
+        """Pauses or resumes a query: `{"status": "paused"}` or `{"status": "running"}`."""
         content_type = request.headers.get("Content-Type", "")
         if (read_media_type(content_type) or ("", {}))[0] not in _PATCHES:
             refused = f"{content_type or 'a body without type'} is no patch here"
@@ -541,11 +498,7 @@ def is_query(content_type: str | None) -> bool:
 
 
 def check_query(content_type: str | None) -> None:
-    """Checks that a body is the text of a query.
-
-    Raises:
-        ProtocolError: it has another media type (415).
-    """
+    """Checks that a body is the text of a query."""
     if not is_query(content_type):
         refused = f"{content_type or 'a body without type'} is no query here"
         raise ProtocolError(refused, status=415, hint=f"send {SPARQL_QUERY}")

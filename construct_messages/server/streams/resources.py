@@ -6,9 +6,10 @@ LDN for RDF streams (discovery). The list of a stream's elements is in `output_v
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
 
 import pyoxigraph as ox
 
@@ -18,9 +19,109 @@ from construct_messages.rdf.formats.documents import JSON_LD, TRIPLES
 from construct_messages.rdf.formats.media_types import JSON
 from construct_messages.rdf.formats.negotiation import prefer
 from construct_messages.rdf.vocabulary import CONTEXT, PREFIXES
-from construct_messages.rdf.wire import ENDPOINTS, Property
-from construct_messages.server.streams.addresses import StreamIris
+from construct_messages.rdf.wire import ENDPOINTS, Parameter, Property
 from construct_messages.streams.element import State
+
+# --- addresses ------------------------------------------------------------------------------------
+# The IRIs of streams and of their resources, whose paths are below that of the stream.
+
+ROOT = "/streams"
+"""The path of the stream list."""
+
+
+class StreamIris(NamedTuple):
+    """The IRIs of one stream; `service` is the URL of the gRPC service, if it is started and its URL is known.
+
+    >>> StreamIris("https://example.org/streams/a").element(7)
+    'https://example.org/streams/a/output/7'
+    >>> StreamIris("https://example.org/streams/a").socket
+    'wss://example.org/streams/a/socket'
+    >>> StreamIris("https://example.org/streams/a", "grpcs://example.org").grpc
+    'grpcs://example.org/a'
+    """
+
+    stream: str
+    service: str | None = None
+
+    @property
+    def input(self) -> str:
+        """The IRI of the inbox, which accepts elements."""
+        return f"{self.stream}/input"
+
+    @property
+    def output(self) -> str:
+        """The IRI of the output, the list of elements."""
+        return f"{self.stream}/output"
+
+    @property
+    def inbox(self) -> str:
+        """The IRI of the inbox of Linked Data Notifications, which accepts and lists elements."""
+        return f"{self.stream}/inbox"
+
+    @property
+    def events(self) -> str:
+        """The IRI of server-sent events."""
+        return f"{self.stream}/events"
+
+    @property
+    def socket(self) -> str:
+        """The IRI of the WebSocket, which pushes and accepts elements."""
+        return f"ws{self.stream.removeprefix('http')}/socket"
+
+    @property
+    def grpc(self) -> str | None:
+        """The URL of the stream as a topic of the gRPC service, in the form that clients of this package use."""
+        return None if self.service is None else f"{self.service}/{self.stream.rpartition('/')[2]}"
+
+    @property
+    def ldes(self) -> str:
+        """The root of the Linked Data Event Stream."""
+        return f"{self.stream}/ldes"
+
+    @property
+    def query(self) -> str:
+        """The IRI at which queries over the stream are registered."""
+        return f"{self.stream}/query"
+
+    @property
+    def endpoints(self) -> Mapping[str, str]:
+        """The IRIs of the endpoints, by their properties in descriptions."""
+        named: dict[str, str] = {
+            Property.INBOX: self.inbox,
+            Property.INPUT: self.input,
+            Property.LOG_INPUT: self.input,
+            Property.OUTPUT: self.output,
+            Property.EVENTS: self.events,
+            Property.SOCKET: self.socket,
+            Property.LDES: self.ldes,
+            Property.QUERY: self.query,
+        }
+        return named if self.grpc is None else named | {str(Property.GRPC): self.grpc}
+
+    @property
+    def event_stream(self) -> str:
+        """The Linked Data Event Stream itself, which its root describes."""
+        return f"{self.ldes}#stream"
+
+    def ldes_page(self, name: str) -> str:
+        """Returns the IRI of a page of the Linked Data Event Stream."""
+        return f"{self.ldes}/{name}"
+
+    def element(self, sequence: int | str) -> str:
+        """Returns the IRI of one element."""
+        return f"{self.output}/{sequence}"
+
+    def elements(self, sequences: Sequence[int]) -> str:
+        """Returns the IRI of a log of consecutive elements, which never change.
+
+        >>> StreamIris("https://example.org/streams/a").elements(range(12, 14))
+        'https://example.org/streams/a/output?after=11&before=14'
+        """
+        bounds = (Parameter.AFTER, sequences[0] - 1), (Parameter.BEFORE, sequences[-1] + 1)
+        return f"{self.output}?{urlencode(bounds)}"
+
+
+# --- resources ------------------------------------------------------------------------------------
 
 # --- rdf ------------------------------------------------------------------------------------------
 # Serializes descriptions in the negotiated format: JSON-LD unchanged, the others from its RDF.
@@ -34,16 +135,6 @@ OFFERED: Final = (JSON_LD.media_type, *_SERIALIZED, JSON)
 
 def serialize(document: Document, accept: str | None) -> tuple[str, bytes]:
     """Returns a description in the serialization that a client prefers.
-
-    Args:
-        document: the description as JSON-LD.
-        accept: the value of the header; None: the request has none.
-
-    Returns:
-        The media type and the bytes.
-
-    Raises:
-        NotAcceptable: the client accepts none of `OFFERED`.
 
     >>> print(serialize({"@id": "urn:a", "urn:p": "x"}, "application/n-triples")[1].decode(), end="")
     <urn:a> <urn:p> "x" .
@@ -65,22 +156,12 @@ Document = dict[str, Any]
 
 
 def streams_document(iri: str, streams: Iterable[str]) -> Document:
-    """Returns the list of all streams.
-
-    Args:
-        iri: the IRI of the list.
-        streams: the IRIs of the streams.
-    """
+    """Returns the list of all streams."""
     return {"@context": CONTEXT, "@id": iri, "@type": "ldp:Container", "contains": list(streams)}
 
 
 def stream_document(iris: StreamIris, state: State) -> Document:
-    """Returns the description of a stream.
-
-    Args:
-        iris: the IRIs of the stream.
-        state: the state of the stream.
-    """
+    """Returns the description of a stream."""
     retention = state.description.retention
     document: Document = {
         "@context": CONTEXT,
@@ -100,12 +181,7 @@ def stream_document(iris: StreamIris, state: State) -> Document:
 
 
 def published_document(iris: StreamIris, sequences: Sequence[int]) -> dict[str, object]:
-    """Returns the answer to a publisher, about the elements of its messages.
-
-    Args:
-        iris: the IRIs of the stream.
-        sequences: the sequences of the elements.
-    """
+    """Returns the answer to a publisher, about the elements of its messages."""
     return {
         "first": iris.element(sequences[0]),
         "last": iris.element(sequences[-1]),

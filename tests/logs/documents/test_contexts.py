@@ -21,7 +21,7 @@ from construct_messages.rdf.errors import LogError, ProtocolError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import RDF, XSD
 from construct_messages.rdf.wire import CONTEXT_RELATION
-from construct_messages.server.streams.publishing.messages import read_messages
+from construct_messages.server.streams.publishing import read_messages
 from tests.support.logs.json_ld import NODE
 from tests.support.places import absent
 

@@ -19,7 +19,7 @@ from construct_messages import read_log
 from construct_messages.rdf.formats import YAML_LD
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import XSD
-from construct_messages.server.streams.publishing.messages import read_messages
+from construct_messages.server.streams.publishing import read_messages
 from tests.support.logs.cases.jsonld import parse
 from tests.support.logs.json_ld import by_jsonld_js, by_pyld
 

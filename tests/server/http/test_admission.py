@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.rdf.errors import SourceError
-from construct_messages.server.http.admission import Admission
+from construct_messages.server.http.endpoint import Admission
 
 
 async def make_deterministic() -> None:

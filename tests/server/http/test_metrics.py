@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from construct_messages.server.http.metrics import DIRECTORY, Metrics
 from construct_messages.server.http.request_log import REASONS
-from construct_messages.server.sparql.record import SparqlRecord
+from construct_messages.server.sparql.messages import SparqlRecord
 from tests.support.places import ROOT
 
 Values = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -163,7 +163,7 @@ def test_exposition(accept: str | None, media_type: str, read: object) -> None:
 COUNTING = """
 import os
 import sys
-from construct_messages.server.sparql.record import SparqlRecord
+from construct_messages.server.sparql.messages import SparqlRecord
 from construct_messages.server.http.metrics import Metrics
 metrics = Metrics({"/sparql": SparqlRecord})
 record = SparqlRecord(id="1", method="GET", endpoint="/sparql", form="ASK")

@@ -28,7 +28,7 @@ from construct_messages.server.http.request_log import (
     reason_of,
     request_id,
 )
-from construct_messages.server.sparql.record import SparqlRecord
+from construct_messages.server.sparql.messages import SparqlRecord
 
 
 def lines(record: RequestRecord, **settings: Any) -> list[str]:

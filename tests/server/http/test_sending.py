@@ -11,8 +11,13 @@ import zstandard
 from aiohttp import web
 
 from construct_messages.rdf.errors import ConstructMessagesError, SourceError
-from construct_messages.server.http.problems import problem
-from construct_messages.server.http.sending import Aborted, coder_for, negotiate_coding, send
+from construct_messages.server.http.sending import (
+    Aborted,
+    coder_for,
+    negotiate_coding,
+    problem,
+    send,
+)
 from tests.support.http.programs import CLIENTS, Broken, Client, is_installed
 from tests.support.places import absent
 from tests.support.waiting import SECONDS, eventually, settled

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from construct_messages.rdf.errors import UsageError
-from construct_messages.server.sparql.answers import FRAME_RELATION, KnownFrames, frame_of
+from construct_messages.server.sparql.messages import FRAME_RELATION, KnownFrames, frame_of
 from tests.support.http.serving import Served, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -43,7 +43,7 @@ def of_server(said: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("construct_messages.server.http.event_stream._RETRY_MILLISECONDS", 20)
+    monkeypatch.setattr("construct_messages.server.http.sending._RETRY_MILLISECONDS", 20)
 
 
 async def test_each_message_once(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from construct_messages.logs.checking import Checker
 from construct_messages.rdf.message import Message
-from construct_messages.server.streams.bounds import StreamLimits
+from construct_messages.server.streams.served import StreamLimits
 from construct_messages.streams import StreamStore, open_store
 from tests.support.http.command import Running
 from tests.support.http.streams import Answer, StreamsServer, serving_streams

@@ -50,7 +50,7 @@ async def test_each_message_once_over_restarts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the browser's own `Last-Event-ID`, and by `?after=`."""
-    monkeypatch.setattr("construct_messages.server.http.event_stream._RETRY_MILLISECONDS", 20)
+    monkeypatch.setattr("construct_messages.server.http.sending._RETRY_MILLISECONDS", 20)
     text = literal("\r\n\u2028é😀 data: x\n\n")
     sent = [
         numbered(1),

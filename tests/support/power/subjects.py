@@ -16,7 +16,7 @@ from construct_messages.feeds.recording import RecordingState, record
 from construct_messages.feeds.state import Received
 from construct_messages.logs.writing import GrowingLog
 from construct_messages.streams import Description, Retention, open_store
-from construct_messages.streams.saved_state import Seen
+from construct_messages.streams.reading import Seen
 from construct_messages.streams.store import check_store
 from tests.support.http.streams import serving_streams
 from tests.support.power.disk import ACKNOWLEDGED

@@ -36,11 +36,7 @@ JWT: Final = "jwt"
 
 
 class Requesting(Protocol):
-    """The part of an HTTP or gRPC request that authorizers read.
-
-    Attributes:
-        headers: the request headers; names are case-insensitive.
-    """
+    """The part of an HTTP or gRPC request that authorizers read."""
 
     @property
     def headers(self) -> MultiMapping[str]: ...
@@ -50,23 +46,14 @@ EXPIRED: Final = "the token has expired"
 
 
 class Permit(NamedTuple):
-    """The permission of a request to use a right.
-
-    Args:
-        right: the right.
-        expires: the Unix time at which its token expires, in seconds; None: it does not end.
-    """
+    """The permission of a request to use a right, until `expires`, in seconds since 1970; None: without end."""
 
     right: Right
     expires: float | None = None
 
     @asynccontextmanager
     async def limit(self) -> AsyncGenerator[None]:
-        """Cancels the block when the token expires: answers may last for days.
-
-        Raises:
-            Forbidden: the token has expired (401).
-        """
+        """Cancels the block with `Forbidden` (401) when the token expires: answers may last for days."""
         seconds = None if self.expires is None else self.expires - time.time()
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -80,19 +67,15 @@ class Permit(NamedTuple):
 class Authorizer(Protocol):
     """Decides whether a request may use a right.
 
-    Attributes:
-        asks: the credentials that it requires, for pages that show only the forms that can succeed.
+    `asks` names the credentials that it requires, for pages that show only the forms that can succeed.
     """
 
     @property
     def asks(self) -> Literal["open", "token", "deny"]: ...
 
     async def admit(self, request: Requesting, right: Right) -> Permit:
-        """Checks that the request may use the right, and returns for how long.
-
-        Raises:
-            Forbidden: the request may not use the right; with 401, other credentials may help.
-            SourceError: the authorizer cannot decide now (503).
+        """Checks that the request may use the right, and returns for how long. `Forbidden` with 401: other credentials
+        may help. `SourceError` with 503: it cannot decide now.
         """
         ...
 
@@ -141,11 +124,7 @@ class ThisMachine:
 
 
 class SharedToken:
-    """Admits requests with the token in an environment variable, which is read for each request.
-
-    Args:
-        variable: the name of the environment variable.
-    """
+    """Admits requests with the token in an environment variable, which is read for each request."""
 
     asks: Final = "token"
 
@@ -163,12 +142,8 @@ class SharedToken:
 class Access:
     """The authorizers of a server, by policy.
 
-    Args:
-        policies: the policies by right: `"allow"`, `"deny"`, `"jwt"`, or the name of an environment variable with a
-            token; None: `default` decides.
-        default: the authorizer of a right without a policy.
-        tokens: additional environment variables that a stream's description may name.
-        jwt: checks JSON Web Tokens; None: no policy uses them.
+    A policy is `"allow"`, `"deny"`, `"jwt"`, or the name of an environment variable with a token; without one,
+    `default` decides. `tokens` are further variables that the description of a stream may name.
 
     >>> access = Access({"read": "allow", "publish": "PUBLISH_TOKEN", "register": None}, default=Nobody())
     >>> [access.of(right).asks for right in RIGHTS]
@@ -197,22 +172,14 @@ class Access:
         return sorted(self._known)
 
     def of(self, right: Right, policy: str | None = None) -> Authorizer:
-        """Returns the authorizer of a right.
-
-        Args:
-            right: the right.
-            policy: the policy of one stream, which overrides that of the server. An unknown one admits no request.
-        """
+        """Returns the authorizer of a right; the policy of a stream overrides that of the server."""
         name = policy or self._policies[right]
         return self._default if name is None else self._known.get(name, self._known["deny"])
 
 
 def bearer_token(request: Requesting, right: Right) -> str:
-    """Returns the token in the header `Authorization` (RFC 6750, section 2.1); tokens in URLs and forms are not read.
-
-    Raises:
-        Forbidden: no token, or more than one (401).
-    """
+    """Returns the token in the header `Authorization` (RFC 6750, section 2.1); tokens in URLs and forms are not
+    read."""
     headers = request.headers.getall("Authorization", [])
     scheme, _, token = headers[0].partition(" ") if len(headers) == 1 else ("", "", "")
     if scheme.lower() != "bearer" or not token.strip():
@@ -223,10 +190,7 @@ def bearer_token(request: Requesting, right: Right) -> str:
 def refused(right: Right, *, error: str | None = "invalid_token", reason: str = "") -> Forbidden:
     """Returns the error for a request without a valid token, with its challenge (RFC 6750, section 3).
 
-    Args:
-        right: the requested right.
-        error: the error code; None: the request had no token.
-        reason: why the token is not valid, for its owner; contains no part of the token.
+    `error` is None if the request had no token. `reason` is for the owner of the token, and contains no part of it.
 
     >>> refused("publish", reason="the token has expired").challenge
     'Bearer realm="streams", error="invalid_token", error_description="the token has expired"'

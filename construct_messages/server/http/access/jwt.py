@@ -59,15 +59,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class Keys:
-    """The keys of one issuer, by `kid`.
-
-    Args:
-        place: a URL, or the path of a file.
-        clock: the time in seconds, with any origin.
-
-    Raises:
-        UsageError: the file cannot be read, or is not a key set.
-    """
+    """The keys of one issuer, by `kid`, from a URL or a file."""
 
     def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._place, self._clock = place, clock
@@ -82,10 +74,8 @@ class Keys:
                 raise UsageError(f"{place} holds no keys: {error}") from error
 
     async def find(self, kid: str | None, kind: str) -> Any | None:
-        """Returns the key with an identifier, or None. Without an identifier, returns the only key of its kind.
-
-        Raises:
-            SourceError: the keys cannot be fetched (503).
+        """Returns the key with an identifier, or None. Without an identifier, returns the only key of its kind. 503:
+        the keys cannot be fetched.
         """
         found = self._find(kid, kind)
         if not is_url(self._place):
@@ -121,10 +111,7 @@ class Keys:
 
 
 def _fetch(url: str) -> list[Any]:
-    """
-    Raises:
-        SourceError: no response, or one that is not a key set.
-    """
+    """Returns the keys at a URL."""
     name, request = without_query(url), Request(url, headers={"Accept": "*/*"})
     status, body = fetch(request, name, seconds=_FETCH_SECONDS, most=_MOST_BYTES)
     if status != 200:
@@ -138,9 +125,8 @@ def _fetch(url: str) -> list[Any]:
 def _read(document: bytes) -> list[Any]:
     """Returns the public signature keys of a JSON Web Key Set.
 
-    Raises:
-        ValueError: it is not a key set. Keys of an unknown kind are left out (RFC 7517, section 5), and so are
-            symmetric ones, because a published secret is not secret, and short ones of RSA, which can be broken.
+    Keys of an unknown kind are left out (RFC 7517, section 5), and so are symmetric ones, because a published secret is
+    not secret, and short ones of RSA, which can be broken.
     """
     value = json.loads(document)
     if not isinstance(value, dict) or not isinstance(value.get("keys"), list):
@@ -184,15 +170,7 @@ _TYPES: Final = ("jwt", "at+jwt")  # RFC 9068, section 2.1
 
 
 class JsonWebTokens:
-    """Admits requests with a token of the issuer for this server, with a scope for the right.
-
-    Args:
-        settings: the issuer, its keys, and the required claims.
-        keys: the keys of the issuer; None: those of the settings.
-
-    Raises:
-        UsageError: the file of keys cannot be read.
-    """
+    """Admits requests with a token of the issuer for this server, with a scope for the right."""
 
     asks: Final = "token"
 
@@ -238,12 +216,7 @@ class JsonWebTokens:
         return Permit(right, expires)
 
     async def _verified(self, token: str) -> Mapping[str, Any]:
-        """Returns the claims of a token that is valid for this server.
-
-        Raises:
-            JoseError, ValueError, TypeError: the token is not valid.
-            SourceError: the keys cannot be fetched.
-        """
+        """Returns the claims of a token that is valid for this server."""
         if len(token) > _MOST_CHARACTERS:
             raise ValueError(f"more than {_MOST_CHARACTERS} characters")
         header = jws.extract_compact(token.encode()).headers()

@@ -8,7 +8,7 @@ import { Refusal, accepted } from "./server.js";
 import { placeOf, tokenAt } from "./sparql.js";
 import { ACCEPT, describedCount, showMessages } from "./trying.js";
 
-const ELEMENTS = "RDF-Stream-Taken"; // headers of answers; see net/wire.py
+const ELEMENTS = "RDF-Stream-Taken"; // headers of answers; see rdf/wire.py
 const INVALID = "RDF-Stream-Invalid";
 const SENT = { create, publish, register, manage };
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from construct_messages.feeds.http.event_stream import Event, EventParser
 from construct_messages.rdf.errors import LimitExceeded
 from construct_messages.rdf.wire import Event as EventType
-from construct_messages.server.http.event_stream import event
+from construct_messages.server.http.sending import event
 
 STREAMS: dict[str, tuple[bytes, list[tuple[str, str, bytes]]]] = {
     "nothing": (b"", []),

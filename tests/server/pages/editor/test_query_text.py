@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from construct_messages.query.rewrite import ConstructQuery, QueryText, query_form
 from construct_messages.rdf.errors import Position, QueryError
-from construct_messages.server.http.problems import problem
+from construct_messages.server.http.sending import problem
 from tests.support.pages.modules import Modules
 from tests.support.places import shared_path
 

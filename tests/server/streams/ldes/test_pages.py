@@ -14,8 +14,8 @@ from construct_messages import Message, Quad, iri, literal, read_log
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.rdf.terms import RDF, XSD, Term
 from construct_messages.rdf.vocabulary import CM, DCTERMS, LDES, PROFILE, PROV, TREE
-from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.ldes.pages import members
+from construct_messages.server.streams.ldes import members
+from construct_messages.server.streams.resources import StreamIris
 from construct_messages.streams.element import Element, generated_at
 from construct_messages.streams.store import StreamStore
 from tests.support.http.streams import Answer, StreamsServer, of_member, serving_streams

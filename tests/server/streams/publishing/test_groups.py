@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from construct_messages.server.streams.publishing.appending import Groups
+from construct_messages.server.streams.publishing import Groups
 
 
 async def test_the_reader_takes_all_that_waits() -> None:

@@ -13,7 +13,7 @@ from construct_messages import Message, Quad, blank, iri, literal
 from construct_messages.logs.documents import document_writer
 from construct_messages.rdf.formats import FORMATS, N_QUADS, TURTLE, Format
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.streams.publishing.messages import ACCEPTED
+from construct_messages.server.streams.publishing import ACCEPTED
 from tests.support.http.serving import serving
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.logs.kinds import KINDS, write

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from construct_messages.rdf.errors import ProtocolError
-from construct_messages.server.streams.publishing.messages import read_messages
+from construct_messages.server.streams.publishing import read_messages
 
 LINE = b"<urn:s> <urn:p> <urn:o> ."
 JSON_LD = b'{"@id": "urn:s", "urn:p": {"@id": "urn:o"}}'

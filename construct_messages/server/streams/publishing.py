@@ -9,49 +9,52 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import aclosing, suppress
-from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from codecs import BOM_UTF8
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing, asynccontextmanager, suppress
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from construct_messages.logs import Decoder, decoder_for
+from construct_messages.logs import Decoder, DecoderOptions, decoder_for
+from construct_messages.logs.documents import (
+    CONTEXTS,
+    DocumentReader,
+    KnownContexts,
+    document_format,
+    implied_context,
+)
 from construct_messages.rdf.errors import (
     ConstructMessagesError,
+    LimitExceeded,
     LogError,
     NotAcceptable,
     ProtocolError,
+    UsageError,
 )
 from construct_messages.rdf.files.unpacking import Unpacker
-from construct_messages.rdf.formats import N_QUADS
-from construct_messages.rdf.formats.media_types import JSON, NDJSON
+from construct_messages.rdf.formats import FORMATS, N_QUADS, N_TRIPLES, Format, Syntax
+from construct_messages.rdf.formats.lookup import find_format
+from construct_messages.rdf.formats.media_types import JSON, NDJSON, read_media_type
 from construct_messages.rdf.formats.negotiation import prefer
-from construct_messages.rdf.message import Message
+from construct_messages.rdf.message import Message, of_lines
 from construct_messages.rdf.wire import SUBPROTOCOLS, Header
 from construct_messages.server.http.access import Permit
 from construct_messages.server.http.app import accept_header
 from construct_messages.server.http.body import body_pieces, damaged, unpacker_of
-from construct_messages.server.http.problems import problem_document
-from construct_messages.server.http.sending import ClientLeft, reset, send
-from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.bounds import CLOSE_SECONDS, Holding
-from construct_messages.server.streams.publishing.appending import (
-    Appended,
-    Appender,
-    Groups,
-    filling,
-)
-from construct_messages.server.streams.publishing.messages import (
-    BodyType,
-    body_type_of,
-    known_contexts,
-    options_of,
-    read_documents,
-    read_messages,
-    refused_log,
-)
-from construct_messages.server.streams.push import (
+from construct_messages.server.http.sending import ClientLeft, problem_document, reset, send
+from construct_messages.server.streams.following import (
     ServerSocket,
     close,
     drop_unread,
@@ -59,18 +62,382 @@ from construct_messages.server.streams.push import (
     refuse,
     write_frames,
 )
-from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
+    StreamRecord,
     end_of_publishing,
     idempotency_key,
     record_of,
+    sequence_parameter,
     unstored,
 )
-from construct_messages.server.streams.resources import published_document, published_text
-from construct_messages.server.streams.selection import sequence_parameter
-from construct_messages.server.streams.served import ServedStreams
-from construct_messages.server.streams.shapes import InThread
+from construct_messages.server.streams.resources import (
+    StreamIris,
+    published_document,
+    published_text,
+)
+from construct_messages.server.streams.served import (
+    CLOSE_SECONDS,
+    Holding,
+    InThread,
+    ServedStreams,
+    StreamShapes,
+)
 from construct_messages.streams import Publication
+from construct_messages.streams.publication import LogPart
+from construct_messages.streams.store import StreamStore
+
+# --- messages -------------------------------------------------------------------------------------
+# Reads the messages in a request body: one document or a whole log, in every format of logs.
+#
+# Linked Data Notifications, section 3.3.1 (JSON-LD with a profile is JSON-LD); LDN for RDF streams (an element is an
+# RDF document); Activity Streams 2.0, section 2.1, and ActivityPub, section 3.2 (the implied context).
+
+ACCEPTED: Final = tuple(
+    dict.fromkeys(
+        media_type
+        for format in FORMATS
+        for media_type in (*format.media_types, *format.document_types)
+    )
+)
+"""The media types that publishers may send."""
+ACCEPT_POST: Final = {"Accept-Post": ", ".join(ACCEPTED)}
+
+
+def read_messages(
+    content_type: str | None,
+    body: bytes,
+    *,
+    base: str,
+    message_bytes: int,
+    most: int,
+    contexts: KnownContexts = CONTEXTS,
+) -> list[Message]:
+    """Returns the messages of a body: one for a document, all messages of a log.
+
+    415: another media type or charset. 400: an empty body in a format without empty documents. 422: a body that is not
+    valid in its format.
+
+    >>> options = {"base": "urn:x", "message_bytes": 1000, "most": 10}
+    >>> [len(message) for message in read_messages("text/turtle", b"<urn:s> <urn:p> 1, 2 .", **options)]
+    [2]
+    >>> document = b"<urn:s> <urn:p> 1 .\\n# @message me\\n<urn:s> <urn:p> 2 ."
+    >>> [len(message) for message in read_messages("text/turtle", document, **options)]
+    [2]
+    >>> log = b"# @message\\n<urn:s> <urn:p> 1 .\\n# @message\\n"
+    >>> [len(message) for message in read_messages("text/turtle; messages=rdfm", log, **options)]
+    [1, 0]
+    """
+    body_type = body_type_of(content_type)
+    options = options_of(body_type, base, message_bytes, contexts)
+    messages = DocumentReader(body_type.format, options, body_type.syntax).messages(body)
+    read: list[Message] = []
+    try:
+        for message in messages:
+            message.checked = True  # decoders only return RDF
+            read.append(message)
+            if len(read) > most:
+                raise LimitExceeded(
+                    f"the log has more than {most} messages", hint="send it in parts"
+                )
+    except LogError as error:
+        refused = refused_log(error)
+        if not body.removeprefix(BOM_UTF8).strip():
+            refused.status = 400
+        raise refused from error
+    # a document without statements is an empty message
+    return read or ([Message()] if body_type.is_document else [])
+
+
+def read_documents(
+    content_type: str | None, documents: Sequence[bytes], *, base: str, message_bytes: int
+) -> list[Message] | None:
+    """Returns the messages of documents that are stored unchanged; None: use `read_messages` for each of them.
+
+    Checking all documents together takes a third of the time.
+
+    >>> options = {"base": "urn:x", "message_bytes": 1000}
+    >>> documents = [b"<urn:s> <urn:p> <urn:o> .\\n", b"<urn:s> <urn:p> <urn:s> .\\n"]
+    >>> list(map(len, read_documents("application/n-quads", documents, **options)))
+    [1, 1]
+    >>> read_documents("text/turtle", documents, **options)
+    """
+    body_type = body_type_of(content_type)
+    options = options_of(body_type, base, message_bytes)
+    lines = DocumentReader(body_type.format, options, body_type.syntax).lines(documents)
+    return None if lines is None else list(map(of_lines, lines))
+
+
+def refused_log(error: LogError) -> ProtocolError:
+    """Returns the error for a body that is not valid in its format (422)."""
+    refused = ProtocolError(str(error).partition("\n")[0], status=422, hint=error.hint)
+    refused.position = error.position
+    return refused
+
+
+class BodyType(NamedTuple):
+    """The meaning of a body's Content-Type.
+
+    `syntax` is None if the body is one document. `context` is the IRI of the JSON-LD context that the media type
+    implies.
+    """
+
+    format: Format
+    syntax: Syntax | None
+    context: str | None
+
+    @property
+    def is_document(self) -> bool:
+        """Whether the body is one document, which may itself delimit messages."""
+        return self.syntax is None
+
+    @property
+    def has_base(self) -> bool:
+        """Whether its IRIs may be relative."""
+        return self.format not in (N_QUADS, N_TRIPLES)
+
+
+@lru_cache(maxsize=64)
+def body_type_of(content_type: str | None) -> BodyType:
+    """Interprets the Content-Type of a body.
+
+    >>> body_type_of("text/turtle").is_document, body_type_of("text/turtle; messages=rdfm").is_document
+    (True, False)
+    """
+    media_type, parameters = read_media_type(content_type or "") or ("", {})
+    if not media_type:
+        raise _refused(
+            "the request has no Content-Type"
+            if not content_type
+            else f"Content-Type: {content_type}"
+        )
+    charset = parameters.pop("charset", "utf-8")
+    if charset not in ("utf-8", "utf8"):
+        raise ProtocolError(f"charset={charset} is not read here", status=415, hint="send UTF-8")
+    context = implied_context(media_type, parameters)
+    try:
+        if any(media_type in format.documents for format in FORMATS):
+            return BodyType(document_format(media_type), None, context)
+        written = (f'{name}="{value}"' for name, value in parameters.items())
+        return BodyType(*find_format("; ".join((media_type, *written))), context)
+    except UsageError as error:
+        raise _refused(error.message) from error
+
+
+def known_contexts(files: Mapping[str, str]) -> KnownContexts:
+    """Returns the JSON-LD contexts of this package and those in files, by IRI."""
+    contexts: dict[str, Any] = {}
+    for iri, file in files.items():
+        try:
+            contexts[iri] = json.loads(Path(file).read_bytes())
+        except OSError as error:
+            raise UsageError(f"cannot read the context {file}: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"the context {file} is not JSON: {error}") from error
+    return KnownContexts(contexts)
+
+
+def options_of(
+    body_type: BodyType, base: str, message_bytes: int, contexts: KnownContexts = CONTEXTS
+) -> DecoderOptions:
+    """Returns the options of the decoder of a body; see `read_messages`."""
+    if body_type.has_base:
+        return _options_of(base, body_type.context, message_bytes, contexts)
+    return _known_options_of(None, body_type.context, message_bytes)
+
+
+def _options_of(
+    base: str | None,
+    context: str | None,
+    message_bytes: int,
+    contexts: KnownContexts = CONTEXTS,
+) -> DecoderOptions:
+    return DecoderOptions(
+        base=base,
+        contexts=contexts,
+        context=context,
+        message_bytes=message_bytes,
+        comments=False,  # the media type decides whether comments delimit messages
+        keep_lines=True,
+    )
+
+
+_known_options_of = lru_cache(_options_of)  # creating them takes as long as reading a small message
+
+
+def _refused(message: str) -> ProtocolError:
+    return ProtocolError(message, status=415, hint=f"send one of {', '.join(ACCEPTED)}")
+
+
+# --- appending ------------------------------------------------------------------------------------
+# Appends groups of messages of one publisher, in order, up to the first rejected one.
+#
+# For WebSockets, and for logs that are acknowledged while they are sent. No HTTP here.
+
+# --- groups ---------------------------------------------------------------------------------------
+# Groups items that wait for earlier ones to be stored, so that they are stored together.
+#
+# A commit takes as long for one message as for many. A publisher that does not wait for each answer therefore gets
+# all messages that arrived meanwhile into one commit. No messages, no store and no HTTP here.
+
+T = TypeVar("T")
+
+
+class Groups(Generic[T]):
+    """A queue whose reader takes all waiting items.
+
+    At most `most` items wait; no more are accepted once they have `most_bytes`.
+
+    >>> async def three_items():
+    ...     groups = Groups[int](10)
+    ...     for item in (1, 2, 3):
+    ...         await groups.put(item)
+    ...     groups.end()
+    ...     return await groups.take(), await groups.take()
+    >>> asyncio.run(three_items())
+    ([1, 2, 3], [])
+    """
+
+    def __init__(self, most: int, most_bytes: int = 1 << 20) -> None:
+        self._most, self._most_bytes, self._bytes = most, most_bytes, 0
+        self._waiting: list[T] = []
+        self._error: Exception | None = None
+        self._ended = False
+        self._changed, self._taken = asyncio.Event(), asyncio.Event()
+
+    async def put(self, item: T, size: int = 0) -> None:
+        """Adds an item with its size in bytes; waits while the queue is full."""
+        while len(self._waiting) >= self._most or self._bytes >= self._most_bytes:
+            self._taken.clear()
+            await self._taken.wait()
+        self._waiting.append(item)
+        self._bytes += size
+        self._changed.set()
+
+    def end(self, error: Exception | None = None) -> None:
+        """Accepts no more items; raises an error after the waiting ones."""
+        if not self._ended:
+            self._ended, self._error = True, error
+            self._changed.set()
+
+    async def take(self) -> list[T]:
+        """Returns all waiting items, at least one; empty: the queue has ended."""
+        while not self._waiting:
+            if self._ended:
+                if self._error is not None:
+                    raise self._error
+                return []
+            self._changed.clear()
+            await self._changed.wait()
+        taken, self._waiting, self._bytes = self._waiting, [], 0
+        self._taken.set()
+        return taken
+
+
+@asynccontextmanager
+async def filling(
+    groups: Groups[T],
+    fill: Coroutine[Any, Any, None],
+    end: Coroutine[Any, Any, ConstructMessagesError],
+) -> AsyncIterator[None]:
+    """Fills groups in a task until the block ends, or until a publisher must end, for the reason that `end` returns.
+
+    What was put into the groups before is still taken; then `take` raises the reason.
+    """
+
+    async def stop() -> None:
+        groups.end(await end)
+        filler.cancel()
+
+    filler = asyncio.create_task(fill)
+    stopping = asyncio.create_task(stop())
+    try:
+        yield
+    finally:
+        for task in (filler, stopping):
+            task.cancel()
+        await asyncio.gather(filler, stopping, return_exceptions=True)
+    if not filler.cancelled() and (fault := filler.exception()) is not None:
+        raise fault  # otherwise the end of what was read would look like the end of everything
+
+
+# --- appending ------------------------------------------------------------------------------------
+
+
+class Appended(NamedTuple):
+    """The result of appending a group: for each processed message, whether it conforms to the shapes; the sequences of
+    those that were appended now, which belong to the last ones that conform; and why the next message was rejected.
+    """
+
+    places: Sequence[bool]
+    sequences: range
+    refused: ConstructMessagesError | None
+
+
+class Appender:
+    """Appends the messages of one publisher.
+
+    `own` is that of `StreamStore.append`. `key` is the idempotency key of their log, of which the first `after`
+    messages were acknowledged before. `count` is the number of the last processed message.
+    """
+
+    def __init__(
+        self,
+        store: StreamStore,
+        shapes: StreamShapes,
+        stream: str,
+        own: str | None,
+        record: StreamRecord,
+        *,
+        key: str | None = None,
+        after: int = 0,
+    ) -> None:
+        self._store, self._shapes, self._stream, self._own = store, shapes, stream, own
+        self._record, self._key, self.count = record, key, after
+
+    async def append(self, messages: Sequence[Message]) -> Appended:
+        """Appends messages durably, up to the first rejected one."""
+        kept, places, refused = await self._conforming(messages)
+        sequences = range(0)
+        try:
+            if self._key is not None and places:
+                last = self.count + len(places)
+                numbers = [number for number, fits in enumerate(places, self.count + 1) if fits]
+                part = LogPart(self._key, self.count, last, numbers)
+                sequences = await self._store.aappend_part(self._stream, kept, part, own=self._own)
+            elif kept:
+                sequences = await self._store.aappend_all(self._stream, kept, own=self._own)
+        except ConstructMessagesError as error:
+            return Appended((), range(0), error)
+        self.count += len(places)
+        self._record.published += len(sequences)
+        self._record.last = sequences[-1] if sequences else self._record.last
+        self._record.observer(self._record)
+        return Appended(places, sequences, refused)
+
+    async def _conforming(
+        self, messages: Sequence[Message]
+    ) -> tuple[Sequence[Message], list[bool], ConstructMessagesError | None]:
+        """Returns the messages that conform, for each processed message whether it conforms, and the error of the
+        next one.
+        """
+        if not self._shapes.has(self._stream):
+            return messages, [True] * len(messages), None
+        kept: list[Message] = []
+        places: list[bool] = []
+        for number, message in enumerate(messages, self.count + 1):
+            key = None if self._key is None else f"{self._key}/{number}"
+            try:
+                found = await self._shapes.conforming(
+                    self._stream, [message], key=key, own=self._own
+                )
+            except ConstructMessagesError as error:
+                return kept, places, error
+            kept += found
+            places.append(bool(found))
+        return kept, places, None
+
+
+# --- view -----------------------------------------------------------------------------------------
 
 # --- intake ---------------------------------------------------------------------------------------
 # Receives messages over a WebSocket: each frame is one, and is answered when it is stored durably.
@@ -79,12 +446,7 @@ from construct_messages.streams import Publication
 
 
 class Answers(NamedTuple):
-    """The result of publishing frames.
-
-    Args:
-        texts: the answers to the published ones, in order.
-        refused: why the next one and later ones were not published; None: all were.
-    """
+    """The answers to published frames, in order, and why the next one and later ones were not published."""
 
     texts: Sequence[str]
     refused: ConstructMessagesError | None = None
@@ -107,15 +469,10 @@ async def take_frames(
 ) -> None:
     """Publishes each frame, and answers in the order of the frames, until the client disconnects or must end.
 
-    A rejected frame closes the WebSocket, and later frames are not accepted.
+    `publish` is called with the frames that arrived while earlier ones were being published. When the server stops or
+    the token expires, accepted frames are still answered.
 
-    Args:
-        request: the request of the WebSocket.
-        socket: the prepared WebSocket.
-        publish: called with the frames that arrived while earlier ones were being published.
-        stopping, permit: when the server stops, or the token expires, accepted frames are still answered.
-        hold: counts the bytes of waiting frames.
-        idle_seconds: the maximal time for which a client does not read its answers.
+    A rejected frame closes the WebSocket, and later frames are not accepted.
     """
     frames = Groups[bytes](_WAITING_FRAMES)
     try:
@@ -169,15 +526,7 @@ class _Piece(NamedTuple):
 
 
 class LogReader:
-    """Reads the messages of a body while it arrives.
-
-    Args:
-        request: a request whose body was not read yet.
-        unpacker: decompresses the body; None: it is not compressed.
-        decoder: the decoder of the log.
-        hold: counts the bytes of waiting messages.
-        in_thread: calls a function in a thread, so that it does not block the event loop.
-    """
+    """Reads the messages of a body while it arrives; `hold` counts the bytes of waiting ones."""
 
     def __init__(
         self,
@@ -193,11 +542,7 @@ class LogReader:
         self._size = 0
 
     async def take(self) -> list[Message]:
-        """Returns all waiting messages, at least one; empty: the log has ended.
-
-        Raises:
-            ConstructMessagesError: no more can be read.
-        """
+        """Returns all waiting messages, at least one; empty: the log has ended."""
         self._hold.release(self._size)
         self._size = 0
         pieces = await self.pieces.take()
@@ -257,12 +602,7 @@ async def acknowledged(
 ) -> AsyncGenerator[bytes]:
     """Yields the lines of the answer: an empty one at the start and in each pause, one per group, and one for an error.
 
-    Args:
-        reader: reads the log.
-        appender: appends its messages.
-        iris: the IRIs of the stream.
-        end: returns why the publisher must end, once it must: messages that were read until then are stored.
-        pause_seconds: the length of a pause.
+    `end` returns why the publisher must end, once it must: messages that were read until then are stored.
     """
     try:
         async with filling(reader.pieces, reader.run(), end):
@@ -462,12 +802,7 @@ class PublishingView:
     async def _published(
         self, request: web.Request
     ) -> tuple[str, StreamIris, StreamRecord, Permit]:
-        """Returns the stream to publish to, and the permission.
-
-        Raises:
-            NotFound: the stream does not exist.
-            Forbidden: the client may not publish.
-        """
+        """Returns the stream to publish to, and the permission."""
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "publish", name

@@ -1,1 +1,0 @@
-"""Jelly's gRPC service: the topics are the streams of the server. Needs the extra `grpc`."""

@@ -1,1 +1,0 @@
-"""Publishing to a stream, by POST and over a WebSocket. `messages.py` interprets bodies."""
