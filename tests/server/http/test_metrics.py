@@ -41,7 +41,7 @@ def of(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 
 def test_a_log_is_counted_as_it_goes() -> None:
-    metrics, log = new_metrics(), SimpleNamespace(message_count=0, solutions=0)
+    metrics, log = new_metrics(), SimpleNamespace(message_count=0, solution_count=0)
     record = SparqlRecord(id="1", method="GET", endpoint="/sparql", form="CONSTRUCT")
     with metrics.watch(record):
         assert of(metrics, "in_flight", endpoint="/sparql") == 1

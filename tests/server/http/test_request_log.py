@@ -51,7 +51,7 @@ def test_the_line_of_a_log() -> None:
     )
     record.format = "application/n-quads; message_count=rdfm"
     record.source_asked()
-    record.messages = SimpleNamespace(message_count=3, solutions=4)
+    record.messages = SimpleNamespace(message_count=3, solution_count=4)
     record.sent(100)
     record.sent(23)
     found = fields(record)
