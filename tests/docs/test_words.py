@@ -60,7 +60,7 @@ IN_DECISIONS = {
 }
 IN_THE_PACKAGE = {
     "behind": 0.5,
-    "say": 0.5,
+    "say": 1.0,
     "tell": 0.5,
     "give": 2.0,
     "whatever": 0.5,
@@ -71,7 +71,7 @@ IN_THE_PACKAGE = {
     "but for": 0.5,
     "so many": 0.5,
     "anew": 0.5,
-    "what": 5.0,
+    "what": 8.0,
 }
 
 _NAMES = {form: name for name, forms in FORMS.items() for form in forms.split("|")}
