@@ -167,7 +167,7 @@ def _meanings(kind: type[Any]) -> dict[str, str]:
     found = {}
     args = _MEANINGS.search(kind.__doc__ or "")
     for names, text in _MEANING.findall(args[1] if args else ""):
-        other = _ELSEWHERE.fullmatch(text)
+        other = _ELSEWHERE.fullmatch(text.strip())
         for name in re.split(r",\s+", names):
             found[name] = (
                 options_of(evaluated(other[1], kind.__module__))[name].meaning
@@ -175,6 +175,11 @@ def _meanings(kind: type[Any]) -> dict[str, str]:
                 else " ".join(text.split()).removesuffix(".")
             )
     return found
+
+
+def is_option_class(kind: Any) -> bool:
+    """Whether a type is an option class."""
+    return kind in _OPTIONS
 
 
 def is_choice(kind: Any) -> bool:

@@ -8,25 +8,22 @@ Opens no source and no socket.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-import msgspec
-
 from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.options import Bound, Count, Requests, Size, option_class
 from construct_messages.sparql.client.urls import is_url
 
 _ADDRESS: Final = re.compile(
     r"(?:(?P<name>[A-Za-z0-9._-]+)|\[(?P<v6>[0-9A-Fa-f:.]+)\]):(?P<port>[0-9]{1,5})"
 )
 
-Count = Annotated[int, msgspec.Meta(ge=1)]
-Size = Annotated[int, msgspec.Meta(ge=0)]
 # three years; a larger value, such as infinity, is a mistake
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
-Duration = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
-Text = Annotated[str, msgspec.Meta(min_length=1)]
-Rate = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
+_LONGEST: Final = 1e8
+Time: TypeAlias = Annotated[float, Bound(above=0, most=_LONGEST)]
+Duration: TypeAlias = Annotated[float, Bound(least=0, most=_LONGEST)]
 
 UNNAMED: Final = "endpoint"
 """The name in the file and the environment of the endpoint at `/sparql`, whose own name is empty."""
@@ -46,99 +43,107 @@ OF_URLS: Final = (
 OF_FILES: Final = ("union_default_graph", "evaluators", "evaluator_bytes")
 
 
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class Limits:
     """The limits of one request; reaching one is an error, never a shorter log. None: no limit.
 
     Args:
-        request_bytes: the maximal size of a request body.
-        query_characters: the maximal length of a query's text.
-        seconds: the maximal time for the whole answer of the source.
-        solutions: the maximal number of solutions of one log.
-        messages: the maximal number of messages of one log.
-        message_bytes: the maximal size of one serialized message.
-        idle_seconds: the maximal time without progress of a client that reads an answer, and for sending a body.
+        request_bytes: size of a request body.
+        query_characters: length of a query.
+        seconds: time for the whole answer of the source.
+        solutions: solutions per log.
+        messages: messages per log.
+        message_bytes: size of a message.
+        idle_seconds: time without progress, while a client receives an answer or sends a body.
     """
 
     request_bytes: Count = 2 << 20
     query_characters: Count = 500_000
-    seconds: Seconds | None = 300.0
+    seconds: Time | None = 300.0
     solutions: Count | None = None
     messages: Count | None = None
     message_bytes: Count | None = 64 << 20
-    idle_seconds: Seconds = 60.0
+    idle_seconds: Time = 60.0
 
 
-class ExampleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class ExampleSettings:
     """An example that the page offers for one endpoint: `[[endpoint.examples]]`.
 
     Args:
         name: a few words.
-        query: a query of any form.
-        sentence: its subject or purpose.
-        group_by: the variables whose values group solutions into messages; `group-by` of a request.
+        query: the query, of any form.
+        sentence: what it shows.
+        group_by: variables; solutions with the same values of them become one message.
     """
 
-    name: Text
-    query: Text
+    name: str
+    query: str
     sentence: str = ""
     group_by: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not (self.name and self.query):
+            raise ValueError("an example needs a name and a query")
 
-class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class EndpointSettings:
     """The settings of one SPARQL endpoint.
 
     Args:
-        source: an endpoint's URL, or RDF files, or one store directory.
-        profile: the kind of endpoint at the URL; see `sparql/sources/http/profiles.py`.
-        prefixes: the prefixes, with their IRIs, that templates may use without declaring them.
-        frames: files with JSON-LD frames and contexts, by the names or IRIs that clients send.
-        examples: queries that the page offers; it shows the first one initially. See `ExampleSettings`.
-        results: the results format to request from a URL.
-        method: the HTTP method for queries to a URL.
-        page_size: solutions per request to a URL.
-        strict: whether blank nodes that are split across pages are an error, instead of a warning in the log.
-        contact: an address for the User-Agent, so that the operator of a URL can reach you.
-        user_variable, password_variable, token_variable: the names of environment variables with the credentials.
-        token_url: the token endpoint for the client credentials grant (RFC 6749, section 4.4).
-        client_id: the identifier of this client.
-        client_secret_variable, client_secret_file: the environment variable, or the file, with its secret.
-        scope: the scope of the requested tokens; None: the default of the token endpoint.
-        forward_headers: client headers, such as `Authorization`, that are forwarded in addition to the usual ones.
-        allow_private: whether the URL's host name may lead to a private address.
-        service: the endpoints that SERVICE may reach: `"deny"`, `"allow"`, or a list of IRIs. None: denied for files;
-            left to the endpoint for a URL.
-        update: whether updates are forwarded to a URL.
-        update_source: the URL for updates, if it differs from that of queries.
-        row_cap: the maximal number of rows or triples in one answer of a URL. The answer to a CONSTRUCT with this many
-            triples may be truncated, which is logged. None: answers are not counted.
-        refuse_capped: whether such an answer, or one that declares itself truncated, is an error instead.
-        sponge: whether to forward parameters that make Virtuoso fetch from the web.
-        retries: the number of retries after a transient failure.
-        connect_seconds, read_seconds: the timeouts for connecting to a URL, and for the next bytes of its answer.
-        lenient: whether malformed IRIs and language tags are passed on in logs, and loaded from files.
-        concurrency: the maximal number of concurrent requests.
-        queue_seconds: the maximal time that a request waits for its turn; then 503.
-        queue_length: the maximal number of waiting requests; further ones get 503 at once.
-        rate: the maximal average rate of requests to a URL, per second; None: no limit.
-        union_default_graph: whether the default graph of files is the merge of all their graphs, if a request names
-            none.
-        evaluators: the number of processes that evaluate over files, one query each.
-        evaluator_bytes: the memory limit of each of them; a query that needs more fails. `"auto"`: a share of the
-            machine's memory, see `runtime/checks.py`. None: no limit.
-        buffer_bytes: logs up to this size are sent as a whole, with their length.
-        heartbeat_seconds: the maximal time between two events of an answer; then a comment is sent.
-        limits: see `Limits`.
+        source: one URL, RDF files, or one Oxigraph store directory.
+        prefixes: IRIs by prefix that templates may use without declaring them.
+        frames: files with [JSON-LD frames](#json-documents) and contexts, by the names or IRIs that clients give.
+        examples: [examples](#examples-of-an-endpoint) that [the page](../guides/page.md) offers.
+        contact: address in the User-Agent, so that the operator of the URL can reach you.
+        user_variable: environment variable with the user name for the URL.
+        password_variable: environment variable with the password.
+        token_variable: environment variable with a bearer token, instead of user and password.
+        token_url: where access tokens are fetched with [client credentials](#access-tokens-for-sources): https, or on
+            this machine.
+        client_id: the identifier of the client.
+        client_secret_variable: environment variable with the secret of the client.
+        client_secret_file: file with the secret, instead of a variable; in a configuration file, relative to that file.
+        scope: scope to request.
+        forward_headers: client headers to forward besides the usual ones, such as `Authorization`.
+        allow_private: allow the URL's host name to resolve to a private address.
+        service: what `SERVICE` may reach; none: nothing for files, decided by the endpoint for a URL.
+        update: forward updates to the URL.
+        update_source: URL for updates, if the engine has a separate one.
+        row_cap: rows or triples that the URL sends at most: its own answer to a CONSTRUCT with as many [may be a
+            part](#the-endpoints-own-answer-may-be-a-part).
+        refuse_capped: make such an answer an error, instead of logging a warning.
+        sponge: forward parameters that make a Virtuoso fetch from the web.
+        connect_seconds: time to connect to the URL.
+        read_seconds: time between two reads from the URL.
+        lenient: accept terms that are not RDF, and load them from files: see [Dirty data](sources.md#dirty-data).
+        concurrency: requests that are answered at the same time.
+        queue_seconds: time that a request may wait; after it, 503 with `Retry-After`.
+        queue_length: requests that may wait; any further gets 503 immediately.
+        rate: requests per second to the URL, on average.
+        union_default_graph: if a request names no default graph, use the union of all graphs of the files.
+        evaluators: processes that evaluate queries over files, one query each.
+        evaluator_bytes: memory that each evaluator may allocate; a query that needs more fails. `"auto"`: half of the
+            memory of the machine or container divided by all evaluators, at least 512 MiB.
+        buffer_bytes: logs up to this size are sent when they are complete, with their length.
+        heartbeat_seconds: longest silence of an answer as [events](#events); then a comment is sent.
+        limits: the limits of one request.
+        profile, results, method, page_size, strict, retries: see `Requests`.
     """
 
     source: tuple[str, ...]
-    profile: str = "generic"
-    prefixes: dict[str, str] = {}
-    frames: dict[str, str] = {}
+    profile: str = Requests.profile
+    prefixes: dict[str, str] = field(default_factory=dict)
+    frames: dict[str, str] = field(default_factory=dict)
     examples: tuple[ExampleSettings, ...] = ()
-    results: Literal["auto", "json", "xml", "tsv"] = "auto"
-    method: Literal["post", "get"] = "post"
-    page_size: Count | None = None
-    strict: bool = False
+    results: Literal["auto", "json", "xml", "tsv"] = Requests.results
+    method: Literal["get", "post"] = Requests.method
+    page_size: Count | None = Requests.page_size
+    strict: bool = Requests.strict
     contact: str | None = None
     user_variable: str | None = None
     password_variable: str | None = None
@@ -156,19 +161,19 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     row_cap: Count | None = 10_000
     refuse_capped: bool = False
     sponge: bool = False
-    retries: Size = 3
-    connect_seconds: Seconds = 10.0
-    read_seconds: Seconds = 120.0
+    retries: Size = Requests.retries
+    connect_seconds: Time = 10.0
+    read_seconds: Time = 120.0
     lenient: bool = False
     concurrency: Count = 50
     queue_seconds: Duration = 10.0
     queue_length: Size = 1000
-    rate: Rate | None = None
+    rate: Time | None = None
     union_default_graph: bool = False
     evaluators: Count = 8
     evaluator_bytes: Count | Literal["auto"] | None = "auto"
     buffer_bytes: Size = 0
-    heartbeat_seconds: Seconds = 15.0
+    heartbeat_seconds: Time = 15.0
     limits: Limits = Limits()
 
     @property
@@ -184,34 +189,39 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         return self.service if isinstance(self.service, str) else frozenset(self.service)
 
 
-class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class BridgeSettings:
     """The bridges of one stream to other systems, and the shapes of its messages: `[streams.NAME]`.
 
     Args:
-        source: the URL whose elements are appended to the stream; `from` in the file. None: no URL.
-        target: the URL that the stream is forwarded to; `to` in the file. None: no URL.
-        start: the initial position of reading and forwarding: the first available element, or the next one.
-        via: the transport of `from`; None: the first one that supports the URL.
-        from_token_variable, to_token_variable: the names of environment variables with a token for each side.
-        from_token_url, to_token_url, from_client_id, to_client_id, from_client_secret_variable,
-            to_client_secret_variable, from_client_secret_file, to_client_secret_file, from_scope, to_scope: the client
-            credentials for tokens, as for an endpoint; see `EndpointSettings`.
-        from_options, to_options: options of the transports, with the names that their libraries use. A value that
-            begins with `$` is the name of an environment variable.
-        from_media_type: the media type of a broker's records without one.
-        to_media_type: the media type of the records that are written to a broker; None: N-Quads.
-        dead_letters: a file or topic for records that are not a message; None: such a record stops the bridge.
-        create: whether the stream of `to` is created if it does not exist.
-        batch: the maximal number of elements per write.
-        shapes: files with SHACL shapes, against which each message is validated before it is stored.
-        shapes_data: files with data for the validation of messages, such as a class hierarchy.
-        allow_warnings: whether messages conform despite results of severity `sh:Warning` or `sh:Info`.
-        invalid_to: the stream for messages that do not conform, each with its report; it is created if it does not
-            exist. None: they are rejected.
+        source: URL that the stream is fed from, by any [transport](streams/clients.md#transports).
+        target: URL that the stream is forwarded to.
+        start: where reading and forwarding start at first: with the first element that is there, or with the next one.
+        via: transport of `from`; none: the first that fits.
+        from_token_variable, to_token_variable: environment variable with a token for each side.
+        from_token_url, to_token_url: token endpoint from which access tokens for a side are fetched (OAuth 2 client
+            credentials), instead of a token.
+        from_client_id, to_client_id: client that the tokens are for.
+        from_client_secret_variable, to_client_secret_variable: environment variable with the secret of the client.
+        from_client_secret_file, to_client_secret_file: file with that secret, instead of a variable.
+        from_scope, to_scope: scope of the tokens; none: as the token endpoint decides.
+        from_options, to_options: options of the transport of each side, as its library calls them; a value such as
+            `"$SECRET"` is the name of an environment variable.
+        from_media_type: type of records of a broker that name none.
+        to_media_type: type of the records that a broker gets; none: N-Quads.
+        dead_letters: file or topic for records of a broker that are no message; none: such a record stops the bridge.
+        create: create the stream of `to` if it does not exist.
+        batch: elements that are written together.
+        shapes: files with [SHACL shapes](shapes.md#at-a-server) that messages must conform to before they are stored;
+            in a configuration file, relative to that file. It needs the extra `shapes`.
+        shapes_data: files with data that messages are validated with, such as a class hierarchy.
+        allow_warnings: messages conform despite results of severity `sh:Warning` or `sh:Info`.
+        invalid_to: stream that gets messages which do not conform, with their reports; none: they are refused.
     """
 
-    source: str | None = msgspec.field(default=None, name="from")
-    target: str | None = msgspec.field(default=None, name="to")
+    source: str | None = None
+    target: str | None = None
     start: Literal["first", "next"] = "first"
     via: str | None = None
     from_token_variable: str | None = None
@@ -226,8 +236,8 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     to_client_secret_file: str | None = None
     from_scope: str | None = None
     to_scope: str | None = None
-    from_options: dict[str, str] = {}
-    to_options: dict[str, str] = {}
+    from_options: dict[str, str] = field(default_factory=dict)
+    to_options: dict[str, str] = field(default_factory=dict)
     from_media_type: str | None = None
     to_media_type: str | None = None
     dead_letters: str | None = None
@@ -239,47 +249,54 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     invalid_to: str | None = None
 
 
-class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class StreamsSettings:
     """The live streams of a server, at `/streams`.
 
     Args:
-        file: the store; created if it does not exist.
-        read: the policy for reading; None: all clients may read.
-        publish: the policy for publishing, and for creating and deleting streams: `"deny"`, `"allow"`, `"jwt"`, or the
-            name of an environment variable that holds a token. None: allowed if the server listens on loopback only,
-            else denied.
-        register: the policy for registering, pausing and removing queries; as `publish`.
-        tokens: additional environment variables with tokens; the description of a stream may name them for its
-            publishers.
-        reserve_bytes: the disk space to reserve next to the store: released when the disk is full, so that a smaller
-            retention, or deleting a stream, can free space.
-        streams: the maximal number of streams.
-        contexts: files with JSON-LD contexts, by the IRIs that messages name; none is fetched.
-        message_bytes: the maximal size of one message in a request body.
-        body_bytes: the maximal size of one request body.
-        bodies_bytes: the maximal size of all request bodies in memory; requests beyond it get 503.
-        batch_messages: the maximal number of messages in one request.
-        concurrency: the maximal number of concurrent requests without those of followers; as many again may publish.
-        queue_seconds: the maximal time that a request waits for its turn; then 503.
-        queue_length: the maximal number of waiting requests; further ones get 503 at once.
-        followers: the maximal number of concurrent followers, to which elements are pushed.
-        heartbeat_seconds: the maximal time between two parts of a pushed answer.
-        idle_seconds: the maximal time without progress of a client that reads an answer.
-        ldes_page: the number of elements per page of a Linked Data Event Stream.
-        ldes_version_of_path: the property in messages whose object is the versioned resource of a member; None: there
-            is none.
-        queries: the maximal number of registered queries, including paused ones; each has a process.
-        query_characters: the maximal length of a query's text.
-        query_seconds: the maximal time for one evaluation of a registered query; then it is paused.
-        query_bytes: the memory limit of its process; a query that needs more is paused.
-        query_output_bytes: the maximal size of the messages of one evaluation; without windows, of those for up to
-            1,000 elements.
-        query_maintain: whether the solutions of registered queries are maintained by difference where that is possible;
-            a registration overrides it.
-        grpc: the host and port of Jelly's gRPC service; port 0 takes a free one. None: the service is not started.
-        grpc_certificate, grpc_key: PEM files with the certificate of that service (followed by its intermediate
-            certificates) and its key. None: connections are not encrypted.
-        grpc_url: its public URL, if it is reached through a proxy, such as `grpcs://data.example.org`.
+        file: store of the live streams at `/streams`, created if it does not exist; in a configuration file, relative
+            to that file.
+        read: who may read streams; values as of `publish`; none: everybody.
+        publish: who may publish, and create and delete streams: `"deny"`, `"allow"`, [`"jwt"`](#authorization), or the
+            environment variable with a token; none: everybody if the server listens on loopback only, except web pages
+            of other sites, else nobody.
+        register: who may register queries, pause, resume and remove them; values as of `publish`.
+        tokens: further environment variables with tokens, which the description of a stream may name in `publish`.
+        reserve_bytes: size of a file beside the store that is let go when the disk is full, so that a [smaller
+            retention](streams/store.md#damage-and-full-disks) can make room; 0: none.
+        streams: number of streams.
+        contexts: files with JSON-LD contexts, by the IRIs that published documents name, in addition to the [known
+            ones](streams/http.md); none is fetched.
+        message_bytes: size of a message, as it is sent.
+        body_bytes: size of a request body.
+        bodies_bytes: size of all request bodies in memory at the same time; more are refused with 503. While a body is
+            read, it takes about [ten times](logs.md#memory-of-a-message) its size, and JSON-LD 25 times.
+        batch_messages: messages per request.
+        concurrency: requests answered at the same time, followers not counted; publishers have as many places of their
+            own.
+        queue_seconds: time that a request may wait for a place; then it is refused with 503.
+        queue_length: requests that may wait; one more is refused with 503 at once.
+        followers: clients that receive pushed elements at the same time.
+        heartbeat_seconds: longest silence of a pushed answer.
+        idle_seconds: time that a client may take none of the waiting bytes.
+        ldes_page: elements per page of a Linked Data Event Stream.
+        ldes_version_of_path: property (an IRI) in messages that names the resource of which a member is a version, for
+            Linked Data Event Streams.
+        queries: registered queries, paused ones included; each has a process while it runs.
+        query_characters: length of a registered query.
+        query_seconds: time of one evaluation of a registered query; then it is paused.
+        query_bytes: memory of the process of a registered query; one that needs more is paused.
+        query_output_bytes: size of the messages of one evaluation; without windows, of those that up to 1,000 messages
+            lead to.
+        query_maintain: whether queries with windows [maintain their solutions](continuous/windows.md) where that is
+            possible; the parameter `maintain` of a registration overrides it.
+        grpc: host and port of [Jelly's gRPC service](streams/grpc.md), such as `"127.0.0.1:50051"`; port 0 takes a free
+            one; none: there is no such service. It needs the extra `grpc`.
+        grpc_certificate: file in PEM with the certificate of that service, followed by those between it and a known
+            authority; none: no TLS.
+        grpc_key: file in PEM with the key of that certificate, without a password.
+        grpc_url: how clients reach that service if there is a proxy, such as `"grpcs://data.example.org"`.
         bridges: the settings of individual streams, by their names.
     """
 
@@ -290,7 +307,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     tokens: tuple[str, ...] = ()
     reserve_bytes: Size = 32 << 20
     streams: Count = 10_000
-    contexts: dict[str, str] = {}
+    contexts: dict[str, str] = field(default_factory=dict)
     message_bytes: Count = 8 << 20
     body_bytes: Count = 64 << 20
     bodies_bytes: Count = 128 << 20
@@ -299,13 +316,13 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     queue_seconds: Duration = 10.0
     queue_length: Size = 1000
     followers: Count = 1000
-    heartbeat_seconds: Seconds = 15.0
-    idle_seconds: Seconds = 60.0
+    heartbeat_seconds: Time = 15.0
+    idle_seconds: Time = 60.0
     ldes_page: Count = 1000
     ldes_version_of_path: str | None = None
     queries: Count = 16
     query_characters: Count = 100_000
-    query_seconds: Seconds = 30.0
+    query_seconds: Time = 30.0
     query_bytes: Count = 512 << 20
     query_output_bytes: Count = 64 << 20
     query_maintain: bool = True
@@ -313,28 +330,28 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     grpc_certificate: str | None = None
     grpc_key: str | None = None
     grpc_url: str | None = None
-    bridges: dict[str, BridgeSettings] = {}
+    bridges: dict[str, BridgeSettings] = field(default_factory=dict)
 
     @property
     def grpc_address(self) -> tuple[str, int]:
-        """The host (an IPv6 address without its brackets) and the port of `grpc`.
-
-        Raises:
-            UsageError: it is not of that shape.
-        """
+        """The host (an IPv6 address without its brackets) and the port of `grpc`."""
         return address_of(self.grpc or "")
 
 
-class JwtSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class JwtSettings:
     """The JSON Web Tokens that the policy `"jwt"` requires (RFC 7519, RFC 9068).
 
     Args:
-        issuer: the value of `iss`.
-        audience: the value of `aud`, or one of its values.
-        keys: the issuer's public keys (RFC 7517): an https URL, or a file, which is read once.
-        algorithms: the allowed algorithms; only those with public keys.
-        leeway_seconds: the maximal difference between the clocks of the issuer and this machine.
-        read_scope, publish_scope, register_scope: the scope that each right requires.
+        issuer: who issues the tokens: the value of `iss`.
+        audience: for whom they are: the value of `aud`, or one of its values.
+        keys: the issuer's public keys (JWKS): an https URL, or a file, which is read at the start.
+        algorithms: allowed signatures: `RS256` to `RS512`, `PS256` to `PS512`, `ES256` to `ES512`, `Ed25519`, `EdDSA`.
+        leeway_seconds: difference that is allowed between the clocks of the issuer and the server.
+        read_scope: scope that a token needs to read.
+        publish_scope: scope that a token needs to publish, and to create and delete streams.
+        register_scope: scope that a token needs to register queries.
     """
 
     issuer: str
@@ -347,24 +364,28 @@ class JwtSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     register_scope: str = "register"
 
 
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class Config:
     """The settings of one server.
 
     Args:
         endpoints: the SPARQL endpoints by name: `dbpedia` is served at `/dbpedia/sparql`; the name "" at `/sparql`.
-        bind: the host and port to listen at; port 0 takes a free one.
+        bind: host and port; port 0 takes a free port, which the log shows.
         streams: the live streams; None: none are served.
         jwt: the JSON Web Tokens that streams require; None: none.
-        workers: the number of server processes.
-        public_url: the public URL of the server, if it is reached through a proxy.
-        cors: additional origins whose scripts may read answers; `*` for all.
-        trust_forwarded: whether logs use the peer's `X-Forwarded-For`.
-        log_format: the format of the server's own log.
-        log_level: the lowest level to log.
-        log_queries: whether query texts are logged.
-        shutdown_seconds: the maximal time for running answers when the server stops.
-        page: whether browsers get HTML: the page at `/`, `/NAME/` and SPARQL endpoints, and pages for streams and
-            errors.
+        workers: number of server processes.
+        public_url: the URL by which clients reach the server, if it is behind a proxy; used in the service description.
+        cors: [other origins](#pages-of-other-origins) whose scripts may read answers, send updates and open WebSockets;
+            `["*"]` for all.
+        trust_forwarded: log the last entry of `X-Forwarded-For` as the client.
+        log_format: format of the server's log; text is logfmt.
+        log_level: lowest level that is logged.
+        log_queries: log the text of queries.
+        shutdown_seconds: time for running answers to finish when the server stops; followers of streams are ended at
+            once, as they resume.
+        page: whether browsers get [the page](../guides/page.md) at `/`, `/NAME/` and the SPARQL endpoints, and HTML of
+            [streams](streams/http.md#in-a-browser) and errors.
     """
 
     endpoints: dict[str, EndpointSettings]
@@ -396,9 +417,6 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     @property
     def address(self) -> tuple[str, int]:
         """The host (an IPv6 address without its brackets) and the port of `bind`.
-
-        Raises:
-            UsageError: it is not of that shape.
 
         >>> Config(endpoints={}, bind="[::1]:8080").address
         ('::1', 8080)

@@ -10,12 +10,11 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
-
-import msgspec
 
 from construct_messages.feeds.opening import check_dead_letters, check_token, check_via
 from construct_messages.feeds.opening import check_url as check_stream
@@ -116,12 +115,10 @@ def bounded(config: Config) -> Config:
         return config
     share = evaluator_bytes(sum(e.evaluators for e in open_ended), available_bytes())
     endpoints = {
-        name: msgspec.structs.replace(endpoint, evaluator_bytes=share)
-        if endpoint in open_ended
-        else endpoint
+        name: replace(endpoint, evaluator_bytes=share) if endpoint in open_ended else endpoint
         for name, endpoint in config.endpoints.items()
     }
-    return msgspec.structs.replace(config, endpoints=endpoints)
+    return replace(config, endpoints=endpoints)
 
 
 # --- checks ---------------------------------------------------------------------------------------

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
-import msgspec
-
 from construct_messages.server.config import Config, StreamsSettings
 from construct_messages.server.http.access import Access, Authorizer, Nobody, ThisMachine
 from construct_messages.server.http.endpoint import Endpoint
@@ -83,7 +81,7 @@ def open_endpoints(
                 name,
                 path_of(name),
                 settings.prefixes,
-                [Example(**msgspec.structs.asdict(each)) for each in settings.examples],
+                [Example(**vars(each)) for each in settings.examples],
             )
             for name, settings in config.endpoints.items()
         ]

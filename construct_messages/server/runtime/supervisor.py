@@ -14,11 +14,11 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec.structs import replace
 from prometheus_client.multiprocess import mark_process_dead
 
 from construct_messages.rdf.errors import IncompleteResult, SourceError

@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.options import REQUIRED, options_of
 from construct_messages.server.config import (
     OF_FILES,
     OF_URLS,
@@ -146,17 +148,13 @@ def test_every_setting_has_a_variable() -> None:
         (StreamsSettings, "STREAMS__", {"STREAMS__FILE": "streams.db"}),
         (JwtSettings, "JWT__", dict.fromkeys(("JWT__ISSUER", "JWT__AUDIENCE", "JWT__KEYS"), URL)),
     ):
-        for field in msgspec.structs.fields(struct):
+        for field in fields(struct):
             tables = {"endpoints", "limits", "streams", "jwt", "bridges"}
             if struct is StreamsSettings:
                 tables.discard("streams")  # their number
-            if field.required or field.name in (*tables, *OF_FILES):
+            default = options_of(struct)[field.name].default
+            if default is REQUIRED or field.name in (*tables, *OF_FILES):
                 continue
-            default = (
-                field.default
-                if field.default_factory is msgspec.NODEFAULT
-                else field.default_factory()
-            )
             value = msgspec.json.encode(default).decode().strip('"').replace("null", "none")
             if value:
                 assert load(REMOTE, {above + field.name.upper(): value} | others) == load(
@@ -608,11 +606,7 @@ def test_what_is_shown_reads_back(
 
 
 KEYS = st.sampled_from(
-    [
-        field.name
-        for struct in (Config, EndpointSettings, Limits)
-        for field in msgspec.structs.fields(struct)
-    ]
+    [field.name for struct in (Config, EndpointSettings, Limits) for field in fields(struct)]
     + ["endpoint", "", "x"]
 )
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -651,6 +645,6 @@ def test_whatever_the_environment_holds_is_read_or_refused(environ: dict[str, st
 
 
 def test_every_setting_is_of_one_kind_of_source_or_of_both() -> None:
-    names = {field.name for field in msgspec.structs.fields(EndpointSettings)}
+    names = {field.name for field in fields(EndpointSettings)}
     assert set(OF_URLS) | set(OF_FILES) <= names
     assert not set(OF_URLS) & set(OF_FILES)

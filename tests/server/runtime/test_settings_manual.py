@@ -1,11 +1,16 @@
-"""The tables and examples of settings in docs/reference/server.md are those of the code."""
+"""The tables and examples of settings in docs/reference/server.md are those of the code.
 
+`python -m tests.server.runtime.test_settings_manual` writes the tables into the page.
+"""
+
+import json
+import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
+from construct_messages.rdf.options import REQUIRED
 from construct_messages.server.config import (
     BridgeSettings,
     Config,
@@ -16,50 +21,56 @@ from construct_messages.server.config import (
     StreamsSettings,
     dotted_name,
 )
-from construct_messages.server.runtime.settings import described, load_config
+from construct_messages.server.runtime.settings import in_words, load_config, settings_of
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
 
-PAGE = (ROOT / "docs" / "reference" / "server.md").read_text(encoding="utf-8")
+PAGE = ROOT / "docs" / "reference" / "server.md"
+TABLES = {
+    "server": Config,
+    "endpoint": EndpointSettings,
+    "endpoint, `limits.`": Limits,
+    "`examples.`": ExampleSettings,
+    "`streams.`": StreamsSettings,
+    "`streams.NAME.`": BridgeSettings,
+    "`jwt.`": JwtSettings,
+}
+TABLES_OF_THEIR_OWN = {
+    *((Config, name) for name in ("endpoints", "streams", "jwt")),
+    *((EndpointSettings, "limits"), (StreamsSettings, "bridges")),
+}
 
 
-@pytest.mark.parametrize(
-    ("heading", "struct"),
-    [
-        ("server", Config),
-        ("endpoint", EndpointSettings),
-        ("endpoint, `limits.`", Limits),
-        ("`examples.`", ExampleSettings),
-        ("`streams.`", StreamsSettings),
-        ("`streams.NAME.`", BridgeSettings),
-        ("`jwt.`", JwtSettings),
-    ],
-)
-def test_the_manual_has_every_setting(heading: str, struct: type[msgspec.Struct]) -> None:
-    table = PAGE.partition(f"| {heading} | is | default | meaning |\n|---|---|---|---|\n")[
-        2
-    ].partition("\n\n")[0]
-    documented = [
-        tuple(cell.strip() for cell in line.strip("|").split(" | "))[:3]
-        for line in table.splitlines()
-    ]
-    expected = []
-    for field in msgspec.structs.fields(struct):
-        if field.name == "bridges":
-            continue  # `streams.NAME.`
-        if struct is StreamsSettings or field.name not in ("endpoints", "jwt", "limits", "streams"):
-            default = (
-                field.default
-                if field.default_factory is msgspec.NODEFAULT
-                else field.default_factory()
-            )
-            shown_default = (
-                f"`{msgspec.json.encode('none' if default is None else default).decode()}`"
-                if not field.required
-                else "required"
-            )
-            expected.append((f"`{field.encode_name}`", described(field.type), shown_default))
-    assert documented == expected
+def table_of(heading: str, kind: type) -> str:
+    """The table of a structure, in Markdown."""
+    lines = [f"| {heading} | is | default | meaning |", "|---|---|---|---|"]
+    for name, each in settings_of(kind).items():
+        if (kind, name) in TABLES_OF_THEIR_OWN:
+            continue
+        shown = "none" if each.default is None else each.default
+        default = (
+            "required"
+            if each.default is REQUIRED
+            else f"`{json.dumps(shown, separators=(',', ':'))}`"
+        )
+        assert each.meaning, f"{kind.__name__}.{name} has no meaning"
+        lines.append(f"| `{name}` | {in_words(each)} | {default} | {each.meaning} |")
+    return "\n".join(lines)
+
+
+def with_tables(page: str) -> str:
+    """The page with the tables of the code."""
+    for heading, kind in TABLES.items():
+        old = re.compile(rf"^\| {re.escape(heading)} \| is \| default .*?(?=\n\n|\Z)", re.M | re.S)
+        found = old.search(page)
+        assert found is not None, heading
+        page = page[: found.start()] + table_of(heading, kind) + page[found.end() :]
+    return page
+
+
+def test_the_manual_has_every_setting() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_tables(page)
 
 
 @pytest.mark.parametrize(
@@ -93,3 +104,7 @@ def test_frames_are_beside_the_file(tmp_path: Path) -> None:
     )
     config = load_config(tmp_path / "server.toml", {}, {})
     assert config.endpoints[""].frames == {"city": str(files[1]), "other": str(files[2])}
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

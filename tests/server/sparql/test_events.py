@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import aiohttp
 import pyoxigraph as ox
 import pytest
 import pytest_asyncio
-from msgspec import structs
 
 from construct_messages import Message
 from construct_messages.feeds.http.event_stream import Event, EventParser
@@ -251,12 +251,12 @@ FAILURES: Mapping[str, tuple[bytes, Limits, bytes]] = {
     "cut results": (response(solutions(1, 2, end=b",")), UNHURRIED, b"ends before its end"),
     "messages": (
         response(solutions(1, 2, 3)),
-        structs.replace(UNHURRIED, messages=2),
+        replace(UNHURRIED, messages=2),
         b"more than 2 messages",
     ),
     "a large message": (
         response(solutions(1, 2, 10**200)),
-        structs.replace(UNHURRIED, message_bytes=400),
+        replace(UNHURRIED, message_bytes=400),
         b"where 400 are allowed",
     ),
 }
