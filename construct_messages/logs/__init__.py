@@ -32,11 +32,7 @@ class FormatOptions(Protocol):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Creates options from names and values as users write them: words in either case, with `-` or `_`.
-
-        Raises:
-            UsageError: an unknown option, or an invalid value.
-        """
+        """Creates options from names and values as users write them: words in either case, with `-` or `_`."""
         ...
 
     def as_dict(self) -> dict[str, Any]:
@@ -56,15 +52,8 @@ class FormatOptions(Protocol):
         generalized: bool = True,
     ) -> Self:
         """Returns the options for writing a log: open ones are chosen according to the properties of its messages.
-
-        Args:
-            source: the options of the log that is converted, if it has the same format.
-            graphs: whether messages may have named graphs.
-            triple_terms: whether messages are known to have triple terms.
-            generalized: whether messages may be generalized if those of the source may.
-
-        Raises:
-            UsageError: the options cannot be used for these messages.
+        `source`: the options of the log that is converted, if it has the same format. `generalized`: whether messages
+        may be generalized if those of the source may.
         """
         ...
 
@@ -86,59 +75,51 @@ class FormatOptions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncoderOptions:
-    """The options of an encoder; each encoder uses those of its format.
+    """The options of an encoder; each encoder uses those of its format."""
 
-    Args:
-        prefixes: namespace IRIs by prefix.
-        graphs: whether a message may have named graphs.
-        triple_terms: whether messages are known to have triple terms.
-        own: the format's own options; None: chosen by the other options.
-        template: the template of the messages; None: unknown.
-        group_by: the variables that have the same terms in all solutions of a message; None: each solution is a
-            message.
-        origin: the origin of the messages, as `query` and `source`, for formats that record it.
-    """
-
+    # namespace IRIs by prefix
     prefixes: Mapping[str, str] | None = None
+    # whether a message may have named graphs
     graphs: bool = True
+    # whether messages are known to have triple terms
     triple_terms: bool = False
+    # the format's own options; None: chosen by the other options
     own: FormatOptions | None = None
+    # the template of the messages; None: unknown
     template: Template | None = None
+    # the variables that have the same terms in all solutions of a message; None: each solution is a message
     group_by: frozenset[str] | None = None
+    # the origin of the messages, as `query` and `source`, for formats that record it
     origin: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class DecoderOptions:
-    """The options of a decoder; each decoder uses those of its format.
+    """The options of a decoder; each decoder uses those of its format."""
 
-    Args:
-        base: the IRI that relative IRIs resolve against, until the log declares another.
-        contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or its value).
-        context: the IRI of a JSON-LD context that is active before each document's own, unless the log sets one; None:
-            no context (`expandContext` of JSON-LD 1.1 API, section 9.3).
-        message_bytes: the maximal size of a message in the log, and of its N-Quads in characters.
-        labels: creates the labels of the log; None: with a unique prefix.
-        generalized, shared_labels: see `read_log`.
-        comments: whether comments delimit messages in a log without a declared syntax; False if its media type declares
-            a plain document.
-        documents: whether a log whose first line is the beginning of a document is that document, in formats with one
-            document a line.
-        lenience: accepts and counts terms that are not RDF, or leaves out their statements; None: they are errors.
-        keep_lines: whether messages keep their lines if these are canonical N-Quads without blank nodes, and create
-            their terms later, which takes half of the time if they are stored or written unchanged.
-    """
-
+    # the IRI that relative IRIs resolve against, until the log declares another
     base: str | None = None
+    # JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or its value)
     contexts: Mapping[str, Any] | None = None
+    # the IRI of a JSON-LD context that is active before each document's own, unless the log sets one; None: no
+    # context (`expandContext` of JSON-LD 1.1 API, section 9.3)
     context: str | None = None
+    # the maximal size of a message in the log, and of its N-Quads in characters
     message_bytes: int = MESSAGE_BYTES
+    # creates the labels of the log; None: with a unique prefix
     labels: Labels | None = None
     generalized: bool = False
     shared_labels: bool | None = None
+    # whether comments delimit messages in a log without a declared syntax; False if its media type declares a plain
+    # document
     comments: bool = True
+    # whether a log whose first line is the beginning of a document is that document, in formats with one document a
+    # line
     documents: bool = False
+    # accepts and counts terms that are not RDF, or leaves out their statements; None: they are errors
     lenience: Lenience | None = None
+    # whether messages keep their lines if these are canonical N-Quads without blank nodes, and create their terms
+    # later, which takes half of the time if they are stored or written unchanged
     keep_lines: bool = False
 
 
@@ -146,16 +127,10 @@ class TemplateEncoder(Protocol):
     """An encoder specialised for a template. It writes the same bytes as its encoder."""
 
     def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
-        """Encodes the messages of a batch of solutions, one message per solution.
+        """Encodes the messages of a batch of solutions, one message per solution. `first`: the number of the first
+        solution in the stream, for fresh blank nodes.
 
         `bytes(…)` of the result is their part of the log; iterating over it yields the messages one by one.
-
-        Args:
-            solutions: their columns are the template's variables.
-            first: the number of the first solution in the stream, for fresh blank nodes.
-
-        Raises:
-            UnsupportedByFormat: as `Encoder.encode`.
         """
         ...
 
@@ -173,11 +148,7 @@ class Encoder(Protocol):
         ...
 
     def encode(self, message: Message) -> bytes:
-        """Encodes one message with its delimiter.
-
-        Raises:
-            UnsupportedByFormat: the format or the version has no syntax for a quad.
-        """
+        """Encodes one message with its delimiter."""
         ...
 
     def encode_document(self, message: Message) -> bytes:
@@ -187,9 +158,6 @@ class Encoder(Protocol):
         meaning outside of it. A Jelly document is one frame, without its length, with options and lookup tables of its
         own: the value of a record in a broker, or a frame of a gRPC stream whose frames have the same options. A
         document of NDJSON-LD is JSON-LD on one line. A message without quads may be no bytes at all.
-
-        Raises:
-            UnsupportedByFormat: as `encode`.
         """
         ...
 
@@ -226,34 +194,16 @@ class Decoder(Protocol):
         ...
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages that are complete now.
-
-        Raises:
-            LogError: malformed bytes; the error has the position and the number of the message.
-            LimitExceeded: a message is too large.
-        """
+        """Returns the messages that are complete now."""
         ...
 
     def close(self) -> Iterator[Message]:
-        """Returns the messages that the end of the log completes.
-
-        Raises:
-            LogError: the log ends within a message or a statement.
-        """
+        """Returns the messages that the end of the log completes."""
         ...
 
 
 def encoder_for(format: Format, syntax: Syntax, options: EncoderOptions | None = None) -> Encoder:
-    """Creates an encoder for a new log.
-
-    Args:
-        format: the RDF serialization.
-        syntax: the syntax of delimiters.
-        options: see `EncoderOptions`.
-
-    Raises:
-        UsageError: options that cannot be written, or that are not for the format.
-    """
+    """Creates an encoder for a new log."""
     options = options or EncoderOptions()
     check_options(format, options.own)
     encoder: Callable[[Format, Syntax, EncoderOptions], Encoder] = _resolve(format.encoder)
@@ -263,16 +213,8 @@ def encoder_for(format: Format, syntax: Syntax, options: EncoderOptions | None =
 def decoder_for(
     format: Format, syntax: Syntax | None = None, options: DecoderOptions | None = None
 ) -> Decoder:
-    """Creates a decoder for a log.
-
-    Args:
-        format: the RDF serialization.
-        syntax: the syntax of the media type; None: the log itself declares it. A document without a declaration is one
-            message, or none if it is empty.
-        options: see `DecoderOptions`.
-
-    Raises:
-        UsageError: the base is not an absolute IRI.
+    """Creates a decoder for a log. `syntax`: the syntax of the media type; None: the log itself declares it. A document
+    without a declaration is one message, or none if it is empty.
     """
     options = options or DecoderOptions()
     if options.base is not None:
@@ -292,17 +234,8 @@ def decoder_for(
 def read_document(
     format: Format, document: bytes, options: DecoderOptions, syntax: Syntax | None = None
 ) -> Iterator[Message]:
-    """Returns the messages of a document: one, unless the document or its media type delimits several.
-
-    Args:
-        format: the format of the document.
-        document: the bytes.
-        options: see `DecoderOptions`.
-        syntax: the syntax of the media type; None: the document itself declares one, or none.
-
-    Raises:
-        LogError: it is malformed.
-        LimitExceeded: it is too large.
+    """Returns the messages of a document: one, unless the document or its media type delimits several. `syntax`: the
+    syntax of the media type; None: the document itself declares one, or none.
     """
     if syntax is None and format.document_reader is not None:
         read: Callable[[Format, bytes, DecoderOptions], Iterator[Message]] = _resolve(
@@ -315,15 +248,8 @@ def read_document(
 def document_lines(
     format: Format, documents: Sequence[bytes], options: DecoderOptions
 ) -> Sequence[bytes] | None:
-    """Returns the canonical N-Quads lines of several documents, which are read together; see `read_document`.
-
-    Args:
-        format, options: as for `read_document`.
-        documents: at least one.
-
-    Returns:
-        The lines of each document, with a final LF; None: the documents must be read one by one, for example because
-            one of them is malformed.
+    """Returns the canonical N-Quads lines of several documents, which are read together; see `read_document`. Each
+    document has a final LF. None: they must be read one by one, for example because one of them is malformed.
     """
     if format.document_lines is None:
         return None
@@ -353,11 +279,7 @@ def options_class(format: Format) -> type[FormatOptions] | None:
 
 
 def check_options(format: Format, options: FormatOptions | None) -> None:
-    """Rejects options of another format.
-
-    Raises:
-        UsageError: the options are of another format; the error names both.
-    """
+    """Rejects options of another format."""
     if options is None or ((own := options_class(format)) is not None and isinstance(options, own)):
         return
     owners = (
@@ -383,16 +305,8 @@ def options_for_writing(
     triple_terms: bool = False,
     generalized: bool = True,
 ) -> FormatOptions | None:
-    """Returns the format's own options for writing a log; None: it has none.
-
-    Args:
-        format: the format of the log.
-        options: the options of the caller.
-        source: the options of the log that is converted, in any format.
-        graphs, triple_terms, generalized: see `FormatOptions.for_writing`.
-
-    Raises:
-        UsageError: options that cannot be written, or that are not for the format.
+    """Returns the format's own options for writing a log; None: it has none. `source`: the options of the log that is
+    converted, in any format.
     """
     check_options(format, options)
     own = options_class(format)

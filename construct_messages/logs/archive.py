@@ -43,14 +43,8 @@ _REFUSED: Final = {
 
 
 class ArchiveDecoder:
-    """Reads the files of an archive as messages: a `Decoder` whose `syntax` is always None.
-
-    Args:
-        format: the format of all files; None: determined by each extension.
-        decoding: see `DecoderOptions`; a file is a message.
-
-    Attributes:
-        format: the format of the last file, or that of the argument.
+    """Reads the files of an archive as messages: a `Decoder` whose `syntax` is always None. `format`: the format of all
+    files; None: determined by each extension.
 
     >>> header = tarfile.TarInfo("0000000000.ttl")
     >>> header.size = 23
@@ -63,6 +57,7 @@ class ArchiveDecoder:
     def __init__(
         self, format: Format | None = None, decoding: DecoderOptions | None = None
     ) -> None:
+        # format: the format of the last file, or that of the argument
         self.format = self._format = format
         self._decoding = decoding = decoding or DecoderOptions()
         self._labels = decoding.labels or Labels()
@@ -90,12 +85,7 @@ class ArchiveDecoder:
         return self._prefixes
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages that are complete now; see `Decoder.feed`.
-
-        Raises:
-            LogError: not an archive, or a file that is not an RDF document.
-            LimitExceeded: a file is too large.
-        """
+        """Returns the messages that are complete now; see `Decoder.feed`."""
         self._buffer += data
         while len(self._buffer) >= _BLOCK and not self._ended:
             header = self._header = self._header or self._read_header(self._buffer[:_BLOCK])
@@ -125,11 +115,7 @@ class ArchiveDecoder:
             self._buffer.clear()
 
     def close(self) -> Iterator[Message]:
-        """Returns nothing: the end does not complete a file.
-
-        Raises:
-            LogError: the archive has no end marker.
-        """
+        """Returns nothing: the end does not complete a file."""
         if not self._ended:
             raise self._error("the archive ends early", "get it again")
         return iter(())

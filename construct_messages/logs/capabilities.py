@@ -31,12 +31,7 @@ def missing_feature(syntax: Syntax, term: Term) -> str | None:
 
 
 class CapabilityCheck:
-    """Checks the messages of one log in order, and counts them for errors.
-
-    Args:
-        format: the log's format.
-        syntax: the log's syntax.
-    """
+    """Checks the messages of one log in order, and counts them for errors."""
 
     def __init__(self, format: Format, syntax: Syntax) -> None:
         self._format, self._syntax = format, syntax
@@ -52,12 +47,7 @@ class CapabilityCheck:
         return UnsupportedByFormat(f"message {self._messages}: {error.message}", hint=error.hint)
 
     def check(self, message: Message) -> None:
-        """Counts a message, and checks that its quads can be written.
-
-        Raises:
-            UnsupportedByFormat: a quad cannot be written; the error has the message (from 1), the quad and a suitable
-                format.
-        """
+        """Counts a message, and checks that its quads can be written."""
         self._messages += 1
         if self._has_all:
             return

@@ -31,11 +31,9 @@ _POSITIONS: Final = tuple(FORBIDDEN.items())
 
 
 class Checker:
-    """Looks at the messages of one log, in order, and counts them for the error.
-
-    Args:
-        lenience: passes and counts malformed IRIs and language tags; None: they are errors.
-        generalized: whether terms may be in positions that RDF does not allow, as in Jelly.
+    """Looks at the messages of one log, in order, and counts them for the error. `lenience`: passes and counts
+    malformed IRIs and language tags; None: they are errors. `generalized`: whether terms may be in positions that RDF
+    does not allow, as in Jelly.
 
     >>> Checker().check(Message([Quad(Term("<urn:a>"), Term("<urn:b>"), Term("urn:c"))]))
     Traceback (most recent call last):
@@ -59,12 +57,7 @@ class Checker:
         return set(), set(), set(), {None}
 
     def check(self, message: Message) -> None:
-        """Counts one message, and refuses it where it is none.
-
-        Raises:
-            TermError: naming the message (from 1), the quad and the term.
-            UsageError: no message, or a quad that is none.
-        """
+        """Counts one message, and refuses it where it is none."""
         self._messages += 1
         if not isinstance(message, Message):
             raise UsageError(

@@ -274,12 +274,8 @@ def _published() -> dict[str, Any]:
 
 
 class KnownContexts(Mapping[str, Any]):
-    """Returns contexts by their IRI: the given ones, then those of this module.
-
-    Args:
-        given: by their IRI, as parsed JSON.
-        strict: for contexts that are not published, whether a name that is not in the vocabulary is an error; if not,
-            it is ignored.
+    """Returns contexts by their IRI: the given ones, then those of this module. `strict`: for contexts that are not
+    published, whether a name that is not in the vocabulary is an error; if not, it is ignored.
 
     >>> KnownContexts({"urn:c": {"p": "urn:p"}})["urn:c"]
     {'p': 'urn:p'}
@@ -338,9 +334,6 @@ CONTEXTS: Final = KnownContexts()
 def document_format(content_type: str) -> Format:
     """Returns the format of a document by its media type, whose parameters are ignored.
 
-    Raises:
-        UsageError: an unknown media type.
-
     >>> document_format("application/ld+json; charset=utf-8").name
     'NDJSON-LD'
     """
@@ -355,17 +348,8 @@ def document_format(content_type: str) -> Format:
 
 
 def document_syntax(content_type: str, format: Format) -> Syntax | None:
-    """Returns the syntax of messages that the media type of a document declares; other parameters are ignored.
-
-    Args:
-        content_type: the media type.
-        format: its format.
-
-    Returns:
-        None: the media type declares none, or the format delimits messages by itself.
-
-    Raises:
-        UsageError: an unknown syntax.
+    """Returns the syntax of messages that the media type of a document declares; other parameters are ignored. None:
+    the media type declares none, or the format delimits messages by itself.
 
     >>> from construct_messages.rdf.formats import TRIG
     >>> document_syntax("application/trig; messages=rdfm", TRIG) is RDFM, document_syntax("application/trig", TRIG)
@@ -399,32 +383,21 @@ def document_writer(format: Format) -> Callable[[Message], bytes]:
 class DocumentReader:
     """Reads the documents of one format.
 
-    Args:
-        format: the format of the documents.
-        options: see `DecoderOptions`; comments delimit messages only if the syntax says so.
-        syntax: the syntax of messages that their media type declares; None: none, see `document_syntax`.
-
     >>> from construct_messages.rdf.formats import NDJSON_LD
     >>> options = DecoderOptions(contexts={"urn:c": {"p": "urn:p"}}, context="urn:c", comments=False)
     >>> DocumentReader(NDJSON_LD, options).read(b'{"@id": "urn:s", "p": "x"}')
     <Message of 1 quad: <urn:s> <urn:p> "x" .>
     """
 
+    # the format of the documents
     format: Format
+    # see `DecoderOptions`; comments delimit messages only if the syntax says so
     options: DecoderOptions
+    # the syntax of messages that their media type declares; None: none, see `document_syntax`
     syntax: Syntax | None = None
 
     def read(self, document: bytes, number: int = 1) -> Message:
-        """Returns the message of a document. In every format, an empty document is a message without statements.
-
-        Args:
-            document: the bytes.
-            number: the number of the message, from 1, for errors.
-
-        Raises:
-            LogError: the document is malformed, or does not hold exactly one message.
-            LimitExceeded: the message is too large.
-        """
+        """Returns the message of a document. In every format, an empty document is a message without statements."""
         if not document:
             return Message()
         try:
@@ -442,11 +415,7 @@ class DocumentReader:
         return Message() if message is None else message
 
     def lines(self, documents: Sequence[bytes]) -> Sequence[bytes] | None:
-        """Returns canonical N-Quads lines for the message of each document; None: read them one by one, by `read`.
-
-        Args:
-            documents: at least one.
-        """
+        """Returns canonical N-Quads lines for the message of each document; None: read them one by one, by `read`."""
         if self.syntax is not None:
             return None
         return document_lines(self.format, documents, self.options)
@@ -454,8 +423,5 @@ class DocumentReader:
     def messages(self, document: bytes) -> Iterator[Message]:
         """Yields the messages of a document that may be a log, by its media type or because it begins with a version
         label.
-
-        Raises:
-            LogError, LimitExceeded: see `read`.
         """
         return read_document(self.format, document, self.options, self.syntax)

@@ -37,10 +37,6 @@ def most_characters(size: int, message_bytes: int) -> int:
 
     The limit also depends on the message's size, so that the cost of a log is linear in its length, not quadratic.
 
-    Args:
-        size: its size in the log, in bytes.
-        message_bytes: the maximal size of a message.
-
     >>> most_characters(100, 1 << 28), most_characters(1 << 16, 1 << 28), most_characters(1 << 20, 1 << 28)
     (1048576, 16777216, 268435456)
     """
@@ -74,20 +70,10 @@ def to_message(
     number: int = 1,
     most: float = inf,
 ) -> Message:
-    """Converts parsed quads to a message.
-
-    Args:
-        quads: pyoxigraph's quads.
-        rename: returns the label of each blank node, such as `labels.in_log`; None: labels are kept.
-        lenience: accepts and counts terms that are not RDF, if the quads were parsed leniently, and leaves out the
-            quads with others; see `from_pyoxigraph`.
-        masked: the text that was parsed, if some terms were masked.
-        number: the number of the message, from 1.
-        most: the maximal number of characters of its terms as N-Quads.
-
-    Raises:
-        LimitExceeded: the terms have more characters.
-        TermError: with a strict lenience, a term that is not RDF.
+    """Converts parsed quads to a message. `rename`: returns the label of each blank node, such as `labels.in_log`;
+    None: labels are kept. `lenience`: accepts and counts terms that are not RDF, if the quads were parsed leniently,
+    and leaves out the quads with others; see `from_pyoxigraph`. `masked`: the text that was parsed, if some terms were
+    masked. `most`: the maximal number of characters of its terms as N-Quads.
 
     >>> from construct_messages.rdf.labels import Labels
     >>> quad = ox.Quad(ox.BlankNode("b"), ox.NamedNode("urn:p"), ox.Literal("o"))
@@ -173,9 +159,6 @@ class Masked:
     take the place of such terms, one for each, so that positions of errors are right. The statements with such a
     character are left out later. A strict parser also refuses literals of rdf:langString without a tag: for it, the
     last letter of their datatype is another one.
-
-    Attributes:
-        text: what the parser gets.
     """
 
     def __init__(self, text: str, lenience: Lenience, private: int, letter: str) -> None:
@@ -184,6 +167,7 @@ class Masked:
         self._firsts: dict[str, TermError] = {}  # about the first term of a kind, by its mark
         self._before = 0  # the end of the last token
         self._datatype = re.compile(rf'"\^\^<([^<>"]*angStrin){letter}>')
+        # what the parser gets
         self.text = _TOKENS.sub(self._mask, text)
 
     @classmethod
@@ -255,11 +239,7 @@ class Masked:
         return mark
 
     def check(self, quad: ox.Quad) -> None:
-        """Checks that no term of a quad is masked, before the others are accepted.
-
-        Raises:
-            TermError: one is; the error is about the first term of its kind.
-        """
+        """Checks that no term of a quad is masked, before the others are accepted."""
         if self._firsts:
             text = str(quad)
             for mark, error in self._firsts.items():
@@ -287,13 +267,8 @@ _PLACE: Final = re.compile(r"Parser error (?:at|between) line [^:]*+: ")
 
 
 def log_error(error: SyntaxError, number: int, line: int = 1, hint: str | None = None) -> LogError:
-    """Returns the error of the log for a parser's syntax error.
-
-    Args:
-        error: pyoxigraph's error; its line and column are relative to the parsed text.
-        number: the number of the message, from 1.
-        line: the line of the log at which that text begins, from 1.
-        hint: the fix.
+    """Returns the error of the log for a parser's syntax error. `error`: pyoxigraph's error; its line and column are
+    relative to the parsed text. `line`: the line of the log at which that text begins, from 1.
 
     >>> try:
     ...     list(ox.parse("_:a\\n <urn:p> _:b", format=ox.RdfFormat.TURTLE))

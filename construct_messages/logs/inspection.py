@@ -25,31 +25,24 @@ from construct_messages.rdf.terms import UNBOUND, Term, has_blank, is_triple
 
 @dataclass(frozen=True)
 class Difference:
-    """Two messages of the same number that are not isomorphic.
-
-    Attributes:
-        number: counted from 1.
-        first_only, second_only: the quads that the other one does not have, each with the labels of its own message.
-            Blank nodes are considered the same if the statements about them are.
-    """
+    """Two messages of the same number that are not isomorphic."""
 
     number: int
+    # first_only, second_only: the quads that the other one does not have, each with the labels of its own message.
+    # Blank nodes are considered the same if the statements about them are
     first_only: tuple[Quad, ...]
     second_only: tuple[Quad, ...]
 
 
 @dataclass(frozen=True)
 class Surplus:
-    """The messages of one sequence after the end of the other.
+    """The messages of one sequence after the end of the other."""
 
-    Attributes:
-        second: whether the second is longer.
-        number: the number, from 1, of the first message that the other does not have.
-        message_count: the number of these messages.
-    """
-
+    # whether the second is longer
     second: bool
+    # the number, from 1, of the first message that the other does not have
     number: int
+    # the number of these messages
     message_count: int
 
 
@@ -57,9 +50,6 @@ def compare(first: Iterable[Message], second: Iterable[Message]) -> Iterator[Dif
     """Yields the differences of two sequences of messages, by number; none if they are equal up to blank node labels.
 
     A longer sequence is read to its end, to count the difference; its surplus comes last.
-
-    Raises:
-        LimitExceeded: two messages are too large and symmetric to be compared; the error has their number.
 
     >>> from construct_messages.rdf.terms import Term
     >>> one = Message([Quad(Term("_:a"), Term("<urn:p>"), Term('"1"'))])
@@ -106,16 +96,8 @@ GRAPHS: Final = 10_000
 
 
 class Inspection:
-    """Computes the figures of the messages so far. Sizes are in quads.
-
-    Args:
-        most_graphs: the number of graph names to distinguish; beyond that, only their existence is recorded.
-
-    Attributes:
-        messages, quads: the total numbers.
-        with_graphs, with_blanks, with_triples: messages that have a named graph, a blank node, a triple term.
-        largest: number, from 1, and size of the first message of the largest size; None without messages.
-        more_graphs: whether there are more names than are distinguished.
+    """Computes the figures of the messages so far. Sizes are in quads. `most_graphs`: the number of graph names to
+    distinguish; beyond that, only their existence is recorded. `messages`, `quads`: the total numbers.
 
     >>> from construct_messages.rdf.message import Quad
     >>> from construct_messages.rdf.terms import iri, literal
@@ -132,10 +114,13 @@ class Inspection:
     """
 
     def __init__(self, *, most_graphs: int = GRAPHS) -> None:
+        # with_graphs, with_blanks, with_triples: messages that have a named graph, a blank node, a triple term
         self.message_count = self.quads = self.with_graphs = self.with_blanks = (
             self.with_triples
         ) = 0
+        # number, from 1, and size of the first message of the largest size; None without messages
         self.largest: tuple[int, int] | None = None
+        # whether there are more names than are distinguished
         self.more_graphs = False
         self._most_graphs = most_graphs
         self._graphs: set[Term] = set()

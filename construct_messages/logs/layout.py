@@ -117,10 +117,8 @@ class NoLayout(Exception):
 
 
 class Texts(dict[Term, str]):
-    """The texts of terms in one kind of place, cached for recent terms.
-
-    Args:
-        write: returns the text of a term; it may raise `UnsupportedByFormat` or `NoLayout`.
+    """The texts of terms in one kind of place, cached for recent terms. `write`: returns the text of a term; it may
+    raise `UnsupportedByFormat` or `NoLayout`.
 
     >>> names = Texts(lambda term: term[1:-1])
     >>> names[Term("<urn:a>")], len(names)
@@ -171,15 +169,6 @@ def is_laid_out(template: Template) -> bool:
 class Layouts:
     """Writes the messages of a template's solutions.
 
-    Args:
-        template: see `is_laid_out`.
-        write: writes a message in the format.
-        texts: the texts that it writes for terms.
-        literals: whether the layout depends on which objects are literals.
-        predicates: the predicates that the format writes differently; None: each may be written differently.
-        nodes: whether the layout depends on other occurrences of a node, and on languages and datatypes of literals.
-        deciding: the predicates on whose objects the layout depends.
-
     >>> def write(message, place):
     ...     return "".join(f"{place(None)(subject)} {place(None)(object)};" for subject, _, object, _ in message)
     >>> x, y, p = Variable(0), Variable(1), Constant(Term("<urn:p>"))
@@ -195,9 +184,13 @@ class Layouts:
         write: Write,
         texts: TextsByKind,
         *,
+        # whether the layout depends on which objects are literals
         literals: bool = False,
+        # the predicates that the format writes differently; None: each may be written differently
         predicates: Collection[Term] | None = (),
+        # whether the layout depends on other occurrences of a node, and on languages and datatypes of literals
         nodes: bool = False,
+        # the predicates on whose objects the layout depends
         deciding: Collection[Term] = (),
     ) -> None:
         self._template, self._write, self._texts = template, write, texts
@@ -245,15 +238,8 @@ class Layouts:
         }
 
     def texts(self, solutions: Solutions, first: int) -> list[str]:
-        """Writes the messages of a batch, one per solution.
-
-        Args:
-            solutions: their columns are the template's variables.
-            first: the number of the first solution in the stream, for fresh blank nodes.
-
-        Raises:
-            NoLayout: a message has no layout.
-            UnsupportedByFormat: as `write` or `texts`, for any of the messages.
+        """Writes the messages of a batch, one per solution. `first`: the number of the first solution in the stream,
+        for fresh blank nodes.
         """
         columns, size = solutions.text, len(solutions)
         written = [""] * size
@@ -335,12 +321,7 @@ class Layouts:
         return layout
 
     def _lay_out(self, shape: Shape, sample: Sequence[Term]) -> _Layout:
-        """Writes a message of marks, one for each term that the shape does not determine.
-
-        Args:
-            shape: its first part is the bits.
-            sample: any solution of the shape.
-        """
+        """Writes a message of marks, one for each term that the shape does not determine."""
         terms, slots = list(sample), dict[Term, Variable | Blank]()
         for index in self._starts.keys() - set(self._whole):
             if term := sample[index]:
@@ -384,16 +365,7 @@ _KINDS: Final = ("<<(", "<", '"', "_:")
 
 
 class _Layout:
-    """The text of a message, and the sources of its places.
-
-    Args:
-        text: the text, with a mark for each place.
-        fields: the texts and the slot for each place.
-        labels: the labels of the template.
-
-    Attributes:
-        variables: the variables whose terms it contains.
-    """
+    """The text of a message, and the sources of its places."""
 
     def __init__(
         self, text: str, fields: Sequence[tuple[Texts, Variable | Blank]], labels: Labels
@@ -412,17 +384,13 @@ class _Layout:
             return f"{before}%d{after}"
 
         self._form = _MARK.sub(field, text.replace("%", "%%"))
+        # the variables whose terms it contains
         self.variables = {column[1] for column in self._columns if column}
 
     def fill(
         self, columns: Columns | Mapping[int, Sequence[Term]], numbers: Sequence[int]
     ) -> Iterable[str]:
-        """Returns the texts of the messages of solutions.
-
-        Args:
-            columns: the terms of the variables by index.
-            numbers: the numbers of the solutions in the stream.
-        """
+        """Returns the texts of the messages of solutions."""
         if not self._columns:
             return repeat(self._form % (), len(numbers))
         filled = [

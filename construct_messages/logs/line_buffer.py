@@ -14,11 +14,6 @@ from construct_messages.rdf.errors import LimitExceeded, LogError, Position
 def too_long(number: int, message_bytes: int, position: Position | None = None) -> LimitExceeded:
     """Returns the error for a message that is too long.
 
-    Args:
-        number: the number of the message, from 1.
-        message_bytes: the maximal size.
-        position: its position, if that is known.
-
     >>> print(too_long(3, 100))
     message 3 is longer than 100 bytes
       hint: allow larger messages
@@ -31,16 +26,7 @@ def too_long(number: int, message_bytes: int, position: Position | None = None) 
 
 
 def decode_utf8(document: bytes | bytearray, number: int, line: int) -> str:
-    """Decodes the text of a document.
-
-    Args:
-        document: the bytes.
-        number: the number of its message, from 1.
-        line: the line at which it begins.
-
-    Raises:
-        LogError: it is not UTF-8.
-    """
+    """Decodes the text of a document."""
     try:
         return document.decode()
     except UnicodeDecodeError as error:
@@ -56,14 +42,6 @@ def decode_utf8(document: bytes | bytearray, number: int, line: int) -> str:
 class WholeLines:
     """The lines of one log.
 
-    Args:
-        message_bytes: the maximal size of a line.
-
-    Attributes:
-        line: the number of the current or incomplete line, from 1.
-        number: the number of its message, from 1; the decoder increments it.
-        joined: whether all lines are one document, which `close` returns.
-
     >>> lines = WholeLines(100)
     >>> list(lines.feed(b"a\\nb\\nc")), list(lines.close())
     ([b'a', b'b'], [b'c'])
@@ -72,7 +50,10 @@ class WholeLines:
     def __init__(self, message_bytes: int) -> None:
         self._message_bytes = message_bytes
         self._pending = bytearray()
+        # number: the number of its message, from 1; the decoder increments it
+        # line: the number of the current or incomplete line, from 1
         self.line = self.number = 1
+        # whether all lines are one document, which `close` returns
         self.joined = False
 
     def join(self, line: bytes) -> None:
@@ -81,11 +62,7 @@ class WholeLines:
         self._pending += line + b"\n"
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Returns the lines that are complete now, without their ends.
-
-        Raises:
-            LimitExceeded: a line is too long.
-        """
+        """Returns the lines that are complete now, without their ends."""
         start = 0
         while not self.joined and (end := data.find(b"\n", start)) >= 0:
             self._hold(data[start:end])

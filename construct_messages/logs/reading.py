@@ -66,37 +66,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KnownProperties:
-    """The properties of a log that are known before its first byte is read.
+    """The properties of a log that are known before its first byte is read."""
 
-    Args:
-        packing: the extension of files with its compression; empty: it is not compressed; None: detected from its
-            bytes.
-        archive: whether it is a tar archive; None: detected from its bytes.
-        format: the format of the log, or of an archive's files; None: detected from its bytes.
-        syntax: the syntax that is declared for the format.
-        label: the version label of a declared syntax, if the format is unknown.
-    """
-
+    # the extension of files with its compression; empty: it is not compressed; None: detected from its bytes
     packing: str | None = None
+    # whether it is a tar archive; None: detected from its bytes
     archive: bool = False
+    # the format of the log, or of an archive's files; None: detected from its bytes
     format: Format | None = None
+    # the syntax that is declared for the format
     syntax: Syntax | None = None
+    # the version label of a declared syntax, if the format is unknown
     label: str | None = None
 
 
 class DetectingDecoder:
-    """Reads a log, compressed or not, or an archive: a `Decoder`.
-
-    Args:
-        known: the properties that need not be detected.
-        decoding: see `DecoderOptions`.
-
-    Attributes:
-        format: the format of the log, or of the archive's last file; None: not detected yet.
-        packing: the extension of files with its compression; empty: it is not compressed; None: not detected yet.
-        archive: whether it is an archive; None: not detected yet.
-        bytes_read: the number of bytes so far, before decompression.
-        messages: the number of messages so far.
+    """Reads a log, compressed or not, or an archive: a `Decoder`. `known`: the properties that need not be detected.
+    `messages`: the number of messages so far.
 
     >>> import gzip
     >>> decoder = DetectingDecoder()
@@ -111,7 +97,11 @@ class DetectingDecoder:
     ) -> None:
         self._known = known = known or KnownProperties()
         self.decoding = decoding or DecoderOptions()
+        # archive: whether it is an archive; None: not detected yet
+        # packing: the extension of files with its compression; empty: it is not compressed; None: not detected yet
+        # format: the format of the log, or of the archive's last file; None: not detected yet
         self.format, self.packing, self.archive = known.format, known.packing, known.archive
+        # bytes_read: the number of bytes so far, before decompression
         self.bytes_read = self.message_count = 0
         self._unpacker = Unpacker(self.packing) if self.packing else None
         self._decoder: Decoder | ArchiveDecoder | None = None
@@ -135,13 +125,7 @@ class DetectingDecoder:
         return self._decoder.options if self._decoder else None
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages that are complete now; see `Decoder.feed`.
-
-        Raises:
-            LogError: malformed bytes, also of the compression; a chunk with damaged compression yields no messages.
-            LimitExceeded: a message is too large.
-            UsageError: the declared properties contradict the log.
-        """
+        """Returns the messages that are complete now; see `Decoder.feed`."""
         self.bytes_read += len(data)
         if self.packing is None:
             data = self._head + data
@@ -163,11 +147,7 @@ class DetectingDecoder:
             yield from self._decode(piece)
 
     def close(self) -> Iterator[Message]:
-        """Returns the messages that the end of the log completes; see `Decoder.close`.
-
-        Raises:
-            LogError: the log ends early.
-        """
+        """Returns the messages that the end of the log completes; see `Decoder.close`."""
         if self._unpacker is not None:
             try:
                 self._unpacker.close()

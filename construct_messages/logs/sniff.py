@@ -36,10 +36,6 @@ _DELIMITER: Final = re.compile(
 def sniff(head: bytes, *, whole: bool = False) -> Format | None:
     """Returns the format of a log that begins with `head`; None: more bytes are needed.
 
-    Args:
-        head: the decompressed beginning.
-        whole: whether `head` is the complete log.
-
     >>> [sniff(head).name for head in (b'{"@id": "urn:a"}', b"--- {}", b"<rdf:RDF xmlns=", b"PREFIX : <urn:>")]
     ['NDJSON-LD', 'YAML-LD', 'RDF/XML', 'TriG']
     >>> line = b"<urn:s> <urn:p> <urn:o> <urn:g> ."

@@ -25,15 +25,7 @@ LogTarget: TypeAlias = str | os.PathLike[str] | IO[bytes]
 def format_of_target(
     target: LogTarget, format: str | None = None, otherwise: Format = N_QUADS
 ) -> str:
-    """The format of a log that goes to a target.
-
-    Args:
-        target: a path, or an open file.
-        format: the argument of the caller; None: that of the target's name.
-        otherwise: the format to write if the name has no extension.
-
-    Raises:
-        UsageError: a path is named as an archive, or has an extension that is unknown.
+    """The format of a log that goes to a target. `format`: the argument of the caller; None: that of the target's name.
 
     >>> format_of_target("log.trig.gz"), format_of_target("log.rdf", "rdfxml")
     ('trig', 'rdfxml')
@@ -53,12 +45,7 @@ def format_of_target(
 
 @contextmanager
 def log_file(target: LogTarget) -> Iterator[Callable[[bytes], object]]:
-    """Yields a function that writes bytes to a path, which appears when the block ends, or to a binary file.
-
-    Raises:
-        CannotWrite: a place that cannot be written.
-        UsageError: a file that is open for text.
-    """
+    """Yields a function that writes bytes to a path, which appears when the block ends, or to a binary file."""
     if isinstance(target, (str, os.PathLike)):
         with atomic_file(target) as file:
             yield file.write

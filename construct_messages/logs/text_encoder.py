@@ -38,10 +38,6 @@ from construct_messages.rdf.terms import Term
 class PlainTemplateEncoder:
     """A `TemplateEncoder` for any encoder and any template.
 
-    Args:
-        encode: encodes one message of the log.
-        template: creates a message from each solution.
-
     >>> from construct_messages.rdf.template import Constant, Pattern, Variable
     >>> from construct_messages.rdf.terms import Term
     >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Constant(Term('"o"'))),))

@@ -50,9 +50,6 @@ _MODULE: Final = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Returns the function with a check of its arguments, which runs when it is called.
 
-    Raises:
-        WrongType: an argument is of another type than its annotation.
-
     >>> @checked
     ... def repeat(text: str, times: int = 2) -> str:
     ...     return text * times
@@ -109,15 +106,7 @@ def checked_fields(kind: type[_T]) -> type[_T]:
 
 
 def wrong_type(function: str, argument: str, value: object, expected: str, hint: str) -> WrongType:
-    """Returns the error for an argument of another type.
-
-    Args:
-        function: its name.
-        argument: its name.
-        value: what came.
-        expected: the type.
-        hint: the fix.
-    """
+    """Returns the error for an argument of another type."""
     given = "None" if value is None else f"{shown(repr(value)[:150])} ({type(value).__name__})"
     return WrongType(f"{function}(): {argument} must be {expected}, not {given}", hint=hint)
 

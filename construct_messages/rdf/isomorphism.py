@@ -33,20 +33,12 @@ _Signature: TypeAlias = tuple[tuple[int, ...], ...]
 def match(
     some: Iterable[QuadTerms], others: Iterable[QuadTerms], *, steps: int = STEPS
 ) -> dict[Term, Term]:
-    """Pairs the blank nodes of some quads with those of others.
+    """Pairs the blank nodes of some quads with those of others. `some`, `others`: subject, predicate, object and graph
+    (None: the default graph) of each quad. Returns blank nodes of `others` by those of `some`, without the
+    surplus nodes of one side.
 
     If the two are isomorphic, renaming by the pairs converts one to the other. Otherwise, common connected parts are
     paired in this way, and the other nodes by the distance up to which the statements around them are the same.
-
-    Args:
-        some, others: subject, predicate, object and graph (None: the default graph) of each quad.
-        steps: the maximal number of steps.
-
-    Returns:
-        Blank nodes of `others` by those of `some`; surplus nodes of one side are missing.
-
-    Raises:
-        LimitExceeded: it takes more than `steps`, which is possible for large and very symmetric parts.
 
     >>> p, label = Term("<urn:p>"), Term('"x"')
     >>> some = [(Term("_:a"), p, Term("_:b"), None), (Term("_:b"), p, label, None)]
@@ -277,11 +269,9 @@ class _Search:
         } & scope
 
     def _refine(self, scope: set[_Node], changed: set[_Node]) -> None:
-        """Assigns different colours to nodes of one colour with different statements, until there are none.
-
-        Args:
-            scope: the nodes that may get another colour; no other has any of theirs.
-            changed: nodes whose statements may now differ from those of other nodes with their colour.
+        """Assigns different colours to nodes of one colour with different statements, until there are none. `scope`:
+        the nodes that may get another colour; no other has any of theirs. `changed`: nodes whose statements may now
+        differ from those of other nodes with their colour.
         """
         likes: defaultdict[int, set[_Node]] = defaultdict(set)
         for node in scope:

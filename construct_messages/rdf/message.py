@@ -341,10 +341,8 @@ _new: Final = object.__new__
 
 
 def of_terms(terms: Sequence[Term | None]) -> Message:
-    """A message whose terms are in one flat sequence; its quads are made when they are first used.
-
-    Args:
-        terms: as `rows_in` takes them; the message keeps them.
+    """A message whose terms are in one flat sequence; its quads are made when they are first used. `terms`: as
+    `rows_in` takes them; the message keeps them.
 
     >>> of_terms([iri("urn:s"), iri("urn:p"), iri("urn:o"), None] * 2)
     <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>
@@ -363,10 +361,8 @@ def of_terms(terms: Sequence[Term | None]) -> Message:
 
 
 def of_lines(lines: bytes) -> Message:
-    r"""The message of canonical N-Quads lines; its terms are made when they are first asked for.
-
-    Args:
-        lines: of different statements, known to be valid and canonical; each ends with LF.
+    r"""The message of canonical N-Quads lines; its terms are made when they are first asked for. `lines`: of different
+    statements, known to be valid and canonical; each ends with LF.
 
     >>> message = of_lines(b"<urn:s> <urn:p> <urn:o> .\n")
     >>> len(message), message.checked, message

@@ -149,12 +149,6 @@ def coinciding(patterns: Sequence[Pattern]) -> Iterator[tuple[int, int]]:
 class Template:
     """A compiled CONSTRUCT template.
 
-    Args:
-        variables: the names (without `?`) of the projected variables, in the order of a solution's values. It may
-            hold more than the patterns use (grouping variables).
-        patterns: the triples, in the order of the text.
-        labels: make those of its blank nodes; the data of the same stream has others of them.
-
     >>> t = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Blank(0)),), Labels("x"))
     >>> [str(quad) for quad in t.instantiate((Term("<urn:a>"),), 0)]
     ['<urn:a> <urn:p> _:x_t0b0 .']
@@ -162,8 +156,12 @@ class Template:
     []
     """
 
+    # the names (without `?`) of the projected variables, in the order of a solution's values. It may hold more than
+    # the patterns use (grouping variables)
     variables: tuple[str, ...]
+    # the triples, in the order of the text
     patterns: tuple[Pattern, ...]
+    # make those of its blank nodes; the data of the same stream has others of them
     labels: Labels = field(default_factory=Labels, compare=False, repr=False)
 
     @cached_property
@@ -214,11 +212,9 @@ class Template:
         )
 
     def instantiate(self, solution: Sequence[Term], number: int) -> list[Quad]:
-        """The quads of one solution, each once, in the order of the template.
-
-        Args:
-            solution: a value per variable; the empty string is unbound.
-            number: a number no other solution of the stream has; it makes blank nodes of the template fresh.
+        """The quads of one solution, each once, in the order of the template. `solution`: a value per variable; the
+        empty string is unbound. `number`: a number no other solution of the stream has; it makes blank nodes of the
+        template fresh.
         """
         compiled = self.compiled
         terms = [*solution, *compiled.constants]
@@ -247,11 +243,8 @@ class Template:
     def instantiate_all(
         self, columns: Sequence[list[Term]], first: int
     ) -> Iterator[tuple[Quad, ...]]:
-        """Instantiates consecutive solutions: the same as `instantiate` for each, in less time.
-
-        Args:
-            columns: a column per variable, at least one; the empty string is unbound.
-            first: the number of the first solution.
+        """Instantiates consecutive solutions: the same as `instantiate` for each, in less time. `columns`: a column per
+        variable, at least one; the empty string is unbound.
 
         >>> t = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Blank(0)),), Labels("x"))
         >>> for quads in t.instantiate_all([[Term("<urn:a>"), Term('"a literal"')]], 7):
@@ -329,16 +322,8 @@ class _Row(NamedTuple):
 
 
 class Compiled:
-    """The patterns of a template as indexes into the list [solution, constants, blanks, triple terms].
-
-    Args:
-        template: whose patterns that can be legal are compiled.
-
-    Attributes:
-        rows: the patterns; what a variable holds is left to check.
-        constants: the terms of the template.
-        blanks: how many blank nodes it has.
-        nested: its triple terms, inner ones first.
+    """The patterns of a template as indexes into the list [solution, constants, blanks, triple terms]. `template`:
+    whose patterns that can be legal are compiled.
     """
 
     def __init__(self, template: Template) -> None:
@@ -347,12 +332,16 @@ class Compiled:
         flat = [part for slot in slots for part in _leaves(slot)]
         terms = dict.fromkeys(slot.term for slot in flat if isinstance(slot, Constant))
         self._constants = {term: index for index, term in enumerate(terms, len(template.variables))}
+        # the terms of the template
         self.constants = tuple(terms)
+        # how many blank nodes it has
         self.blanks = 1 + max((slot.index for slot in flat if isinstance(slot, Blank)), default=-1)
         self._first_blank = len(template.variables) + len(self.constants)
         self._nested: dict[Nested, int] = {}
         self._nested_rows: list[_Row] = []
+        # the patterns; what a variable holds is left to check
         self.rows = tuple(self._row(pattern) for pattern in live)
+        # its triple terms, inner ones first
         self.nested = tuple(self._nested_rows)
 
     def _row(self, slots: Pattern | Nested) -> _Row:

@@ -14,9 +14,6 @@ from construct_messages.rdf.errors import UsageError
 def arrow(module: str = "") -> Any:
     """Returns pyarrow, or one of its modules.
 
-    Raises:
-        UsageError: it is not installed.
-
     >>> arrow().schema([("age", arrow().int64())]).names, arrow("parquet").__name__
     (['age'], 'pyarrow.parquet')
     """
@@ -38,13 +35,6 @@ def joined(arrays: Sequence[Any]) -> Any:
 
 def needed(module: str, install: str) -> Any:
     """Returns a module of another library.
-
-    Args:
-        module: its name.
-        install: the command that installs it.
-
-    Raises:
-        UsageError: it is not installed.
 
     >>> needed("pyarrows", "pip install pyarrows")
     Traceback (most recent call last):

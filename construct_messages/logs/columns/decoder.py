@@ -43,22 +43,14 @@ _Row: TypeAlias = tuple[str | None, ...]
 
 
 class ColumnsDecoder:
-    """Reads a file of messages; see `Decoder`.
-
-    Args:
-        format: Parquet or Arrow.
-        syntax: the format's own.
-        options: see `DecoderOptions`.
-
-    Attributes:
-        options: the layout of the file; None: it was not read yet.
-    """
+    """Reads a file of messages; see `Decoder`."""
 
     def __init__(self, format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
         self._format, self.syntax = format, syntax
         self._decoding = options
         self._labels = options.labels or Labels()
         self._file = spooled_file()
+        # the layout of the file; None: it was not read yet
         self.options: ColumnOptions | None = None
         self._number = self._last = 0
         self._known: dict[_Row | str, Term] = {}
@@ -74,12 +66,7 @@ class ColumnsDecoder:
         return iter(())
 
     def close(self) -> Generator[Message]:
-        """Yields the messages of the file.
-
-        Raises:
-            LogError: not such a file, other columns, a value that is not a term, or a message with separated rows.
-            LimitExceeded: a message is too large.
-        """
+        """Yields the messages of the file."""
         with self._file:
             self._file.seek(0)
             for number, rows in self._grouped():

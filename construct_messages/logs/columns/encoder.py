@@ -115,14 +115,6 @@ class _Csv:
 class ColumnsEncoder:
     """Writes a file of columns, one row group at a time; see `Encoder`.
 
-    Args:
-        format: Parquet, Arrow or CSV.
-        syntax: the format's own.
-        options: see `EncoderOptions`.
-
-    Raises:
-        UsageError: a layout that is not possible here, or options of another format.
-
     >>> from construct_messages.logs.columns.options import ColumnOptions
     >>> encoder = ColumnsEncoder(CSV, CSV.own, EncoderOptions(own=ColumnOptions(raw=True)))
     >>> encoder.encode(Message()), encoder.finish()
@@ -156,30 +148,18 @@ class ColumnsEncoder:
         return b""
 
     def encode(self, message: Message) -> bytes:
-        """Returns the bytes of the row groups that a message completes.
-
-        Raises:
-            UsageError: the rows are solutions.
-        """
+        """Returns the bytes of the row groups that a message completes."""
         if self._messages is None:
             raise other_solutions()
         return self._write(self._messages.add(message))
 
     def encode_document(self, message: Message) -> bytes:
-        """Returns a file of one message; see `Encoder.encode_document`.
-
-        Raises:
-            UsageError: the rows are solutions.
-        """
+        """Returns a file of one message; see `Encoder.encode_document`."""
         encoder = ColumnsEncoder(self._format, self._syntax, self._options)
         return encoder.encode(message) + encoder.finish()
 
     def finish(self) -> bytes:
-        """Returns the last row group, and the end of the file.
-
-        Raises:
-            ColumnError: a value that does not fit into its column.
-        """
+        """Returns the last row group, and the end of the file."""
         rows = self._solutions or self._messages
         assert rows is not None
         return self._write(rows.finish()) + self._writer.finish()
@@ -189,11 +169,7 @@ class ColumnsEncoder:
         return _ByTemplate(self, template)
 
     def encode_solutions(self, template: Template, solutions: Solutions, first: int) -> bytes:
-        """Returns the bytes of the row groups that solutions complete.
-
-        Raises:
-            ColumnError: a value that does not fit into its column.
-        """
+        """Returns the bytes of the row groups that solutions complete."""
         if self._solutions is not None:
             return self._write(self._solutions.add(solutions))
         assert self._messages is not None
@@ -204,12 +180,7 @@ class ColumnsEncoder:
 
 
 class _ByTemplate:
-    """Encodes batches of a template's solutions; see `TemplateEncoder`.
-
-    Args:
-        encoder: the encoder of the file.
-        template: the template of the solutions.
-    """
+    """Encodes batches of a template's solutions; see `TemplateEncoder`."""
 
     def __init__(self, encoder: ColumnsEncoder, template: Template) -> None:
         self._encoder, self._template = encoder, template

@@ -31,11 +31,9 @@ _OBJECT: Final = 2
 
 
 def columns_of(terms: Sequence[Sequence[str | None]], raw: bool) -> list[Any]:
-    """Returns the columns of quads, of their subjects, predicates, objects and graphs.
-
-    Args:
-        terms: one sequence for each part; None: the default graph.
-        raw: whether terms are N-Triples; else objects have columns of datatypes and of languages, too.
+    """Returns the columns of quads, of their subjects, predicates, objects and graphs. `terms`: one sequence for each
+    part; None: the default graph. `raw`: whether terms are N-Triples; else objects have columns of datatypes and of
+    languages, too.
     """
     pa = arrow()
     if raw:
@@ -72,15 +70,7 @@ def _parts(terms: Any, raw: bool, position: int) -> list[Any]:
 
 
 class WovenColumns:
-    """The columns of quads of batches of solutions.
-
-    Args:
-        template: of the solutions.
-        raw: see `columns_of`.
-
-    Attributes:
-        template: of the solutions.
-    """
+    """The columns of quads of batches of solutions."""
 
     def __init__(self, template: Template, raw: bool) -> None:
         self.template, self._raw = template, raw
@@ -97,11 +87,8 @@ class WovenColumns:
         self._fixed: dict[int, list[Any]] = {}
 
     def columns(self, batches: Sequence[Solutions], first: int) -> list[Any] | None:
-        """Returns the columns of consecutive batches; None: some solution lacks a quad.
-
-        Args:
-            batches: their columns are the template's variables, and the template is regular.
-            first: the number of solutions before them.
+        """Returns the columns of consecutive batches; None: some solution lacks a quad. `batches`: their columns are
+        the template's variables, and the template is regular.
         """
         variables = self._variables(batches)
         if variables is None:
@@ -148,12 +135,8 @@ class WovenColumns:
     def _woven(
         self, slots: Sequence[Any], position: int, indexes: Sequence[int | None]
     ) -> list[Any]:
-        """The columns at one position.
-
-        Args:
-            slots: the terms that patterns name by index: one for each solution, or one for all.
-            position: of the quad.
-            indexes: of the patterns; None: the default graph.
+        """The columns at one position. `slots`: the terms that patterns name by index: one for each solution, or one
+        for all. `indexes`: of the patterns; None: the default graph.
         """
         if position in self._fixed:
             return self._fixed[position]
@@ -241,10 +224,6 @@ def schema(layout: str, raw: bool, origin: Mapping[str, str]) -> Any:
 class MessageRows:
     """Messages as rows.
 
-    Args:
-        options: see `ColumnOptions`; its layout is `"nested"`, or the rows are quads.
-        origin: see `metadata`.
-
     >>> from construct_messages.rdf.message import Quad
     >>> from construct_messages.rdf.terms import Term
     >>> rows = MessageRows(ColumnOptions("nested", raw=True), {})
@@ -286,13 +265,7 @@ class MessageRows:
         return self._sizes[-1]
 
     def add_solutions(self, template: Template, solutions: Solutions, first: int) -> list[Any]:
-        """Returns the record batches that the messages of further solutions complete.
-
-        Args:
-            template: instantiates each solution to a message.
-            solutions: their columns are the template's variables.
-            first: the number of solutions before them.
-        """
+        """Returns the record batches that the messages of further solutions complete."""
         if not template.is_regular:
             return self._add_each(template, solutions, first)
         if self._woven is None or self._woven.template is not template:
@@ -382,12 +355,7 @@ class MessageRows:
 
 
 class _Piece:
-    """The parts of the quads of some messages.
-
-    Args:
-        sizes: the number of quads of each message.
-        columns: the parts.
-    """
+    """The parts of the quads of some messages."""
 
     def __init__(self, sizes: Sequence[int], columns: list[Any]) -> None:
         self.sizes, self.columns = sizes, columns

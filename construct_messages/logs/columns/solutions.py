@@ -61,15 +61,6 @@ _PLAIN: Final = {
 class TypedColumn:
     """The column of a variable.
 
-    Args:
-        variable: its name.
-        declared: its type; None: the first terms decide.
-        languages: whether a column of language tags follows.
-        invalid: see `ColumnOptions`.
-
-    Attributes:
-        nulls: the number of values that are null because they did not fit.
-
     >>> from construct_messages.logs.columns.types import term_array
     >>> column = TypedColumn("n")
     >>> terms = term_array([b'"7"^^<http://www.w3.org/2001/XMLSchema#int>', b""])
@@ -88,6 +79,7 @@ instead of them (invalid="null", --invalid-values null)
         variable: str,
         declared: ColumnType | None = None,
         *,
+        # whether a column of language tags follows
         languages: bool = False,
         invalid: str = "error",
     ) -> None:
@@ -97,6 +89,7 @@ instead of them (invalid="null", --invalid-values null)
         self._categories: frozenset[str] | None = None  # that fit; None: all
         self._metadata: dict[str, str] = {}
         self._first: Characters | None = None  # the characters and kinds of the first terms
+        # the number of values that are null because they did not fit
         self.nulls = 0
         if declared is not None:
             self._metadata = {"type": declared.name}
@@ -104,14 +97,7 @@ instead of them (invalid="null", --invalid-values null)
     # --- the type ---------------------------------------------------------------------------------------------------
 
     def decide(self, terms: Any) -> None:
-        """Sets the type by the first terms of the result, unless it is declared.
-
-        Args:
-            terms: see `term_array`; `arrays` is to be called with them next.
-
-        Raises:
-            ColumnError: no type fits them.
-        """
+        """Sets the type by the first terms of the result, unless it is declared."""
         if self._type is not None:
             return
         column = self._first = characters(terms)
@@ -239,15 +225,7 @@ instead of them (invalid="null", --invalid-values null)
     # --- the values -------------------------------------------------------------------------------------------------
 
     def arrays(self, terms: Any, first: int) -> list[Any]:
-        """Returns the arrays of a batch, one for each of `fields`.
-
-        Args:
-            terms: of the batch; see `term_array`.
-            first: the number of solutions before it.
-
-        Raises:
-            ColumnError: a value that does not fit.
-        """
+        """Returns the arrays of a batch, one for each of `fields`. `terms`: of the batch; see `term_array`."""
         pa = arrow()
         assert self._type is not None
         if self._type.name == RAW:
@@ -344,11 +322,7 @@ instead of them (invalid="null", --invalid-values null)
         )
 
     def _refuse(self, term: Any, before: int, reason: str) -> None:
-        """Counts a value that does not fit.
-
-        Raises:
-            ColumnError: such values are errors.
-        """
+        """Counts a value that does not fit."""
         if not self._is_lenient:
             raise ColumnError(
                 f"{_shown(term)}, {reason}",
@@ -399,12 +373,7 @@ SCHEMA_VERSION: Final = "1"
 
 
 def metadata(layout: str, raw: bool, origin: Mapping[str, str]) -> dict[str, str]:
-    """Returns the metadata of a schema.
-
-    Args:
-        layout: see `ColumnOptions`.
-        raw: whether terms are N-Triples.
-        origin: the query and the source, by these names, as far as they are known.
+    """Returns the metadata of a schema. `origin`: the query and the source, by these names, as far as they are known.
 
     >>> metadata("quads", False, {"source": "log.nq"})["construct_messages.source"]
     'log.nq'
@@ -421,15 +390,6 @@ def metadata(layout: str, raw: bool, origin: Mapping[str, str]) -> dict[str, str
 class SolutionRows:
     """Solutions as rows of typed columns.
 
-    Args:
-        variables: their names, without `?`, in the order of the columns.
-        options: see `ColumnOptions`.
-        origin: see `metadata`.
-        typed: whether columns have types; else all are strings, as for CSV.
-
-    Raises:
-        UsageError: an option for a variable that the solutions do not have, or two columns of one name.
-
     >>> rows = SolutionRows(("s", "n"), ColumnOptions(), {})
     >>> rows.add(Solutions.of([("<urn:a>", '"1"^^<http://www.w3.org/2001/XMLSchema#integer>')]))
     []
@@ -439,10 +399,12 @@ class SolutionRows:
 
     def __init__(
         self,
+        # their names, without `?`, in the order of the columns
         variables: Sequence[str],
         options: ColumnOptions,
         origin: Mapping[str, str],
         *,
+        # whether columns have types; else all are strings, as for CSV
         typed: bool = True,
     ) -> None:
         for name in (*options.types, *options.languages):
@@ -474,11 +436,7 @@ class SolutionRows:
         self._schema: Any = None
 
     def add(self, solutions: Solutions) -> list[Any]:
-        """Returns the record batches that further solutions complete.
-
-        Raises:
-            ColumnError: a value that does not fit into its column.
-        """
+        """Returns the record batches that further solutions complete."""
         batches = []
         while self._rows + len(solutions) > self._most_rows:
             room = self._most_rows - self._rows
@@ -492,11 +450,7 @@ class SolutionRows:
         return batches
 
     def finish(self) -> list[Any]:
-        """Returns the last record batch, which is empty without solutions.
-
-        Raises:
-            ColumnError: see `add`.
-        """
+        """Returns the last record batch, which is empty without solutions."""
         batches = [self._batch()] if self._rows or self._schema is None else []
         for column in self._columns:
             if column.nulls:

@@ -27,16 +27,13 @@ from construct_messages.rdf.terms.values import microseconds_of_date_time
 
 
 class TermKind(NamedTuple):
-    """A kind of term.
+    """A kind of term."""
 
-    Args:
-        name: `"iri"`, `"blank node"`, `"triple term"` or `"literal"`.
-        datatype: the IRI of the datatype of literals.
-        language: the language tag of literals, with `--` and the base direction if there is one.
-    """
-
+    # `"iri"`, `"blank node"`, `"triple term"` or `"literal"`
     name: str
+    # the IRI of the datatype of literals
     datatype: str | None = None
+    # the language tag of literals, with `--` and the base direction if there is one
     language: str | None = None
 
 
@@ -49,13 +46,9 @@ _MOST_KINDS: Final = (
 
 
 class Characters:
-    """A column of terms as characters and kinds.
-
-    Args:
-        array: an array of Arrow of the characters of IRIs and literals, the labels of blank nodes with `_:`, and triple
-            terms as they are; null is unbound.
-        kind: the kind of all bound terms; None: there are several kinds, or no bound terms.
-        kinds: the kind of each term; None: all have the same kind.
+    """A column of terms as characters and kinds. `array`: an array of Arrow of the characters of IRIs and literals, the
+    labels of blank nodes with `_:`, and triple terms as they are; null is unbound. `kind`: the kind of all bound terms;
+    None: there are several kinds, or no bound terms. `kinds`: the kind of each term; None: all have the same kind.
     """
 
     def __init__(
@@ -113,9 +106,6 @@ def held(array: Any) -> bytes:
 
 def characters(terms: Any) -> Characters:
     r"""Converts a column of terms to characters and kinds.
-
-    Args:
-        terms: see `term_array`.
 
     >>> column = characters(term_array([b'"1"^^<http://www.w3.org/2001/XMLSchema#int>', b""]))
     >>> column.forms, column.kind.datatype
@@ -216,18 +206,14 @@ _TOO_FINE: Final = re.compile(r"[.][0-9]{6}[0-9]*[1-9]")
 
 
 class Usual(NamedTuple):
-    """Lexical forms that pyarrow's cast from strings reads like XML Schema, or rejects.
-
-    Args:
-        alphabet: their characters.
-        least: the minimal length: the cast also reads times without minutes.
-        most: the maximal length: the cast does not detect all decimals that exceed 128 bits.
-        ending: the end of each of them.
-    """
+    """Lexical forms that pyarrow's cast from strings reads like XML Schema, or rejects."""
 
     alphabet: bytes
+    # the minimal length: the cast also reads times without minutes
     least: int = 0
+    # the end of each of them
     ending: str = ""
+    # the maximal length: the cast does not detect all decimals that exceed 128 bits
     most: int | None = None
 
     def fits(self, forms: Any) -> bool:
@@ -248,29 +234,23 @@ class Usual(NamedTuple):
 class ColumnType:
     """A type of columns.
 
-    Args:
-        name: its name in options and errors.
-        make: returns the type of Arrow.
-        value: converts a lexical form to a value for `values`.
-        usual: forms that pyarrow's cast from strings reads as this type, or None.
-        stored: the type of Arrow of the results of `value`, if it differs.
-
     >>> column_type("int64").value(" +5 "), column_type("decimal(5,2)").name
     (5, 'decimal(5,2)')
     """
 
+    # its name in options and errors
     name: str
+    # returns the type of Arrow
     make: Callable[[], Any]
+    # converts a lexical form to a value for `values`
     value: Callable[[str], Any]
+    # forms that pyarrow's cast from strings reads as this type, or None
     usual: Usual | None = None
+    # the type of Arrow of the results of `value`, if it differs
     stored: Callable[[], Any] | None = None
 
     def array(self, column: Characters) -> Any:
-        """Returns the column of lexical forms.
-
-        Raises:
-            ValueError: a form that has no value of the type.
-        """
+        """Returns the column of lexical forms."""
         if self.usual is not None and self.usual.fits(column.array):
             try:
                 return column.array.cast(self.make())
@@ -441,9 +421,6 @@ _SIZED: Final = re.compile(r"decimal\(([0-9]{1,2}),([0-9]{1,2})\)")
 
 def column_type(name: str) -> ColumnType:
     """Returns the type with a name.
-
-    Raises:
-        UsageError: there is no such type.
 
     >>> column_type("Decimal(10, 2)").name
     'decimal(10,2)'

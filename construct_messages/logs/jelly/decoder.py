@@ -85,11 +85,6 @@ _LEAST_MADE = 1 << 26
 class JellyDecoder:
     """Reads a Jelly log, delimited or of one frame.
 
-    Args:
-        syntax: Jelly's own.
-        options: see `DecoderOptions`; the distinct IRIs of a frame may have as many characters as the maximal number of
-            its bytes, or 64 Mi.
-
     >>> from construct_messages.rdf.formats import JELLY
     >>> from construct_messages.logs import encoder_for
     >>> log = encoder_for(JELLY, JELLY.own).encode(Message())
@@ -128,12 +123,7 @@ class JellyDecoder:
         )
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages that are complete now.
-
-        Raises:
-            LogError: malformed bytes; the error has their offset and the number of the message.
-            LimitExceeded: a frame is too large.
-        """
+        """Returns the messages that are complete now."""
         buffer = self._buffer
         buffer += data
         if self._delimited is None:
@@ -161,11 +151,7 @@ class JellyDecoder:
                 yield message
 
     def close(self) -> Iterator[Message]:
-        """Returns the message that the end of an undelimited log completes.
-
-        Raises:
-            LogError: the log ends within a frame.
-        """
+        """Returns the message that the end of an undelimited log completes."""
         buffer = self._buffer
         if not buffer:
             return

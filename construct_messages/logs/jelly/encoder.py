@@ -21,21 +21,11 @@ from construct_messages.rdf.terms import iri
 
 
 class JellyEncoder:
-    """Writes messages as Jelly.
+    """Writes messages as Jelly. `options`: open `JellyOptions` among them are chosen by the others; the prefixes are
+    for namespace declarations, if the options include them.
 
     The first frame contains the options, and each frame is a message. A log without messages is a frame with the
     options twice, which is never the frame of a message.
-
-    Args:
-        options: open `JellyOptions` among them are chosen by the others; the prefixes are for namespace declarations,
-            if the options include them.
-
-    Attributes:
-        options: the options of the stream, without open ones.
-
-    Raises:
-        UsageError: options that cannot be written.
-        TermError: a namespace that is not an IRI.
 
     >>> from construct_messages.rdf.message import Quad
     >>> from construct_messages.rdf.formats import JELLY
@@ -51,6 +41,7 @@ class JellyEncoder:
 
     def __init__(self, _format: Format, _syntax: Syntax, options: EncoderOptions) -> None:
         own = options.own if isinstance(options.own, JellyOptions) else JellyOptions()
+        # options: the options of the stream, without open ones
         self.options = own = own.for_writing(
             graphs=options.graphs, triple_terms=options.triple_terms
         )
@@ -63,13 +54,7 @@ class JellyEncoder:
         return b""
 
     def encode(self, message: Message) -> bytes:
-        """Encodes one message as a frame, after its length if the stream is delimited.
-
-        Raises:
-            UnsupportedByFormat: a base direction, a named graph in a stream of triples, a term that the options do not
-                allow, too deeply nested triple terms, a statement that needs too many table entries, or a second
-                message in an undelimited stream.
-        """
+        """Encodes one message as a frame, after its length if the stream is delimited."""
         if self.options.delimited:
             return delimited(self._frames.write(message))
         if self._frames.is_open:
@@ -85,9 +70,6 @@ class JellyEncoder:
         `Encoder.encode_document`.
 
         The frame has all namespace declarations of the stream.
-
-        Raises:
-            UnsupportedByFormat: as `encode`.
         """
         alone = FrameWriter(self.options, self._namespaces, self._frames.message_count)
         self._frames.message_count += 1

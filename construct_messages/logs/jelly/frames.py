@@ -46,29 +46,21 @@ _MOST: Final = 1 << 12  # languages and datatypes to remember
 
 
 class FrameWriter:
-    """Writes one stream: a frame a message, without its length.
-
-    Args:
-        options: the options of the stream, without open ones.
-        namespaces: the IRIs to declare, by prefix.
-        message_count: the number of messages before the stream, for errors.
-
-    Attributes:
-        kind: the tag of rows of statements.
-        is_open: whether the stream's options are written.
-        message_count: the number of messages so far, including rejected ones.
-        names, prefixes, datatypes: the lookup tables.
-        suffixes: the bytes of a language or datatype in an RdfLiteral, by the text after the closing quote.
-        prefix, name: the ids of the last IRI.
-        last: the last statement.
+    """Writes one stream: a frame a message, without its length. `options`: the options of the stream, without open
+    ones. `message_count`: the number of messages before the stream, for errors. `names`, `prefixes`, `datatypes`: the
+    lookup tables. `suffixes`: the bytes of a language or datatype in an RdfLiteral, by the text after the closing
+    quote. `prefix`, `name`: the ids of the last IRI. `last`: the last statement.
     """
 
     def __init__(
         self, options: JellyOptions, namespaces: Mapping[str, Term], message_count: int = 0
     ) -> None:
         self.options, self._namespaces = options, namespaces
+        # the tag of rows of statements
         self.kind = QUAD if options.physical_type is PhysicalType.QUADS else TRIPLE
+        # whether the stream's options are written
         self.is_open = False
+        # the number of messages so far, including rejected ones
         self.message_count = message_count
         self._restart()
 
@@ -89,12 +81,7 @@ class FrameWriter:
         self.last: Statement = (_NO_TERM, _NO_TERM, _NO_TERM, _NO_TERM)
 
     def write(self, message: Message) -> bytes:
-        """Encodes one message as a frame.
-
-        Raises:
-            UnsupportedByFormat: a base direction, a named graph in a stream of triples, a term that the options do not
-                allow, too deeply nested triple terms, or a statement that needs too many table entries.
-        """
+        """Encodes one message as a frame."""
         self.message_count += 1
         rows = [] if self.is_open else self._opening()
         try:
@@ -187,10 +174,8 @@ class FrameWriter:
     def term(
         self, position: PositionTags, term: Term, quad: Statement | tuple[()], rows: list[bytes]
     ) -> bytes:
-        """Encodes a term as a field, and appends the table entries that it needs to `rows`.
-
-        Args:
-            quad: the whole statement, whose entries must not replace each other.
+        """Encodes a term as a field, and appends the table entries that it needs to `rows`. `quad`: the whole
+        statement, whose entries must not replace each other.
         """
         start = term[0]
         if start == '"':

@@ -66,33 +66,17 @@ _MOST_PREFIXES: Final = 1 << 6  # of one name
 
 
 class TermReader:
-    """Reads the terms of one stream, strictly in order.
-
-    Args:
-        options: the options of the stream.
-        generalized: whether terms may be in positions that RDF does not allow.
-        shared: whether blank node labels mean nodes of the whole stream, and not of their frame alone.
-        labels: creates the labels of the log.
-        lenience: see `decoder_for`.
-        most_made: the maximal number of characters of the IRIs that a frame creates from table entries.
-
-    Attributes:
-        prefix, begin, name: the state for the next IRI: id and string of the last prefix, and id of the last name.
-        iris: the known IRIs, by the id of the name and by the prefix itself, so that they stay valid when the id of the
-            prefix is reused.
-        made, most_made: the number of characters of the IRIs that the frame has created, and its limit.
-        unreadable: with lenience, the first term of each kind that no log can hold; `UNREADABLE` and its kind, to the
-            end of the text, take the place of such a term.
-        suffixes: for the compiled module: the text after a literal's lexical form in a term, by the bytes after it in
-            an RdfLiteral.
-    """
+    """Reads the terms of one stream, strictly in order."""
 
     def __init__(
         self,
         options: JellyOptions,
         *,
+        # whether terms may be in positions that RDF does not allow
         generalized: bool,
+        # whether blank node labels mean nodes of the whole stream, and not of their frame alone
         shared: bool,
+        # the maximal number of characters of the IRIs that a frame creates from table entries
         most_made: int,
         labels: Labels,
         lenience: Lenience | None = None,
@@ -100,6 +84,7 @@ class TermReader:
         self.names = Entries("names", options.max_name_table_size)
         self.prefixes = Entries("prefixes", options.max_prefix_table_size)
         self.datatypes = Entries("datatypes", options.max_datatype_table_size)
+        # prefix, begin, name: the state for the next IRI: id and string of the last prefix, and id of the last name
         self.prefix, self.begin, self.name = 0, "", 0
         self._shared = shared
         self._nodes: dict[bytes, Term] = {}  # the nodes of the whole stream, by their labels
@@ -108,10 +93,17 @@ class TermReader:
         # the labels of this frame, if it has a blank node
         self._labels: MessageLabels | None = None
         self._depth = 0  # of quoted triples
+        # with lenience, the first term of each kind that no log can hold; `UNREADABLE` and its kind, to the end of
+        # the text, take the place of such a term
         self.unreadable: dict[str, TermError] = {}
         # a few entries can create many long IRIs, independently of the size of the frame
+        # made, most_made: the number of characters of the IRIs that the frame has created, and its limit
         self.made, self.most_made = 0, most_made
+        # the known IRIs, by the id of the name and by the prefix itself, so that they stay valid when the id of the
+        # prefix is reused
         self.iris: dict[int, dict[str, Term]] = {}
+        # for the compiled module: the text after a literal's lexical form in a term, by the bytes after it in an
+        # RdfLiteral
         self.suffixes: dict[bytes, str] = dict(_NO_SUFFIXES)
         read, node, value, quoted = self.iri, self.blank, self.literal, self.quoted
         no_node, no_value, no_quoted, no_name = (
@@ -156,9 +148,6 @@ class TermReader:
 
         Accepts any form that Protocol Buffers allows: the last one of repeated terms counts; messages of the same field
         are merged.
-
-        Raises:
-            Malformed: not a statement, or not a term.
         """
         found: dict[int, tuple[int, bytes]] = {}
         for number, value in fields(data):
@@ -193,11 +182,8 @@ class TermReader:
         return triple(*terms, generalized=True)  # type: ignore[arg-type] # only a graph is None
 
     def new_scope(self, number: int, terms: list[Term | None]) -> None:
-        """Begins a frame, and clears the labels of the last one.
-
-        Args:
-            number: the number of the frame.
-            terms: the last terms, which the frame may repeat; their blank nodes become nodes of this frame.
+        """Begins a frame, and clears the labels of the last one. `terms`: the last terms, which the frame may repeat;
+        their blank nodes become nodes of this frame.
         """
         self.made = 0
         self._frame = number
@@ -359,35 +345,28 @@ _QUAD: Final = 1 << 6
 
 
 class Rows:
-    """Reads the frames of one stream, in order.
-
-    Args:
-        generalized: whether terms may be in positions that RDF does not allow.
-        shared_labels: whether blank node labels mean nodes of the whole stream; None: in a flat stream, where frames
-            have no meaning.
-        labels: creates the labels of the log.
-        lenience: see `decoder_for`.
-        most_made: the maximal number of characters of the IRIs that a frame creates from table entries.
-
-    Attributes:
-        options: the options of the stream; None: not read yet.
-        prefixes: the namespace declarations so far.
-        place: the start of the last row in its frame.
-    """
+    """Reads the frames of one stream, in order."""
 
     def __init__(
         self,
         *,
+        # whether terms may be in positions that RDF does not allow
         generalized: bool,
+        # whether blank node labels mean nodes of the whole stream; None: in a flat stream, where frames have no
+        # meaning
         shared_labels: bool | None,
+        # the maximal number of characters of the IRIs that a frame creates from table entries
         most_made: int,
         labels: Labels,
         lenience: Lenience | None,
     ) -> None:
         self._generalized, self._shared_labels = generalized, shared_labels
         self._most_made, self._labels, self._lenience = most_made, labels, lenience
+        # the options of the stream; None: not read yet
         self.options: JellyOptions | None = None
+        # the namespace declarations so far
         self.prefixes: dict[str, str] = {}
+        # the start of the last row in its frame
         self.place = 0
         self._frames = 0
         self._terms: list[Term | None] = []  # the terms of the frame, four per statement
@@ -397,12 +376,7 @@ class Rows:
         self._handlers: dict[int, Callable[[bytes], None]] = {1: self._options}  # by field of a row
 
     def message(self, frame: bytes) -> Message | None:
-        """Returns the message of the next frame; None: the frame has the options twice, so the log has no messages.
-
-        Raises:
-            Malformed: the frame does not belong to such a stream; `place` is its position.
-            LimitExceeded: its statements are too large.
-        """
+        """Returns the message of the next frame; None: the frame has the options twice, so the log has no messages."""
         self._frames += 1
         if self.options is not None:
             self._reader.new_scope(self._frames, self._last)

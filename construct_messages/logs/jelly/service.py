@@ -42,10 +42,8 @@ _LEAST_MADE = 1 << 26  # see `decoder.py`
 
 
 class FrameReader:
-    """Reads the frames of one stream.
-
-    Args:
-        options: `message_bytes`, `labels`, `generalized`, `shared_labels` and `lenience` are used.
+    """Reads the frames of one stream. `options`: `message_bytes`, `labels`, `generalized`, `shared_labels` and
+    `lenience` are used.
 
     >>> from construct_messages.logs.jelly.frames import FrameWriter
     >>> from construct_messages.logs.jelly.service import DEFAULT_OPTIONS
@@ -70,12 +68,7 @@ class FrameReader:
         return self._rows.options
 
     def read(self, frame: bytes) -> Message | None:
-        """Returns the message of the next frame; None: the frame means that a stream has no messages.
-
-        Raises:
-            LogError: it is not a frame of the stream; the error has the position in it.
-            LimitExceeded: the frame is too large.
-        """
+        """Returns the message of the next frame; None: the frame means that a stream has no messages."""
         self._count += 1
         if len(frame) > self._limit:
             raise LimitExceeded(
@@ -200,15 +193,13 @@ _NUMBERS: Final = {
 class RdfStreamSubscribe(NamedTuple):
     """The request of a subscriber.
 
-    Args:
-        topic: the topic to subscribe to.
-        requested_options: the bytes of an RdfStreamOptions message; empty: none are requested.
-
     >>> RdfStreamSubscribe.decode(RdfStreamSubscribe("rooms").encode())
     RdfStreamSubscribe(topic='rooms', requested_options=b'')
     """
 
+    # the topic to subscribe to
     topic: str = ""
+    # the bytes of an RdfStreamOptions message; empty: none are requested
     requested_options: bytes = b""
 
     def encode(self) -> bytes:
@@ -221,11 +212,7 @@ class RdfStreamSubscribe(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Parses the bytes of the message.
-
-        Raises:
-            UsageError: the bytes are not such a message.
-        """
+        """Parses the bytes of the message."""
         topic, options = "", b""
         try:
             for number, value in fields(data):
@@ -259,12 +246,6 @@ def negotiated(requested: bytes) -> JellyOptions:
     the two. Tables have the smaller one of the requested size and that of `DEFAULT_OPTIONS`; prefix tables of 1 to 3
     are too small for writing, so none is used. The logical type is that of the messages: the requested one is ignored,
     unless it contradicts the requested physical type.
-
-    Args:
-        requested: the bytes of an RdfStreamOptions message.
-
-    Raises:
-        UsageError: no stream can have such options; the message begins with the name of the option.
 
     >>> negotiated(b"") == DEFAULT_OPTIONS
     True
@@ -339,12 +320,7 @@ def _check_logical(wanted: int, physical: PhysicalType, logical: LogicalType) ->
 
 
 def refused_options(text: str, options: JellyOptions) -> UsageError:
-    """Returns the error for a message that cannot be written with the options of a stream.
-
-    Args:
-        text: which message, and why not.
-        options: the options of the stream.
-    """
+    """Returns the error for a message that cannot be written with the options of a stream."""
     wanted = [
         f"{name} {value}"
         for name, value, is_so in (

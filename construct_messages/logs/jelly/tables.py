@@ -20,18 +20,7 @@ JOINED: Final = (
 
 
 class Table:
-    """A table of a producer.
-
-    Args:
-        name: the kind of its entries, for errors.
-        tag: the tag of the row that enters a string.
-        size: the maximal number of entries.
-
-    Attributes:
-        size: the maximal number of entries.
-        ids: the ids of the current strings, from 1.
-        strings: the strings, in the order of their ids.
-        last: the id of the last entry.
+    """A table of a producer. `tag`: the tag of the row that enters a string.
 
     >>> table = Table("prefixes", 0x52, 1)
     >>> table.enter("a", "b".__eq__)
@@ -41,20 +30,18 @@ class Table:
     """
 
     def __init__(self, name: str, tag: int, size: int) -> None:
+        # size: the maximal number of entries
         self._name, self._tag, self.size = name, tag, size
+        # the ids of the current strings, from 1
         self.ids: dict[str, int] = {}
+        # the strings, in the order of their ids
         self.strings: list[str] = []
+        # the id of the last entry
         self.last = 0
 
     def enter(self, string: str, is_kept: Callable[[str], bool]) -> tuple[int, str | None, bytes]:
-        """Enters a string; returns its id, the string that it replaces, and the row of the entry.
-
-        Args:
-            string: a string that is not in the table.
-            is_kept: whether the current statement needs a string itself; called if the table is full.
-
-        Raises:
-            UnsupportedByFormat: the statement needs all strings.
+        """Enters a string; returns its id, the string that it replaces, and the row of the entry. `is_kept`: whether
+        the current statement needs a string itself; called if the table is full.
         """
         old, last, strings = None, self.last, self.strings
         if len(strings) < self.size:
@@ -95,31 +82,21 @@ class Table:
 class Entries:
     """A table of a consumer.
 
-    Args:
-        name: the kind of its entries, for errors.
-        size: the maximal number of entries.
-
-    Attributes:
-        size: the maximal number of entries.
-        strings: the strings by their ids, from 1.
-        last: the id of the last entry; -1: the next entry must have one.
-
     >>> entries = Entries("names", 8)
     >>> entries.enter(b"\x12\x01a"), entries.enter(b"\x12\x01b"), entries.get(2)
     (1, 2, 'b')
     """
 
     def __init__(self, name: str, size: int) -> None:
+        # size: the maximal number of entries
         self._name, self.size = name, size
+        # the strings by their ids, from 1
         self.strings: dict[int, str] = {}
+        # the id of the last entry; -1: the next entry must have one
         self.last = 0
 
     def enter(self, entry: bytes) -> int:
-        """Processes an RdfNameEntry, RdfPrefixEntry or RdfDatatypeEntry, and returns its id.
-
-        Raises:
-            Malformed: not such an entry, an id larger than the table, or a missing id that is required.
-        """
+        """Processes an RdfNameEntry, RdfPrefixEntry or RdfDatatypeEntry, and returns its id."""
         number, string = 0, ""
         for field, value in fields(entry):
             if field == 1:
@@ -144,11 +121,7 @@ class Entries:
         self.last = -1
 
     def get(self, number: int) -> str:
-        """Returns the string with an id.
-
-        Raises:
-            Malformed: the id has no entry.
-        """
+        """Returns the string with an id."""
         try:
             return self.strings[number]
         except KeyError:

@@ -52,9 +52,6 @@ def delimited(data: bytes) -> bytes:
 def read_varint(data: bytes | bytearray, start: int) -> tuple[int, int]:
     """Returns the number that begins at `start`, and its end.
 
-    Raises:
-        Malformed: the number is truncated, or has more than 64 bits.
-
     >>> read_varint(bytes.fromhex("ac02"), 0)
     (300, 2)
     """
@@ -76,9 +73,6 @@ def read_varint(data: bytes | bytearray, start: int) -> tuple[int, int]:
 def read_field(data: bytes, start: int) -> tuple[int, int | bytes, int]:
     """Returns the field that begins at `start`: its number, its value (an integer of a varint, else bytes), and its
     end.
-
-    Raises:
-        Malformed: the field is truncated, or its wire type does not exist.
     """
     tag, place = read_varint(data, start)
     number, kind = tag >> 3, tag & 7
@@ -102,9 +96,6 @@ def read_field(data: bytes, start: int) -> tuple[int, int | bytes, int]:
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yields the fields of a message in order, as numbers and values.
 
-    Raises:
-        Malformed: as `read_field`.
-
     >>> list(fields(bytes.fromhex("08ac02 1a0161")))
     [(1, 300), (3, b'a')]
     """
@@ -115,11 +106,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def text(data: int | bytes, what: str) -> str:
-    """Returns the text of a field.
-
-    Raises:
-        Malformed: not bytes, or not UTF-8; `what` names the field.
-    """
+    """Returns the text of a field."""
     if isinstance(data, int):
         raise Malformed(f"{what} is a number, where text is due")
     try:
@@ -131,11 +118,7 @@ def text(data: int | bytes, what: str) -> str:
 
 
 def integer(data: int | bytes, what: str) -> int:
-    """Returns the number of a field.
-
-    Raises:
-        Malformed: the value is bytes; `what` names the field.
-    """
+    """Returns the number of a field."""
     if not isinstance(data, int):
         raise Malformed(f"{what} is bytes, where a number is due")
     return data

@@ -53,30 +53,17 @@ _KEYWORDS: Final = frozenset(
 
 @dataclass(frozen=True)
 class CompiledFrame:
-    """A compiled frame.
-
-    Args:
-        frame: the frame.
-        notation: the notation of its context.
-        is_laid_out: whether matching only depends on the kinds of terms, except for types, and not on the terms
-            themselves.
-    """
+    """A compiled frame."""
 
     frame: NodeFrame
+    # the notation of its context
     notation: ContextNotation
+    # whether matching only depends on the kinds of terms, except for types, and not on the terms themselves
     is_laid_out: bool
 
 
 def compiled(options: JsonOptions, frame: Mapping[str, Any]) -> CompiledFrame | ByPyLD:
-    """Reads a frame.
-
-    Args:
-        options: the contexts, and the options for values.
-        frame: the frame, with its context.
-
-    Raises:
-        UsageError: it is not a frame; the error has the place.
-    """
+    """Reads a frame."""
     _check(frame, "")
     pyld = _options(options)
     context = frame.get("@context", {})
@@ -99,11 +86,7 @@ def compiled(options: JsonOptions, frame: Mapping[str, Any]) -> CompiledFrame | 
 
 
 def is_compiled(options: JsonOptions) -> bool:
-    """Returns whether the frame of options, and its context, are applied without PyLD.
-
-    Raises:
-        UsageError: the frame or the context is invalid.
-    """
+    """Returns whether the frame of options, and its context, are applied without PyLD."""
     frame, context = options.frame or {}, options.context
     if set(frame) == {"@context"}:
         frame, context = {}, frame["@context"]
@@ -135,11 +118,7 @@ def notation_of(
     arrays: Collection[Term] = (),
     maps_if_needed: bool = False,
 ) -> ContextNotation:
-    """Returns the notation of a context for documents without a frame; see `ContextNotation`.
-
-    Raises:
-        UsageError: it is not a context, or has a feature that needs a frame.
-    """
+    """Returns the notation of a context for documents without a frame; see `ContextNotation`."""
     active = _guarded(lambda: _active(context, _options(options)), "the context")
     try:
         return ContextNotation(

@@ -97,12 +97,9 @@ def uses_of(nodes: Nodes) -> Uses:
 
 
 class KeyNames:
-    """Assigns keys to predicates.
-
-    Args:
-        fixed: the predicates of the template, whose keys do not depend on the message.
-        prefixes: namespaces by prefix, for predicates with equal local names.
-        sets: the predicates that always have an array, unless they have a language map.
+    """Assigns keys to predicates. `fixed`: the predicates of the template, whose keys do not depend on the message.
+    `prefixes`: namespaces by prefix, for predicates with equal local names. `sets`: the predicates that always have an
+    array, unless they have a language map.
 
     >>> names = KeyNames((), {"a": "urn:a/"}, ())
     >>> names.of([Term("<urn:a/x>"), Term("<urn:b/x>"), Term("<urn:b/y>"), Term("<urn:a/id>")])
@@ -161,11 +158,8 @@ class KeyNames:
 
 
 def sets_of(template: Template, group_by: Set[str] | None) -> set[Term]:
-    """Returns the predicates that may have several values in a message, by its template.
-
-    Args:
-        template: the template of the query.
-        group_by: the variables with the same values in all solutions of a message; None: each solution is a message.
+    """Returns the predicates that may have several values in a message, by its template. `group_by`: the variables with
+    the same values in all solutions of a message; None: each solution is a message.
     """
 
     def is_one(slot: Slot) -> bool:

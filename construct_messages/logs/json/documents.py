@@ -51,15 +51,8 @@ _MOST_NOTATIONS: Final = 256
 
 
 class JsonEncoder(LayoutEncoder):
-    """Writes messages as JSON documents.
-
-    Args:
-        format, syntax: JSON and its own.
-        options: the format's own are `JsonOptions`; the prefixes, the template and its grouping are for the default
-            documents.
-
-    Raises:
-        UsageError: an invalid frame or context; the error has the place.
+    """Writes messages as JSON documents. `options`: the format's own are `JsonOptions`; the prefixes, the template and
+    its grouping are for the default documents.
 
     >>> from construct_messages.rdf.formats import JSON_DOCUMENTS
     >>> from construct_messages.rdf.message import Quad
@@ -122,11 +115,7 @@ class JsonEncoder(LayoutEncoder):
             texts[0] = texts[0].removeprefix(",")
 
     def write_by(self, message: Message, place: Place) -> str:
-        """Encodes one document that only depends on the kinds of terms.
-
-        Raises:
-            NoLayout: it also depends on the terms.
-        """
+        """Encodes one document; raises `NoLayout` if it does not only depend on the kinds of terms."""
         return self._delimited(self._document(message, place, alone=False))
 
     def write(self, message: Message) -> str:
@@ -199,12 +188,7 @@ class _Texts(dict[tuple[ContextNotation, Hashable], Texts]):
 
 
 class DocumentWriter:
-    """Writes the trees of a message.
-
-    Args:
-        notation: the notation of the context.
-        place: returns the writer of terms.
-    """
+    """Writes the trees of a message."""
 
     def __init__(self, notation: ContextNotation, place: Place) -> None:
         self._notation, self._place = notation, place

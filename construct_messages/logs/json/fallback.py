@@ -26,13 +26,8 @@ def expanded(
     natively: bool = True,
     is_expected: Callable[[Term, str], bool] = lambda *_: False,
 ) -> list[dict[str, Any]]:
-    """Returns a message as JSON-LD in expanded form.
-
-    Args:
-        message: the message.
-        natively: whether numbers and booleans are JSON's.
-        is_expected: whether a context has a term for a property and a datatype: then a number keeps its datatype, so
-            that the term is found.
+    """Returns a message as JSON-LD in expanded form. `is_expected`: whether a context has a term for a property and a
+    datatype: then a number keeps its datatype, so that the term is found.
 
     >>> from construct_messages.rdf.message import Quad
     >>> from construct_messages.rdf.terms import iri, number
@@ -83,17 +78,12 @@ def _name(term: Term) -> str:
 
 
 class ByPyLD:
-    """Frames messages by PyLD.
-
-    Args:
-        frame: as parsed JSON.
-        options: the options of PyLD, with a loader of contexts.
-        natively, is_expected: see `expanded`.
-    """
+    """Frames messages by PyLD."""
 
     def __init__(
         self,
         frame: Mapping[str, Any],
+        # the options of PyLD, with a loader of contexts
         options: Mapping[str, Any],
         *,
         natively: bool,
@@ -103,11 +93,7 @@ class ByPyLD:
         self._natively, self._is_expected = natively, is_expected
 
     def document(self, message: Message) -> str:
-        """Returns the document of a message, as JSON.
-
-        Raises:
-            UnsupportedByFormat: PyLD cannot frame it.
-        """
+        """Returns the document of a message, as JSON."""
         input = expanded(message, natively=self._natively, is_expected=self._is_expected)
         try:
             with warnings.catch_warnings():

@@ -35,34 +35,31 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class NodeFrame:
-    """A frame for nodes and values.
+    """A frame for nodes and values."""
 
-    Args:
-        flags: the flags of the frame.
-        ids: the IRIs that match; empty: any; None: the frame has no `@id`.
-        types: the types that match; None: the frame has no `@type`.
-        any_type: whether nodes with any type match (`"@type": {}`).
-        default_types: the types of nodes without one.
-        properties: the frames of properties by predicate, in order.
-        items: the frame of the items of a list.
-        value: the pattern of literals: `@value`, `@type` and `@language`, each with its listed values.
-        default: the JSON value of a property without values; Ellipsis: the frame has no `@default`.
-        omit_default: whether such a property is left out.
-        is_value: whether it is only for literals: it has `@value`.
-        is_reference: whether it consists of `@id`.
-    """
-
+    # the flags of the frame
     flags: Flags = Flags()
+    # the IRIs that match; empty: any; None: the frame has no `@id`
     ids: frozenset[Term] | None = None
+    # the types that match; None: the frame has no `@type`
     types: frozenset[Term] | None = None
+    # whether nodes with any type match (`"@type": {}`)
     any_type: bool = False
+    # the types of nodes without one
     default_types: tuple[Term, ...] = ()
+    # the frames of properties by predicate, in order
     properties: Mapping[Term, NodeFrame | None] = field(default_factory=dict)
+    # the frame of the items of a list
     items: NodeFrame | None = None
+    # the pattern of literals: `@value`, `@type` and `@language`, each with its listed values
     value: tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]] | None = None
+    # the JSON value of a property without values; Ellipsis: the frame has no `@default`
     default: Any = ...
+    # whether such a property is left out
     omit_default: bool = False
+    # whether it is only for literals: it has `@value`
     is_value: bool = False
+    # whether it consists of `@id`
     is_reference: bool = False
 
     def implied(self) -> NodeFrame:
@@ -72,14 +69,6 @@ class NodeFrame:
 
 def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> NodeFrame:
     """Compiles a frame.
-
-    Args:
-        expanded: a frame in expanded form: an array of one object.
-        default_flags: the flags that the frame does not set.
-
-    Raises:
-        NotCompiled: it has a feature that is left to PyLD.
-        UsageError: it is not a frame.
 
     >>> frame = compile_frame([{"@type": ["urn:A"], "urn:p": [{"@embed": ["@never"]}]}])
     >>> sorted(frame.types), frame.properties["<urn:p>"].flags.embed

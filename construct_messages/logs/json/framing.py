@@ -27,16 +27,12 @@ from construct_messages.rdf.terms import Term
 
 @dataclass(slots=True)
 class Tree:
-    """A node in a document, with its embedded nodes; without types and properties it is a reference.
+    """A node in a document, with its embedded nodes; without types and properties it is a reference."""
 
-    Args:
-        id: its term; None: a blank node without references.
-        types: its types.
-        properties: the values of each property, in order.
-    """
-
+    # its term; None: a blank node without references
     id: Term | None
     types: Sequence[Term] = ()
+    # the values of each property, in order
     properties: list[tuple[Term, list[Item]]] = field(default_factory=list)
 
 
@@ -64,13 +60,9 @@ def in_order(term: Term) -> str:
 
 
 class Framing:
-    """Frames the nodes of one message.
-
-    Args:
-        nodes: the nodes of the message.
-        expand: returns a literal of a property as a value object.
-        sort: whether the properties of a node are in the order of their predicates, which decides where a node is
-            embedded that is only embedded once; otherwise they are in the order of the message.
+    """Frames the nodes of one message. `expand`: returns a literal of a property as a value object. `sort`: whether the
+    properties of a node are in the order of their predicates, which decides where a node is embedded that is only
+    embedded once; otherwise they are in the order of the message.
     """
 
     def __init__(
@@ -84,15 +76,7 @@ class Framing:
         self._count = 0
 
     def trees(self, roots: Iterable[Term], frame: NodeFrame) -> list[Tree]:
-        """Returns the nodes that match a frame, with their embedded nodes.
-
-        Args:
-            roots: the nodes to match, in order.
-            frame: the frame.
-
-        Raises:
-            UnsupportedByFormat: nodes are nested too deeply, or are too many.
-        """
+        """Returns the nodes that match a frame, with their embedded nodes."""
         trees = []
         for root in roots:
             if self.matches(self._nodes[root], root, frame):

@@ -34,14 +34,11 @@ RDF_LIST: Final = Term(f"<{RDF}List>")
 
 @dataclass(slots=True)
 class NodeProperties:
-    """The properties of an IRI or blank node in a message.
+    """The properties of an IRI or blank node in a message."""
 
-    Args:
-        types: its types, IRIs and blank nodes.
-        properties: its other values by predicate.
-    """
-
+    # its types, IRIs and blank nodes
     types: list[Term] = field(default_factory=list)
+    # its other values by predicate
     properties: dict[Term, list[Value]] = field(default_factory=dict)
 
 

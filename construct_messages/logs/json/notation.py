@@ -38,49 +38,38 @@ ANONYMOUS: Final = "{}"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The key of some values of a property.
-
-    Args:
-        name: the compacted key.
-        text: the key as JSON, with the colon.
-        is_set, is_list, is_language: whether it has this container.
-        language: the key in the language map.
-        before, after: the text around a value.
-        reference: the kind of text of a referenced node: `name` or `vocab`; None: the node is an object.
-    """
+    """The key of some values of a property."""
 
     name: str
+    # the key as JSON, with the colon
     text: str
+    # is_set, is_list, is_language: whether it has this container
     is_set: bool
     is_list: bool
     is_language: bool
+    # the key in the language map
     language: str
+    # before, after: the text around a value
     before: str
     after: str
+    # the kind of text of a referenced node: `name` or `vocab`; None: the node is an object
     reference: str | None
 
 
 class ContextNotation:
-    """Writes terms by an active context.
-
-    Args:
-        active: the context, processed by PyLD.
-        typed: whether literals other than numbers and booleans keep their datatypes; otherwise they are strings.
-        natively: whether numbers and booleans are JSON's.
-        arrays: the properties that always have an array, in addition to those of the context.
-        maps_if_needed: whether values without a language are in a language map only next to others.
-
-    Raises:
-        NotCompiled: the context has a feature that is left to PyLD.
-    """
+    """Writes terms by an active context."""
 
     def __init__(
         self,
         active: dict[str, Any],
         *,
+        # whether literals other than numbers and booleans keep their datatypes; otherwise they are strings
         typed: bool = True,
+        # whether numbers and booleans are JSON's
         natively: bool = True,
+        # the properties that always have an array, in addition to those of the context
         arrays: Collection[Term] = (),
+        # whether values without a language are in a language map only next to others
         maps_if_needed: bool = False,
     ) -> None:
         self.arrays, self.maps_if_needed = arrays, maps_if_needed
@@ -137,16 +126,7 @@ class ContextNotation:
         return NODE
 
     def key(self, predicate: Term, kind: Kind, sample: Callable[[], Any]) -> Key:
-        """Returns the key of values of a kind.
-
-        Args:
-            predicate: the property.
-            kind: see `kind_of`.
-            sample: returns a value of the kind in expanded form.
-
-        Raises:
-            UnsupportedByFormat: the property's IRI looks like a compact one.
-        """
+        """Returns the key of values of a kind."""
         key = self._keys.get((predicate, kind))
         if key is None:
             key = self._keys[predicate, kind] = self._made(predicate, sample())

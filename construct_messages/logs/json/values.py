@@ -31,14 +31,8 @@ _MOST_DIGITS: Final = 300
 
 
 def json_of(text: str, datatype: str | None) -> str | None:
-    """Returns a literal as a JSON number, boolean or JSON text; None: it is none of these.
-
-    Args:
-        text: the lexical form.
-        datatype: the IRI of the datatype; None: a string.
-
-    Raises:
-        UnsupportedByFormat: an `rdf:JSON` literal that is not JSON.
+    """Returns a literal as a JSON number, boolean or JSON text; None: it is none of these. `datatype`: the IRI of the
+    datatype; None: a string.
 
     >>> json_of("+007", f"{XSD}integer"), json_of("1.50", f"{XSD}decimal"), json_of("1e3", f"{XSD}double")
     ('7', '1.50', '1000.0')
@@ -106,13 +100,9 @@ def value_object(term: Term) -> dict[str, Any]:
 def expanded_value(
     term: Term, *, natively: bool, is_expected: Callable[[str], bool]
 ) -> dict[str, Any]:
-    """Returns a literal as a value object, with a number or boolean for `@value` if it is one.
-
-    Args:
-        term: the literal.
-        natively: whether numbers and booleans are JSON's.
-        is_expected: whether the context has a term for its property and this datatype. Then a number keeps its
-            datatype, so that the term is found.
+    """Returns a literal as a value object, with a number or boolean for `@value` if it is one. `is_expected`: whether
+    the context has a term for its property and this datatype. Then a number keeps its datatype, so that the term is
+    found.
 
     >>> from construct_messages.rdf.terms import number
     >>> expanded_value(number("7"), natively=True, is_expected=lambda datatype: False)

@@ -40,10 +40,8 @@ _VALUE: Final = 1 << 7
 
 
 class Weight:
-    """Counts the content of a document and of its contexts.
-
-    Args:
-        active: the counts of the context that is active before it; None: no context.
+    """Counts the content of a document and of its contexts. `active`: the counts of the context that is active before
+    it; None: no context.
 
     >>> weight = Weight()
     >>> weight.add({"@context": [{"a": "urn:a"}, {"b": "urn:b"}], "a": 1, "b": [2, 3]}, {})
@@ -64,12 +62,7 @@ class Weight:
             self._longest, self._relative = active._longest, active._relative
 
     def add(self, document: Any, given: Mapping[str, Any]) -> None:
-        """Counts a document.
-
-        Args:
-            document: parsed JSON.
-            given: the caller's contexts, by their IRI.
-        """
+        """Counts a document."""
         used: list[str] = []
         parts = [document]
         while parts:
@@ -147,14 +140,8 @@ class Weight:
         return self._active._lengths.get(name)
 
     def check(self, number: int, most: float) -> None:
-        """Checks that the document is not too large.
-
-        Args:
-            number: the number of the message, from 1.
-            most: the maximal number of characters of the message; names, values and copies count for some.
-
-        Raises:
-            LimitExceeded: the message is too large, or contexts create too many copies of terms.
+        """Checks that the document is not too large. `most`: the maximal number of characters of the message; names,
+        values and copies count for some.
         """
         if self.contexts * self.terms > min(_MOST_COPIES, most / _COPY):
             raise LimitExceeded(
@@ -180,11 +167,8 @@ _MOST_CONTEXTS: Final = 100
 
 
 class Contexts:
-    """Expands documents by the contexts in them and by those of the caller.
-
-    Args:
-        given: contexts by their IRI, as parsed JSON (`{"@context": …}` or its value).
-        base: the IRI that relative IRIs resolve against; None: they stay relative.
+    """Expands documents by the contexts in them and by those of the caller. `given`: contexts by their IRI, as parsed
+    JSON (`{"@context": …}` or its value). `base`: the IRI that relative IRIs resolve against; None: they stay relative.
 
     >>> contexts = Contexts({"https://example.org/names": {"name": "http://xmlns.com/foaf/0.1/name"}}, None)
     >>> contexts.expand({"@context": "https://example.org/names", "@id": "urn:a", "name": "Ada"})
@@ -210,18 +194,7 @@ class Contexts:
     def expand(
         self, document: Any, active: Any = None, *, number: int = 1, most: float = inf
     ) -> list[Any]:
-        """Returns the document in expanded form.
-
-        Args:
-            document: parsed JSON.
-            active: the context that is active before it.
-            number: the number of the message, from 1.
-            most: the maximal number of characters of the expanded message.
-
-        Raises:
-            UsageError: an unknown context, or not JSON-LD.
-            LimitExceeded: contexts and terms together are too large.
-        """
+        """Returns the document in expanded form. `most`: the maximal number of characters of the expanded message."""
         if len(self._processed) > _MOST_CONTEXTS:
             self._processed.clear()
         if active is not self._active.context:
@@ -251,11 +224,7 @@ class Contexts:
         return expanded
 
     def load(self, iri: str, _options: object) -> dict[str, Any]:
-        """Returns a context of the caller; the document loader of PyLD.
-
-        Raises:
-            UsageError: the caller passed no such context.
-        """
+        """Returns a context of the caller; the document loader of PyLD."""
         if iri not in self._given:
             raise UsageError(
                 f"the context <{iri}> is not known, and none is fetched",

@@ -27,10 +27,6 @@ _ONE_A_LINE: Final = (
 class JsonLdDecoder:
     """Reads an NDJSON-LD log; see `Decoder`.
 
-    Args:
-        syntax: NDJSON-LD's own.
-        options: see `DecoderOptions`; contexts that are not in them are not loaded.
-
     >>> from construct_messages.rdf.formats import NDJSON_LD
     >>> decoder = JsonLdDecoder(NDJSON_LD, NDJSON_LD.own, DecoderOptions())
     >>> list(decoder.feed(b'{"@context": {"ex": "http://example.org/"}}\\n{"@id": "ex:a", "ex:b": ["c"]}'))

@@ -30,11 +30,8 @@ _UNKNOWN: Final = "urn:construct-messages:unknown-name:"
 
 
 def literal_of(number: int | float, datatype: str | None = None) -> tuple[str, str]:
-    """Returns the lexical form and the datatype of a JSON number in RDF.
-
-    Args:
-        number: a finite number; integers of any size are exact.
-        datatype: the IRI of its datatype in the document; None: it has none.
+    """Returns the lexical form and the datatype of a JSON number in RDF. `number`: a finite number; integers of any
+    size are exact. `datatype`: the IRI of its datatype in the document; None: it has none.
 
     >>> [literal_of(number)[0] for number in (1e20, 1e21, 5.0, 0.1 + 0.2)]
     ['100000000000000000000', '1.0E21', '5', '3.0E-1']
@@ -58,13 +55,8 @@ def may_need_preparation(written: bytes) -> bool:
 
 
 def prepare(part: Any) -> Any:
-    """Returns a document, or a part of one, with numbers as typed values, and without names that are null.
-
-    Args:
-        part: a document in expanded form, or nodes with names that are IRIs or compact IRIs, and numbers without types.
-
-    Raises:
-        UsageError: a name that is not defined in a context; see `refusing`.
+    """Returns a document, or a part of one, with numbers as typed values, and without names that are null. `part`: a
+    document in expanded form, or nodes with names that are IRIs or compact IRIs, and numbers without types.
 
     >>> prepare({"urn:p": [1e20, {"@id": None}]})
     {'urn:p': [{'@value': '100000000000000000000', '@type': 'http://www.w3.org/2001/XMLSchema#integer'}, \
@@ -104,12 +96,7 @@ def _is_number(value: Any) -> bool:
 
 
 def refusing(context: Mapping[str, Any], iri: str) -> dict[str, Any]:
-    """Returns a context that makes `prepare` reject names without a definition.
-
-    Args:
-        context: a context without a vocabulary.
-        iri: the IRI of the context, for the error.
-    """
+    """Returns a context that makes `prepare` reject names without a definition."""
     return {**context, "@vocab": f"{_UNKNOWN}{iri}|"}
 
 

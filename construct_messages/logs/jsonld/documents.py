@@ -52,10 +52,6 @@ _IN_A_LIST: Final = 2 * (_BLANK + _TYPE + _BLANK)
 def characters(document: Any, context: Mapping[str, Any]) -> int:
     """Returns the approximate number of characters of a document's quads as N-Quads.
 
-    Args:
-        document: a node, or nodes.
-        context: the prefixes, each with an IRI or a definition.
-
     >>> characters({"@id": "urn:a", "urn:p": ["b", {"@id": "urn:c"}]}, {})
     76
     """
@@ -128,15 +124,6 @@ _RELATIVE: Final = re.compile(rf"<{NO_BASE}([^>]*)>")
 class Documents:
     """Converts the documents of one log to messages, in order.
 
-    Args:
-        base: the IRI that relative IRIs resolve against.
-        contexts: see `Contexts`.
-        labels, lenience, context: see `DecoderOptions`.
-
-    Attributes:
-        lenient: whether terms that are not RDF are accepted.
-        prefixes: the prefixes that active contexts have declared so far.
-
     >>> documents, start = Documents(None, None, Labels("x")), Position(1, 1)
     >>> documents.read({"@context": {"ex": "http://example.org/"}}, 1, start)
     >>> documents.read({"@id": "ex:s", "ex:p": "o"}, 1, start)
@@ -147,6 +134,7 @@ class Documents:
 
     def __init__(
         self,
+        # the IRI that relative IRIs resolve against
         base: str | None,
         contexts: Mapping[str, Any] | None,
         labels: Labels,
@@ -154,6 +142,7 @@ class Documents:
         context: str | None = None,
     ) -> None:
         self._base, self._given, self._labels, self._lenience = base, contexts, labels, lenience
+        # whether terms that are not RDF are accepted
         self.lenient = lenience is not None and not lenience.is_strict
         # both libraries resolve relative IRIs in the same way only with such a base
         self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
@@ -162,6 +151,7 @@ class Documents:
         self._only_prefixes = (
             context is None
         )  # in the active context, so that pyoxigraph and PyLD interpret it in the same way
+        # the prefixes that active contexts have declared so far
         self.prefixes: dict[str, str] = {}
 
     def read(
@@ -172,18 +162,9 @@ class Documents:
         most: float = inf,
         mask: str = "",
     ) -> Message | None:
-        """Returns the message of a document; None: the document sets the active context.
-
-        Args:
-            document: parsed JSON.
-            number: the number of the message, from 1.
-            position: the position of the document in the log.
-            most: the maximal number of characters of the message as N-Quads.
-            mask: the character in place of halves of surrogate pairs, whose quads are left out.
-
-        Raises:
-            LogError: not JSON-LD, or an unknown context.
-            LimitExceeded: the message is too large, or a string has more than 8 MiB, the limit of the parser.
+        """Returns the message of a document; None: the document sets the active context. `most`: the maximal number of
+        characters of the message as N-Quads. `mask`: the character in place of halves of surrogate pairs, whose quads
+        are left out.
         """
         try:
             if isinstance(document, dict) and document.keys() == {"@context"}:

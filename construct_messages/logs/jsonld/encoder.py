@@ -17,11 +17,8 @@ from construct_messages.rdf.terms import Term
 
 
 class JsonLdEncoder(NodesEncoder):
-    """Writes messages as NDJSON-LD: one line each, which any reader of JSON-LD 1.1 can read separately.
-
-    Args:
-        format, syntax: NDJSON-LD and its own.
-        options: their prefixes are for the context that the log begins with; see `context_of`.
+    """Writes messages as NDJSON-LD: one line each, which any reader of JSON-LD 1.1 can read separately. `options`:
+    their prefixes are for the context that the log begins with; see `context_of`.
 
     >>> from construct_messages.rdf.formats import NDJSON_LD
     >>> from construct_messages.logs import EncoderOptions

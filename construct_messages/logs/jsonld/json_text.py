@@ -30,9 +30,6 @@ _ESCAPE: Final = re.compile(
 def integer(digits: str, base: int = 10) -> int | float:
     """Parses an integer exactly, or as a double if JSON-LD treats it as one.
 
-    Raises:
-        OverflowError: it exceeds the range of doubles.
-
     >>> integer("-12"), integer("1" + 20 * "0"), integer("1" + 21 * "0")
     (-12, 100000000000000000000, 1e+21)
     """
@@ -43,11 +40,7 @@ def integer(digits: str, base: int = 10) -> int | float:
 
 
 def double(text: str) -> float:
-    """Parses a number with a fraction or an exponent.
-
-    Raises:
-        OverflowError: it exceeds the range of doubles.
-    """
+    """Parses a number with a fraction or an exponent."""
     value = float(text)
     if isinf(value):
         raise OverflowError
@@ -55,14 +48,9 @@ def double(text: str) -> float:
 
 
 def mask_halves(text: str, *, pairs: bool = False) -> tuple[str, str]:
-    r"""Masks escapes of half a surrogate pair, at the same positions.
-
-    Args:
-        text: JSON, or YAML.
-        pairs: whether to write escapes of whole pairs as their character, which YAML does not read.
-
-    Returns:
-        The text, and the character of private use in place of such escapes, which the text did not have; empty: none.
+    r"""Masks escapes of half a surrogate pair, at the same positions. `pairs`: whether to write escapes of whole pairs
+    as their character, which YAML does not read. Returns the text, and the character of private use in place of
+    such escapes, which the text did not have; empty: none.
 
     >>> mask_halves(r'["\uD83D\uDE00", "\uD83D"]')
     ('["\\uD83D\\uDE00", "\\ue000"]', '\ue000')
@@ -104,16 +92,7 @@ class JsonReader:
         )
 
     def read(self, text: str, number: int, line: int) -> Any:
-        """Parses a text.
-
-        Args:
-            text: the text.
-            number: the number of the message, from 1.
-            line: the line of the log at which it begins, from 1.
-
-        Raises:
-            LogError: not JSON, or JSON that JSON-LD does not allow.
-        """
+        """Parses a text."""
         self._text, self._number, self._line = text, number, line
         self._check_depth(text)
         if _MAYBE_SURROGATE.search(text):

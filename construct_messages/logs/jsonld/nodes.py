@@ -75,15 +75,7 @@ def nodes_of(message: Message) -> dict[Term | None, dict[Term, dict[Term | None,
 
 
 class Notation:
-    """The JSON-LD notation of terms.
-
-    Args:
-        namespaces: IRIs by prefix, as in the context.
-        quote: returns a string in the format, with its quotes.
-
-    Attributes:
-        names: the strings for IRIs and blank nodes.
-        used: the prefixes in these strings.
+    """The JSON-LD notation of terms. `quote`: returns a string in the format, with its quotes.
 
     >>> from construct_messages.rdf.terms import iri, literal
     >>> notation = Notation({"ex": "http://example.org/"}, repr)
@@ -100,17 +92,15 @@ class Notation:
         )
         self._schemes = set(namespaces)
         self._quote = quote
+        # the strings for IRIs and blank nodes
         self.names = Texts(
             lambda term: quote(term if is_blank(term) else self._compact(term[1:-1]))
         )
+        # the prefixes in these strings
         self.used: set[str] = set()
 
     def value(self, term: Term) -> str | dict[str, str]:
-        """Returns a term as a value: a string, or an object of strings.
-
-        Raises:
-            Ambiguous: see `Ambiguous`.
-        """
+        """Returns a term as a value: a string, or an object of strings."""
         if not is_literal(term):
             return {"@id": self.names[term]}
         text, datatype, language, direction = literal_parts(term)
@@ -134,12 +124,8 @@ class Notation:
 
 
 class NodesEncoder(LayoutEncoder):
-    """Writes messages as JSON-LD documents, in JSON or YAML.
-
-    Args:
-        format: NDJSON-LD or YAML-LD.
-        syntax: the format's own.
-        options: their prefixes; those that JSON-LD cannot declare are not used.
+    """Writes messages as JSON-LD documents, in JSON or YAML. `options`: their prefixes; those that JSON-LD cannot
+    declare are not used.
     """
 
     literals = True

@@ -69,16 +69,6 @@ _ANNOUNCE: Final = (
 class LinesDecoder:
     r"""Reads an N-Triples or N-Quads log; see `Decoder`.
 
-    Args:
-        format: N-Triples or N-Quads.
-        syntax: the syntax of the media type; None: the log declares it.
-        options: see `DecoderOptions`; the size of a message includes its delimiter, and a line end is one byte.
-        continued: whether the log begins before the first byte, so that the first delimiter ends a message, possibly an
-            empty one.
-
-    Attributes:
-        delimiter: the line of the last delimiter, from 1; 0: there was none.
-
     >>> from construct_messages.rdf.formats import N_TRIPLES
     >>> decoder = LinesDecoder(N_TRIPLES, None, DecoderOptions(labels=Labels("x")))
     >>> list(decoder.feed(b'VERSION "1.2-messages"\n_:b <urn:p> <urn:o> .\nMESS'))
@@ -92,9 +82,12 @@ class LinesDecoder:
     def __init__(
         self,
         format: Format,
+        # the syntax of the media type; None: the log declares it
         syntax: Syntax | None,
         options: DecoderOptions,
         *,
+        # whether the log begins before the first byte, so that the first delimiter ends a message, possibly an empty
+        # one
         continued: bool = False,
     ) -> None:
         self._format, self._message_bytes, self._continued = (
@@ -110,6 +103,7 @@ class LinesDecoder:
         # unread bytes: of an incomplete line, line end or byte order mark
         self._rest, self._undecided, self._begun = bytearray(), b"", False
         self._lines = 0  # the number of lines that have been read
+        # the line of the last delimiter, from 1; 0: there was none
         self.delimiter = 0
         # the open message: its number, the bytes of its lines, its quads
         self._number, self._size = 1, 0
@@ -136,13 +130,7 @@ class LinesDecoder:
     # --- bytes to lines ---------------------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages that are complete now.
-
-        Raises:
-            LogError: a line that is not a statement, delimiter or version declaration, or is not allowed in its
-                position.
-            LimitExceeded: a message is too large.
-        """
+        """Returns the messages that are complete now."""
         data, self._undecided = self._undecided + data, b""
         if not self._begun:
             if len(data) < len(codecs.BOM_UTF8) and codecs.BOM_UTF8.startswith(data):
@@ -172,11 +160,7 @@ class LinesDecoder:
             raise self._too_large()
 
     def close(self) -> Iterator[Message]:
-        """Returns the messages that the end of the log completes.
-
-        Raises:
-            LogError, LimitExceeded: as `feed`, for a last line without an end.
-        """
+        """Returns the messages that the end of the log completes."""
         self._begun = True
         if self._rest or self._undecided:
             yield from self.feed(b"\n")

@@ -35,11 +35,7 @@ from construct_messages.rdf.template import (
 
 
 class LinesEncoder:
-    """Writes messages as N-Triples or N-Quads.
-
-    Args:
-        format: N-Triples or N-Quads.
-        syntax: the delimiters of messages, and the RDF version of the log.
+    """Writes messages as N-Triples or N-Quads. `syntax`: the delimiters of messages, and the RDF version of the log.
 
     >>> from construct_messages.rdf.formats import N_TRIPLES
     >>> from construct_messages.rdf.formats.lookup import find_syntax
@@ -64,19 +60,11 @@ class LinesEncoder:
         return self.syntax.announcement.encode()
 
     def encode(self, message: Message) -> bytes:
-        """Encodes one message with its delimiter.
-
-        Raises:
-            UnsupportedByFormat: the format or the version has no syntax for a quad.
-        """
+        """Encodes one message with its delimiter."""
         return self.before + self.encode_document(message) + self.after
 
     def encode_document(self, message: Message) -> bytes:
-        """Encodes the lines of one message; see `Encoder.encode_document`.
-
-        Raises:
-            UnsupportedByFormat: as `encode`.
-        """
+        """Encodes the lines of one message; see `Encoder.encode_document`."""
         self._capabilities.check(message)
         return message.lines
 
@@ -130,14 +118,8 @@ class TemplateLines:
         }
 
     def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
-        """Encodes a batch, one message per solution; see `TemplateEncoder.encode`.
-
-        Args:
-            solutions: their columns are `template.variables`.
-            first: the number of the first solution in the stream, for fresh blank nodes.
-
-        Raises:
-            UnsupportedByFormat: as `LinesEncoder.encode`.
+        """Encodes a batch, one message per solution; see `TemplateEncoder.encode`. `first`: the number of the first
+        solution in the stream, for fresh blank nodes.
         """
         if not self._by_column or not self._encoder._capabilities.support_columns(solutions):
             return self._plain.encode(solutions, first)

@@ -61,17 +61,13 @@ def count_canonical(documents: Sequence[bytes], graphs: bool) -> int | None:
 
 
 class StatementLines(NamedTuple):
-    """The statements of some complete lines.
+    """The statements of some complete lines."""
 
-    Args:
-        terms: subject, predicate, object and graph of each canonical statement in turn.
-        blanks: the places of the blank nodes among these, ascending; their labels are unchanged.
-        others: the other lines before each of these statements, with their ends, and those after the last; mostly
-            empty.
-    """
-
+    # subject, predicate, object and graph of each canonical statement in turn
     terms: list[Term | None]
+    # the places of the blank nodes among these, ascending; their labels are unchanged
     blanks: list[int]
+    # the other lines before each of these statements, with their ends, and those after the last; mostly empty
     others: list[str]
 
 
@@ -105,17 +101,7 @@ class LineParser:
         self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
 
     def parse(self, line: str) -> Message:
-        """Returns the statement of a line in any form, with its blank node labels; none if lenience leaves it out.
-
-        Args:
-            line: the line, without its end.
-
-        Raises:
-            SyntaxError: pyoxigraph's error; its position is the line's beginning if the line is very long or too deeply
-                nested.
-            TermError: an invalid escape in a very long string.
-            LimitExceeded: more than two million characters outside of strings.
-        """
+        """Returns the statement of a line in any form, with its blank node labels; none if lenience leaves it out."""
         # of this many characters, most are in a string
         if line.count("<<(") > DEEPEST and nesting(line) > DEEPEST:
             raise SyntaxError(f"more than {DEEPEST} triple terms in each other", (None, 1, 1, None))

@@ -71,14 +71,6 @@ def to_messages(
 ) -> list[Message]:
     r"""Returns the messages of texts, with terms in canonical form.
 
-    Args:
-        texts: one text per message.
-        first: the number of the first one, for errors.
-        lenience: see `DecoderOptions`.
-
-    Raises:
-        LogError: a text is not N-Quads; the error has its number and the position in it.
-
     >>> to_messages(["", '<urn:s> <urn:p> "o" .\n<urn:s> <urn:p> "o" <urn:g> .'])
     [<Message, empty>, <Message of 2 quads: <urn:s> <urn:p> "o" . <urn:s> <urn:p> "o" <urn:g> .>]
     """

@@ -21,13 +21,8 @@ _XML: Final = "http://www.w3.org/XML/1998/namespace"
 
 
 class CanonicalContent:
-    """The content of an element in canonical form.
-
-    Args:
-        spend: called with the number of characters of each part that is written.
-
-    Attributes:
-        depth: the number of open elements in it.
+    """The content of an element in canonical form. `spend`: called with the number of characters of each part that is
+    written.
 
     >>> content = CanonicalContent(lambda characters: None)
     >>> content.start("urn:x\\x01br\\x01x", {})
@@ -38,6 +33,7 @@ class CanonicalContent:
     """
 
     def __init__(self, spend: Callable[[int], None]) -> None:
+        # the number of open elements in it
         self.depth = 0
         self._spend = spend
         self._parts: list[str] = []
@@ -46,12 +42,7 @@ class CanonicalContent:
         self._open: list[tuple[str, list[tuple[str, str | None]]]] = []
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Writes a start tag.
-
-        Args:
-            name: as expat returns it, with its namespace and prefix.
-            attributes: their values by such names.
-        """
+        """Writes a start tag. `name`: as expat returns it, with its namespace and prefix."""
         namespace, prefix, shown = _parts(name)
         used = {prefix: namespace}
         written = []

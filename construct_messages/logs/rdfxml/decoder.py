@@ -38,10 +38,6 @@ class RdfXmlDecoder:
 
     RDF 1.2 XML is read, including triple terms and base directions, if a document has `rdf:version="1.2"`.
 
-    Args:
-        syntax: RDF/XML's own.
-        options: see `DecoderOptions`; a document's `xml:base` overrides their base.
-
     >>> from construct_messages.rdf.formats import RDF_XML
     >>> decoder = RdfXmlDecoder(RDF_XML, RDF_XML.own, DecoderOptions())
     >>> line = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>'

@@ -50,10 +50,7 @@ _MOST_NAMES: Final = 1 << 12
 
 class RdfXmlEncoder(LayoutEncoder):
     """Writes messages as RDF/XML, one per line: an `rdf:Description` per subject, in order of first appearance.
-
-    Args:
-        format, syntax: RDF/XML and its own.
-        options: a message declares those of their prefixes that it uses; a prefix that is not an XML name is left out.
+    `options`: a message declares those of their prefixes that it uses; a prefix that is not an XML name is left out.
 
     >>> from construct_messages.rdf.formats import RDF_XML
     >>> from construct_messages.rdf.message import Quad
@@ -83,11 +80,7 @@ class RdfXmlEncoder(LayoutEncoder):
         self._names = _Names(options.prefixes or {})
 
     def write_by(self, message: Message, place: Place) -> str:
-        """Encodes one message and the end of its line.
-
-        Raises:
-            UnsupportedByFormat: a predicate that cannot be an element name, or a character that XML does not allow.
-        """
+        """Encodes one message and the end of its line."""
         return f"{self._document(message, place)}\n"
 
     def write_document(self, message: Message) -> str:
@@ -212,11 +205,7 @@ def _literal(term: Term) -> str:
 
 
 def _reference(iri: str) -> str:
-    """Returns the value of an attribute with an IRI, which readers resolve (RDF 1.1 XML Syntax, section 5.3).
-
-    Raises:
-        UnsupportedByFormat: resolving the absolute IRI changes it.
-    """
+    """Returns the value of an attribute with an IRI, which readers resolve (RDF 1.1 XML Syntax, section 5.3)."""
     if _DOT_SEGMENT.match(iri):
         raise UnsupportedByFormat(
             f"readers of RDF/XML resolve the dot segments of <{iri}>, so that it becomes another IRI",

@@ -30,12 +30,6 @@ _PIECE_BYTES: Final = 1 << 16
 class NTriplesFile:
     """A file of N-Triples: the statements of a document, a line each, as they are read.
 
-    Args:
-        file: the document, a binary file; it stays open.
-        base: the IRI that relative ones resolve against.
-        limits: the limits of the document.
-        lenient: see `RdfXmlParser`.
-
     >>> import io
     >>> document = b'<C xmlns="urn:" xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" r:about="urn:s"/>'
     >>> NTriplesFile(io.BytesIO(document)).read()
@@ -44,7 +38,9 @@ class NTriplesFile:
 
     def __init__(
         self,
+        # the document, a binary file; it stays open
         file: Any,
+        # the IRI that relative ones resolve against
         base: str | None = None,
         limits: DocumentLimits | None = None,
         *,
@@ -63,12 +59,7 @@ class NTriplesFile:
         return self._parser.prefixes
 
     def read(self, size: int = -1) -> bytes:
-        """See `io.RawIOBase.read`.
-
-        Raises:
-            RdfXmlError: the document is malformed.
-            LimitExceeded: the document exceeds a limit.
-        """
+        """See `io.RawIOBase.read`."""
         if size < 0:
             return b"".join(iter(lambda: self.read(_PIECE_BYTES), b""))
         while self._place == len(self._text) and not self._ended:
@@ -128,35 +119,24 @@ class RdfXmlError(SyntaxError):
 
 @dataclass(frozen=True)
 class DocumentLimits:
-    """The limits of a document.
+    """The limits of a document."""
 
-    Args:
-        name: the name of the document, for errors.
-        characters: the maximal number of characters in the terms of its statements; None: 256 times the number of bytes
-            of the document, plus 1 Mi.
-        open: the maximal number of attributes of one element, and of open elements and prefixes in scope at one
-            position; None: no limit.
-        base: the maximal number of characters of an IRI of xml:base; None: no limit.
-        doctype: whether it may have a DOCTYPE, with entities that it declares, and an encoding other than UTF-8.
-    """
-
+    # the name of the document, for errors
     name: str = "the document"
+    # the maximal number of characters in the terms of its statements; None: 256 times the number of bytes of the
+    # document, plus 1 Mi
     characters: int | None = None
+    # the maximal number of attributes of one element, and of open elements and prefixes in scope at one position;
+    # None: no limit
     open: int | None = None
+    # the maximal number of characters of an IRI of xml:base; None: no limit
     base: int | None = None
+    # whether it may have a DOCTYPE, with entities that it declares, and an encoding other than UTF-8
     doctype: bool = True
 
 
 class RdfXmlParser:
     """Parses one document: `feed(data)` for each piece, then `close()`; both return N-Triples.
-
-    Args:
-        base: the IRI that relative ones resolve against.
-        limits: the limits of the document.
-        lenient: whether to resolve malformed IRIs, too; the parser of N-Triples detects them.
-
-    Attributes:
-        prefixes: the prefixes that the document has declared so far.
 
     >>> parser = RdfXmlParser("http://example.org/")
     >>> document = b'<a:C xmlns:a="urn:a:" xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" r:about="s" a:p="o"/>'
@@ -167,11 +147,14 @@ class RdfXmlParser:
 
     def __init__(
         self,
+        # the IRI that relative ones resolve against
         base: str | None = None,
         limits: DocumentLimits | None = None,
         *,
+        # whether to resolve malformed IRIs, too; the parser of N-Triples detects them
         lenient: bool = False,
     ) -> None:
+        # the prefixes that the document has declared so far
         self.prefixes: dict[str, str] = {}
         self._limits = limits = limits or DocumentLimits()
         self._most = _LEAST if limits.characters is None else limits.characters
@@ -203,15 +186,7 @@ class RdfXmlParser:
         self._expat = self._new_expat(None if limits.doctype else "utf-8")
 
     def feed(self, data: bytes) -> bytes:
-        """Parses the next piece of the document.
-
-        Returns:
-            the statements that the piece completes, as lines of N-Triples.
-
-        Raises:
-            RdfXmlError: it is not RDF/XML.
-            LimitExceeded: the document exceeds a limit.
-        """
+        """Parses the next piece of the document; returns the statements that it completes, as lines of N-Triples."""
         if self._head is not None:
             data, self._head = self._head + data, None
             if len(data) < _LONGEST_DECLARATION and b"?>" not in data:
@@ -221,15 +196,7 @@ class RdfXmlParser:
         return self._parse(data, False)
 
     def close(self) -> bytes:
-        """Ends the document.
-
-        Returns:
-            its last statements.
-
-        Raises:
-            RdfXmlError: the document is truncated, or see `feed`.
-            LimitExceeded: see `feed`.
-        """
+        """Ends the document, and returns its last statements."""
         data, self._head = self._declare_standalone(self._head) if self._head else b"", None
         return self._parse(data, True)
 

@@ -73,11 +73,7 @@ NONE: Final = Attributes({}, {}, [])
 
 
 class Names:
-    """Reads the names of one document.
-
-    Args:
-        fail: called with an error message; raises.
-    """
+    """Reads the names of one document."""
 
     def __init__(self, fail: Callable[[str], NoReturn]) -> None:
         self._fail = fail
@@ -197,18 +193,14 @@ class _Context(NamedTuple):
 
 @dataclass(slots=True)
 class _Element:
-    """An open element.
-
-    Args:
-        kind: its kind.
-        context: the state from its attributes and its ancestors.
-        subject: the node of a node element; the subject of a property element.
-        predicate: the predicate of a property element.
-    """
+    """An open element."""
 
     kind: _Kind
+    # the state from its attributes and its ancestors
     context: _Context
+    # the node of a node element; the subject of a property element
     subject: str = ""
+    # the predicate of a property element
     predicate: str = ""
     object: str = ""
     datatype: str = ""
@@ -223,32 +215,23 @@ class _Element:
 
 
 class Productions:
-    """Matches the events of one document.
-
-    Args:
-        base: the IRI of the document.
-        state: called with each statement: its subject, predicate and object in N-Triples.
-        spend: called with the number of additional characters.
-        enter_base: called with each xml:base, resolved.
-        fail: called with an error message; raises.
-        warn: called with a message about ignored syntax.
-        lenient: see `RdfXmlParser`.
-
-    Attributes:
-        content: the content of the open XML literal, if any.
-    """
+    """Matches the events of one document."""
 
     def __init__(
         self,
         base: str | None,
+        # called with each statement: its subject, predicate and object in N-Triples
         state: Callable[[str, str, str], None],
+        # called with the number of additional characters
         spend: Callable[[int], None],
         enter_base: Callable[[str], None],
         fail: Callable[[str], NoReturn],
+        # called with a message about ignored syntax
         warn: Callable[[str], None],
         *,
         lenient: bool = False,
     ) -> None:
+        # the content of the open XML literal, if any
         self.content: CanonicalContent | None = None
         self._state, self._spend, self._enter_base = state, spend, enter_base
         self._fail, self._warn, self._lenient = fail, warn, lenient

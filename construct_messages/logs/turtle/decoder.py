@@ -60,16 +60,9 @@ _NO_END: Final = "a string or an IRI that does not end"
 
 
 class TurtleStatements:
-    """Reads the statements of one log.
-
-    Args:
-        format: Turtle or TriG.
-        base: the IRI that relative IRIs resolve against, until the log declares another.
-        message_bytes: the maximal size of a message as N-Quads.
-        lenience: accepts and counts terms that are not RDF; None: they are errors.
-
-    Attributes:
-        left_out: whether a statement of the last message was left out.
+    """Reads the statements of one log. `base`: the IRI that relative IRIs resolve against, until the log declares
+    another. `message_bytes`: the maximal size of a message as N-Quads. `lenience`: accepts and counts terms that are
+    not RDF; None: they are errors.
 
     >>> from construct_messages.rdf.formats import TURTLE
     >>> statements = TurtleStatements(TURTLE, None, 1 << 20)
@@ -97,6 +90,7 @@ class TurtleStatements:
         )
         self._pipe = _Pipe()
         self._lenience = lenience
+        # whether a statement of the last message was left out
         self.left_out = False
         self._lines = 0  # the number of lines that the parser has received
         turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
@@ -116,19 +110,7 @@ class TurtleStatements:
         return self._parser.base_iri
 
     def read(self, text: bytes, place: Position, number: int, behind: str) -> list[str]:
-        """Returns the quads of a message, as N-Quads without the dot. After an error, no more can be read.
-
-        Args:
-            text: the message's statements.
-            place: their position in the log.
-            number: the number of the message, from 1.
-            behind: the text after them.
-
-        Raises:
-            LogError: a syntax error, or invalid UTF-8.
-            LimitExceeded: a term that is too long or too deeply nested, too many terms, or declarations that are too
-                large.
-        """
+        """Returns the quads of a message, as N-Quads without the dot. After an error, no more can be read."""
         check_utf8(text, place, number)
         if text.count(b"<<(") > DEEPEST:
             _check_depth(text.decode(), place, number)
@@ -244,11 +226,7 @@ class _Pipe:
 
 
 def check_utf8(text: bytes, place: Position, number: int) -> None:
-    """Checks that text is UTF-8.
-
-    Raises:
-        LogError: it is not; the error has the number of the message, and the position, counted from `place`.
-    """
+    """Checks that text is UTF-8."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -306,12 +284,7 @@ _SHOWN: Final = {
 
 
 class TurtleDecoder:
-    """Reads a Turtle or TriG log; see `Decoder`.
-
-    Args:
-        format: Turtle or TriG.
-        syntax: the syntax of the media type; None: the log declares it.
-        options: see `DecoderOptions`; the size of a message includes its delimiter.
+    """Reads a Turtle or TriG log; see `Decoder`. `syntax`: the syntax of the media type; None: the log declares it.
 
     >>> from construct_messages.rdf.formats import TURTLE
     >>> decoder = TurtleDecoder(TURTLE, None, DecoderOptions(labels=Labels("x")))

@@ -48,13 +48,9 @@ _TYPE: Final = f"<{RDF}type>"
 
 
 class TurtleEncoder(TextEncoder):
-    """Writes messages as Turtle or TriG.
-
-    Args:
-        format: Turtle or TriG.
-        syntax: the delimiters of messages, and the RDF version of the log.
-        prefixes: namespace IRIs by prefix, in the order to write them. Those that Turtle cannot declare are left out: a
-            prefix such as `1a`, or a namespace that is not an absolute IRI.
+    """Writes messages as Turtle or TriG. `syntax`: the delimiters of messages, and the RDF version of the log.
+    `prefixes`: namespace IRIs by prefix, in the order to write them. Those that Turtle cannot declare are left out: a
+    prefix such as `1a`, or a namespace that is not an absolute IRI.
 
     >>> from construct_messages.rdf.formats import RDFM, TURTLE
     >>> from construct_messages.rdf.message import Quad
@@ -165,23 +161,17 @@ def _of_subjects(
 
 
 class _Notation:
-    """The Turtle notation of terms.
-
-    Args:
-        namespaces: IRIs by prefix.
-
-    Attributes:
-        namespaces: these IRIs and their prefixes, the longest first.
-        term: returns the text of a term.
-        used: the prefixes in these texts.
-    """
+    """The Turtle notation of terms."""
 
     def __init__(self, namespaces: Mapping[str, str]) -> None:
         # if several namespaces match an IRI, the longest one shortens it most
+        # these IRIs and their prefixes, the longest first
         self.namespaces = sorted(
             ((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0])
         )
+        # the prefixes in these texts
         self.used: set[str] = set()
+        # returns the text of a term
         self.term: Callable[[Term], str] = Texts(self._term).__getitem__
 
     def verb(self, term: Term) -> str:

@@ -39,14 +39,6 @@ _ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*+:")
 def check_declarations(text: bytes, base: str | None, number: int) -> None:
     """Rejects declarations whose IRIs are much longer than their text.
 
-    Args:
-        text: a message in Turtle or TriG.
-        base: the base of its first relative IRI.
-        number: the number of the message, from 1.
-
-    Raises:
-        LimitExceeded: their IRIs are 16 times as long as the text, and more than 64 KiB, or the base is too long.
-
     >>> check_declarations(b"BASE <http://example.org/> PREFIX : <#>", None, 1)
     >>> check_declarations(b"BASE <a/>\\n" * 1000, "http://example.org/", 1)
     Traceback (most recent call last):
@@ -194,11 +186,6 @@ def place_behind(place: Position, text: bytes | bytearray) -> Position:
 class TurtleScanner:
     """Finds the marks of one log; the text between them is kept until it is cut off.
 
-    Attributes:
-        text: the text that was not cut off yet.
-        place: its position in the log.
-        comments: whether comments are marks.
-
     >>> scanner = TurtleScanner()
     >>> for mark in scanner.feed(b'<urn:s> <urn:p> "MESSAGE" . MESSAGE <urn:t>'):
     ...     print(mark.kind, bytes(scanner.text[mark.start : mark.end]))
@@ -209,8 +196,11 @@ class TurtleScanner:
     """
 
     def __init__(self) -> None:
+        # the text that was not cut off yet
         self.text = bytearray()
+        # its position in the log
         self.place = Position(1, 1)
+        # whether comments are marks
         self.comments = True
         self._mode, self._quote = _Mode.BETWEEN, ""
         # the end of the read text, and the start of the current token

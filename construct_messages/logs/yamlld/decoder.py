@@ -62,11 +62,8 @@ class _Node:
 
 
 class YamlReader:
-    """Reads the YAML documents of one log.
-
-    Args:
-        most: the maximal number of characters that aliases may add to a document; they may add 16 times its length, and
-            always 64 KiB.
+    """Reads the YAML documents of one log. `most`: the maximal number of characters that aliases may add to a document;
+    they may add 16 times its length, and always 64 KiB.
 
     >>> YamlReader(1000).read("a: [no, 0o17, 1e3, &x {b: 12:30}, *x]", number=1, line=1)
     {'a': ['no', 15, 1000.0, {'b': '12:30'}, {'b': '12:30'}]}
@@ -77,17 +74,7 @@ class YamlReader:
         self._number = self._line = 1
 
     def read(self, text: str, number: int, line: int) -> Any:
-        """Parses a text.
-
-        Args:
-            text: one document, with its markers and directives.
-            number: the number of the message, from 1.
-            line: the line of the log at which the text begins, from 1.
-
-        Raises:
-            LogError: not a YAML document, or one without a JSON value.
-            LimitExceeded: aliases make it too large.
-        """
+        """Parses a text. `line`: the line of the log at which the text begins, from 1."""
         self._number, self._line = number, line
         if old := _OLD_BREAK.search(text):
             position = Position.at(text, old.start())
@@ -270,10 +257,6 @@ _NOTHING: Final = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
 
 class YamlLdDecoder:
     """Reads a YAML-LD log; see `Decoder`.
-
-    Args:
-        syntax: YAML-LD's own.
-        options: see `DecoderOptions`; contexts that are not in them are not loaded.
 
     >>> from construct_messages.rdf.formats import YAML_LD
     >>> decoder = YamlLdDecoder(YAML_LD, YAML_LD.own, DecoderOptions())

@@ -31,11 +31,8 @@ _LONGEST_KEY: Final = 128
 
 
 class YamlLdEncoder(NodesEncoder):
-    """Writes messages as YAML-LD, in block style, every string in double quotes.
-
-    Args:
-        format, syntax: YAML-LD and its own.
-        options: their prefixes are for the context that the log begins with; see `context_of`.
+    """Writes messages as YAML-LD, in block style, every string in double quotes. `options`: their prefixes are for the
+    context that the log begins with; see `context_of`.
 
     >>> from construct_messages.rdf.formats import YAML_LD
     >>> from construct_messages.logs import EncoderOptions

@@ -24,12 +24,9 @@ PURE: Final = "CONSTRUCT_MESSAGES_PURE"
 
 
 class Wire(Protocol):
-    """The functions of the compiled module.
+    """The functions of the compiled module."""
 
-    Attributes:
-        INTERFACE: the number of this description, which changes with it.
-    """
-
+    # the number of this description, which changes with it
     INTERFACE: int
 
     def statements(

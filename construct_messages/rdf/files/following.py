@@ -18,26 +18,16 @@ _POLL_SECONDS: Final = 0.1
 
 
 class GrowingFile:
-    """The bytes of a file; they end only when it is replaced or truncated.
-
-    Args:
-        path: the path of the file.
-        waits: called each time that all bytes have been read, before waiting for more.
-
-    Attributes:
-        name: the name of the file.
+    """The bytes of a file; they end only when it is replaced or truncated. `waits`: called each time that all bytes
+    have been read, before waiting for more.
     """
 
     def __init__(self, path: str, waits: Callable[[], object]) -> None:
+        # name: the name of the file
         self.name, self._waits = path, waits
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yields bytes as they are appended.
-
-        Raises:
-            UsageError: the file cannot be opened.
-            IncompleteResult: reading failed later.
-        """
+        """Yields bytes as they are appended."""
         try:
             file = open(self.name, "rb", buffering=0)  # noqa: SIM115 - closed below; only errors of opening are caught here
         except OSError as error:

@@ -25,12 +25,7 @@ _JOURNAL: Final = re.compile(rb"(\d+) (\d+) (\d+)\n")
 
 
 def settled_size(path: Path) -> int:
-    """Removes an unfinished part, and returns the size of the file; 0 if there is no file.
-
-    Raises:
-        CannotWrite: the file cannot be read or written.
-        UsageError: another program wrote after an unfinished part.
-    """
+    """Removes an unfinished part, and returns the size of the file; 0 if there is no file."""
     with _errors(path):
         if _journal(path).exists():
             with _locked(path) as file:
@@ -42,18 +37,10 @@ def settled_size(path: Path) -> int:
 
 
 def append_once(path: Path, data: bytes, at: int) -> None:
-    """Appends a part to a file, unless the file already has it, and syncs it to disk.
+    """Appends a part to a file, unless the file already has it, and syncs it to disk. `data`: the part; it must not be
+    empty. `at`: the result of `settled_size` before the part was first appended.
 
     A missing file is created. Other than regular files (`/dev/stdout`, a FIFO) are written directly.
-
-    Args:
-        path: of the file.
-        data: the part; it must not be empty.
-        at: the result of `settled_size` before the part was first appended.
-
-    Raises:
-        CannotWrite: the file cannot be written.
-        UsageError: the file became shorter, or has other bytes in place of the part.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -80,10 +67,6 @@ def growing(path: Path, at: int) -> Iterator[IO[bytes]]:
     """Opens a file without a buffer, truncates it to its first `at` bytes, and appends.
 
     A missing file is created. Other than regular files are written directly.
-
-    Raises:
-        CannotWrite: the file cannot be written.
-        UsageError: the file is shorter than `at`.
     """
     with _errors(path):
         file = open(path, "r+b" if at else "wb", buffering=0)  # noqa: SIM115 - closed below

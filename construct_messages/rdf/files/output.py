@@ -50,9 +50,6 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     are compressed. When the block has ended, the file is on disk under its name.
 
     A target that is not a regular file (`/dev/stdout`, a FIFO) is written directly.
-
-    Raises:
-        CannotWrite: the file cannot be written.
     """
     target = Path(path)
     try:
@@ -101,14 +98,9 @@ def sync_folder(folder: Path) -> None:
 def refuse_input(
     target: str | os.PathLike[str] | int, inputs: Iterable[str | os.PathLike[str] | int]
 ) -> None:
-    """Checks that a file or folder is none that is read, by any name or link, nor in one, nor has one in it.
-
-    Args:
-        target: its name, or the descriptor of a file that is open.
-        inputs: the names or descriptors of what is read; URLs and texts, which are no names, are compared as texts.
-
-    Raises:
-        UsageError: it is.
+    """Checks that a file or folder is none that is read, by any name or link, nor in one, nor has one in it. `target`:
+    its name, or the descriptor of a file that is open. `inputs`: the names or descriptors of what is read; URLs and
+    texts, which are no names, are compared as texts.
     """
     for read in inputs:
         if _is_within(target, read) or _is_within(read, target):
@@ -117,11 +109,7 @@ def refuse_input(
 
 
 def refuse_foreign(folder: str, found: Iterable[str], recorded: Container[str]) -> None:
-    """Checks that the files in a folder that is going to be overwritten are those of a record.
-
-    Raises:
-        UsageError: there are others.
-    """
+    """Checks that the files in a folder that is going to be overwritten are those of a record."""
     foreign = sorted(name for name in found if name not in recorded)
     if foreign:
         more = f", and {len(foreign) - _SHOWN} more" if len(foreign) > _SHOWN else ""

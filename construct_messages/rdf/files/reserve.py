@@ -15,15 +15,7 @@ _LEFT_BYTES: Final = 8 << 20
 
 
 class Reserve:
-    """The reserve of one store.
-
-    Args:
-        path: the path of the store; the reserve is in the same folder.
-        size: in bytes; 0: there is none.
-
-    Attributes:
-        is_there: whether it can be released.
-        released: whether it was released, by an earlier process, too, and the disk has no space to create it again.
+    """The reserve of one store. `path`: the path of the store; the reserve is in the same folder.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -35,6 +27,8 @@ class Reserve:
 
     def __init__(self, path: Path, size: int) -> None:
         self._path, self._size = Path(f"{path}-reserve"), size
+        # released: whether it was released, by an earlier process, too, and the disk has no space to create it again
+        # is_there: whether it can be released
         self.is_there = self.released = False
 
     def keep(self) -> None:

@@ -121,11 +121,8 @@ class _GzipMember:
 
 
 class Unpacker:
-    """Decompresses one content: `feed(data)` for each chunk, then `close()`.
-
-    Args:
-        extension: one of `COMPRESSIONS`.
-        window_log: the binary logarithm of the largest window of zstd, which is kept in memory; None: 27.
+    """Decompresses one content: `feed(data)` for each chunk, then `close()`. `window_log`: the binary logarithm of the
+    largest window of zstd, which is kept in memory; None: 27.
 
     >>> import gzip
     >>> unpacker = Unpacker(".gz")
@@ -142,11 +139,7 @@ class Unpacker:
         self._between = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yields the data that can be decompressed now, in pieces; exhaust it before the next call.
-
-        Raises:
-            one of `unpack_errors()`: damaged data.
-        """
+        """Yields the data that can be decompressed now, in pieces; exhaust it before the next call."""
         while True:
             if self._between:
                 data = data.lstrip(b"\0")
@@ -162,21 +155,13 @@ class Unpacker:
                 return
 
     def close(self) -> None:
-        """Checks that the data are complete.
-
-        Raises:
-            EOFError: the data end within a member, or there are none.
-        """
+        """Checks that the data are complete."""
         if not self._between:
             raise EOFError("the data end early")
 
 
 class UnpackedFile(io.RawIOBase):
     """A compressed file as a file of its content; a pull interface to `Unpacker`.
-
-    Args:
-        file: stays open.
-        extension: one of `COMPRESSIONS`.
 
     >>> import gzip
     >>> UnpackedFile(io.BytesIO(gzip.compress(b"content")), ".gz").read()
@@ -192,11 +177,7 @@ class UnpackedFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """See `io.RawIOBase.readinto`.
-
-        Raises:
-            one of `unpack_errors()`: damaged or truncated data.
-        """
+        """See `io.RawIOBase.readinto`."""
         self._piece = self._piece or next(self._pieces, b"")
         part, self._piece = self._piece[: len(buffer)], self._piece[len(buffer) :]
         buffer[: len(part)] = part
@@ -204,10 +185,8 @@ class UnpackedFile(io.RawIOBase):
 
 
 def unmarked(file: Any) -> Any:
-    """Returns a binary file without the byte order mark of UTF-8, for parsers that treat it as text.
-
-    Args:
-        file: stays open; it is returned itself if its first bytes can be seen to have no mark.
+    """Returns a binary file without the byte order mark of UTF-8, for parsers that treat it as text. `file`: stays
+    open; it is returned itself if its first bytes can be seen to have no mark.
 
     >>> unmarked(io.BytesIO(BOM_UTF8 + b"content")).read()
     b'content'

@@ -16,25 +16,22 @@ from construct_messages.rdf.formats.media_types import ACTIVITY_JSON, JSON, NDJS
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """A syntax of logs: the delimiters of messages, and the version of RDF.
+    """A syntax of logs: the delimiters of messages, and the version of RDF."""
 
-    Args:
-        label: its name, which is the value of the media type parameter that requests it; empty if the format itself
-            delimits messages.
-        version: the value of the media type's parameter `version`; empty if there is none.
-        announcement: the text at the beginning of a log.
-        delimiter: the line of a delimiter, with its line break.
-        delimiter_first: whether a delimiter comes before every message, instead of after.
-        triple_terms: whether a message may hold triple terms (RDF 1.2 Full).
-        directions: whether a literal may have a base direction (RDF 1.2).
-    """
-
+    # its name, which is the value of the media type parameter that requests it; empty if the format itself delimits
+    # messages
     label: str
+    # the value of the media type's parameter `version`; empty if there is none
     version: str
+    # the text at the beginning of a log
     announcement: str
+    # the line of a delimiter, with its line break
     delimiter: str
+    # whether a delimiter comes before every message, instead of after
     delimiter_first: bool
+    # whether a message may hold triple terms (RDF 1.2 Full)
     triple_terms: bool
+    # whether a literal may have a base direction (RDF 1.2)
     directions: bool
 
     def allows(self, other: "Syntax") -> bool:
@@ -48,51 +45,46 @@ class Format:
 
     Encoder, decoder, options and sniffer are `module:name` within `logs/`, or of the package, imported on first use:
     few programs need more than one or two formats.
-
-    Args:
-        name: for display.
-        media_types: without parameters; the first is written, all are read.
-        extensions: of files, without the dot; the first is also the name on a command line.
-        names: further names, in lower case.
-        documents: the media types of a document that is one message, if they differ from those of a log; the first is
-            written, all are read.
-        subprotocol: the subprotocol of WebSockets whose frames are such documents; it begins with `rdfm.`.
-        graphs: whether it can name graphs.
-        own: the syntax of a format that delimits messages by itself; None: any of `SYNTAXES` delimits them.
-        encoder: an `Encoder`, created from format, syntax and `EncoderOptions`.
-        decoder: a `Decoder`, created from format, syntax and `DecoderOptions`; None: the format is written, but not
-            read.
-        document_reader: a function from the format, the bytes of a document and `DecoderOptions` to its messages; None:
-            the decoder reads the document, as a log of one message.
-        document_lines: a function from the format, several documents and `DecoderOptions` to canonical N-Quads lines
-            for each; it returns None if they must be read one by one. None: they always must.
-        options: `FormatOptions`, if the format has options of its own.
-        beginning: a regular expression that only matches the beginning of logs in this format, after white space and
-            comments.
-        sniffer: for formats without such a regular expression, a function from the first bytes of a document to whether
-            it is a log in this format; None: it needs more bytes.
-        binary: whether documents are binary, not UTF-8 text.
-        line_based: whether each statement is a line, so that a log can be split at line ends.
-        log_prefixes: whether a log declares the prefixes of its query; false if readers parse each message by itself.
     """
 
     name: str
+    # without parameters; the first is written, all are read
     media_types: tuple[str, ...]
+    # of files, without the dot; the first is also the name on a command line
     extensions: tuple[str, ...]
+    # further names, in lower case
     names: tuple[str, ...] = ()
+    # the media types of a document that is one message, if they differ from those of a log; the first is written, all
+    # are read
     documents: tuple[str, ...] = ()
+    # the subprotocol of WebSockets whose frames are such documents; it begins with `rdfm.`
     subprotocol: str
+    # whether it can name graphs
     graphs: bool
+    # the syntax of a format that delimits messages by itself; None: any of `SYNTAXES` delimits them
     own: Syntax | None = None
+    # an `Encoder`, created from format, syntax and `EncoderOptions`
     encoder: str
+    # a `Decoder`, created from format, syntax and `DecoderOptions`; None: the format is written, but not read
     decoder: str | None
+    # a function from the format, the bytes of a document and `DecoderOptions` to its messages; None: the decoder
+    # reads the document, as a log of one message
     document_reader: str | None = None
+    # a function from the format, several documents and `DecoderOptions` to canonical N-Quads lines for each; it
+    # returns None if they must be read one by one. None: they always must
     document_lines: str | None = None
+    # `FormatOptions`, if the format has options of its own
     options: str | None = None
+    # a regular expression that only matches the beginning of logs in this format, after white space and comments
     beginning: bytes | None = None
+    # for formats without such a regular expression, a function from the first bytes of a document to whether it is a
+    # log in this format; None: it needs more bytes
     sniffer: str | None = None
+    # whether documents are binary, not UTF-8 text
     binary: bool = False
+    # whether each statement is a line, so that a log can be split at line ends
     line_based: bool = False
+    # whether a log declares the prefixes of its query; false if readers parse each message by itself
     log_prefixes: bool = True
 
     @property
@@ -129,9 +121,6 @@ class Format:
 
     def syntax(self, asked: Syntax) -> Syntax:
         """Returns the syntax of a log in this format for a requested one.
-
-        Raises:
-            UsageError: the format does not conform to the requested syntax.
 
         >>> TURTLE.syntax(RDFM) is RDFM, JELLY.syntax(RDFM) == JELLY.own
         (True, True)

@@ -15,17 +15,14 @@ from construct_messages.rdf.formats.media_types import Serialization
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFormat(Serialization):
-    """An RDF serialization of documents.
+    """An RDF serialization of documents."""
 
-    Args:
-        extensions: of files, without the dot.
-        shared_extensions: extensions that other files use, too: they determine the format of a single file, but do not
-            mark a file in a folder as RDF.
-        line_based: whether each statement is a line.
-    """
-
+    # of files, without the dot
     extensions: tuple[str, ...]
+    # extensions that other files use, too: they determine the format of a single file, but do not mark a file in a
+    # folder as RDF
     shared_extensions: tuple[str, ...] = ()
+    # whether each statement is a line
     line_based: bool = False
 
     @property
@@ -92,11 +89,8 @@ EXTENSIONS: Final = ", ".join(
 
 
 def format_of_document(extension: str, *, named: bool = True) -> DocumentFormat | None:
-    """Returns the format of a file with an extension, without dot and in lower case; None: it is not RDF.
-
-    Args:
-        extension: the extension of the file's name.
-        named: whether the user named the file, rather than its folder.
+    """Returns the format of a file with an extension, without dot and in lower case; None: it is not RDF. `named`:
+    whether the user named the file, rather than its folder.
 
     >>> format_of_document("owl").name, format_of_document("txt").name, format_of_document("txt", named=False)
     ('RDF/XML', 'N-Triples', None)

@@ -44,14 +44,8 @@ def format_of_file(name: str) -> Format | None:
 
 
 def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
-    """Returns the format of an output log by the name of its file.
-
-    Args:
-        name: the name of the file; its extension determines the format.
-        otherwise: the format without an extension or a name; N-Quads carries everything.
-
-    Raises:
-        UsageError: an unknown extension.
+    """Returns the format of an output log by the name of its file. `name`: the name of the file; its extension
+    determines the format. `otherwise`: the format without an extension or a name; N-Quads carries everything.
 
     >>> from construct_messages.rdf.formats import TRIG
     >>> default_format("log.ttl.gz"), default_format("log"), default_format("log.gz"), default_format(None, TRIG)
@@ -113,15 +107,9 @@ def packing_of_name(name: str) -> tuple[str | None, bool]:
 
 def find_format(text: str, formats: Sequence[Format] = FORMATS) -> tuple[Format, Syntax | None]:
     """Returns the format of a name, extension or media type, and the syntax if the media type has a parameter for it.
+    `formats`: the formats to choose from; by default those that are both read and written.
 
     Names, labels and parameters are read in any case; a value may be quoted.
-
-    Args:
-        text: the name, extension or media type.
-        formats: the formats to choose from; by default those that are both read and written.
-
-    Raises:
-        UsageError: an unknown format or label, a parameter that no log has, or contradictory parameters.
 
     >>> format, syntax = find_format('application/trig; version="1.2-messages"')
     >>> format.name, syntax.label
@@ -156,9 +144,6 @@ def is_media_type(text: str) -> bool:
 def find_syntax(label: str) -> Syntax:
     """The syntax with a label, read in any case.
 
-    Raises:
-        UsageError: an unknown label.
-
     >>> find_syntax("RDFM").delimiter
     '# @message\\n'
     """
@@ -174,15 +159,7 @@ def find_syntax(label: str) -> Syntax:
 def find_log(
     format: str | LogType, syntax: str | None = None, formats: Sequence[Format] = WRITTEN
 ) -> LogType:
-    """Returns the type of an output log.
-
-    Args:
-        format: see `find_format`, or the type itself; a media type's parameters take precedence over `syntax`.
-        syntax: a label; None: the format's own syntax, or else `rdfm`.
-        formats: the formats to choose from.
-
-    Raises:
-        UsageError: see `find_format` and `find_syntax`; also a label with a format that delimits messages by itself.
+    """Returns the type of an output log. `syntax`: a label; None: the format's own syntax, or else `rdfm`.
 
     >>> find_log("nt", "1.2-messages")[1].delimiter, find_log("nt")[1].delimiter, find_log("jelly")[1].delimiter
     ('MESSAGE\\n', '# @message\\n', '')

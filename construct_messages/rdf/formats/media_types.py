@@ -36,20 +36,15 @@ SPARQL_UPDATE: Final = "application/sparql-update"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serialization:
-    """A format of answers or of input documents.
-
-    Args:
-        name: as people write it.
-        media_type: without parameters.
-        names: further names and common media types that request it, in lower case.
-        charset: whether the media type has the parameter `charset` in the output.
-        written: whether the embedded engine can serialize results in it.
-    """
+    """A format of answers or of input documents."""
 
     name: str
     media_type: str
+    # further names and common media types that request it, in lower case
     names: tuple[str, ...]
+    # whether the media type has the parameter `charset` in the output
     charset: bool = False
+    # whether the embedded engine can serialize results in it
     written: bool = True
 
     @property

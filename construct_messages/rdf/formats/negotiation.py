@@ -60,14 +60,11 @@ _WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
 class RangePattern(NamedTuple):
-    """A pattern for the media types of logs.
+    """A pattern for the media types of logs."""
 
-    Args:
-        media_type: `*/*`, `type/*` or `type/subtype`.
-        label, version: of the syntax; None: any.
-    """
-
+    # `*/*`, `type/*` or `type/subtype`
     media_type: str
+    # label, version: of the syntax; None: any
     label: str | None
     version: str | None
 
@@ -93,20 +90,17 @@ class RangePattern(NamedTuple):
 
 
 class AcceptRange(NamedTuple):
-    """One element of the header.
+    """One element of the header."""
 
-    Args:
-        text: as written, with surrounding white space.
-        pattern: None if the element is malformed.
-        weight: in thousandths; 0 if the element is malformed.
-        asks: whether it requests messages.
-        shared: whether it may request messages or plain RDF.
-    """
-
+    # as written, with surrounding white space
     text: str
+    # None if the element is malformed
     pattern: RangePattern | None
+    # in thousandths; 0 if the element is malformed
     weight: int
+    # whether it requests messages
     asks: bool = False
+    # whether it may request messages or plain RDF
     shared: bool = False
 
 
@@ -162,12 +156,9 @@ S = TypeVar("S", bound=Serialization)
 
 @dataclass(frozen=True)
 class Plain:
-    """The client requests the source's own answer.
+    """The client requests the source's own answer."""
 
-    Args:
-        accept: the `Accept` to forward: the client's own without the ranges for messages; None: none.
-    """
-
+    # the `Accept` to forward: the client's own without the ranges for messages; None: none
     accept: str | None
 
 
@@ -190,23 +181,15 @@ def negotiate(
     messages: str | None = None,
     construct: bool = True,
 ) -> Choice:
-    """Chooses the answer for a request.
+    """Chooses the answer for a request. `accept`: the value of the header; several values are joined with a comma.
+    `format`: the parameter of that name, decoded: a name, extension or media type. Other formats than those of logs are
+    left to the source. `messages`: the parameter of that name: a label, which requests messages and overrides the
+    header. `construct`: whether the query is a CONSTRUCT; other queries have no messages.
 
     A header without a range for messages is forwarded unchanged, even if it is malformed. Otherwise malformed ranges
     are ignored. A log has the weight of the most specific range that matches it, and is chosen unless a plain range has
     a higher weight (or the same weight, for a type that logs share with plain RDF). At equal weights a named format
     precedes a wildcard, and then the earlier range comes first.
-
-    Args:
-        accept: the value of the header; several values are joined with a comma.
-        format: the parameter of that name, decoded: a name, extension or media type. Other formats than those of logs
-            are left to the source.
-        messages: the parameter of that name: a label, which requests messages and overrides the header.
-        construct: whether the query is a CONSTRUCT; other queries have no messages.
-
-    Raises:
-        NotAcceptable: the client accepts none of the formats.
-        UsageError: `messages`, or a `format` with messages, is unknown, or the two contradict each other.
 
     >>> content_type(*negotiate("text/turtle;q=0.9, application/trig;messages=rdfm"))
     'application/trig; version=1.2; messages=rdfm'
@@ -242,17 +225,11 @@ def negotiate(
 
 
 def prefer(accept: str | None, offered: Sequence[str]) -> str:
-    """Returns the preferred media type of a client among several without messages.
+    """Returns the preferred media type of a client among several without messages. `accept`: the value of the header;
+    several values are joined with a comma. `offered`: media types without parameters, in lower case; best first.
 
     Malformed ranges are ignored, and a header without a well-formed range means `*/*`; at equal weights, the first
     offered one is chosen.
-
-    Args:
-        accept: the value of the header; several values are joined with a comma.
-        offered: media types without parameters, in lower case; best first.
-
-    Raises:
-        NotAcceptable: the client accepts none of them.
 
     >>> prefer("text/html, application/*;q=0.8, */*;q=0.1", ["text/turtle", "application/n-triples"])
     'application/n-triples'
@@ -280,15 +257,11 @@ def prefer(accept: str | None, offered: Sequence[str]) -> str:
 
 
 def choose(offered: Sequence[S], accept: str | None, format: str | None = None) -> S | None:
-    """Returns the preferred serialization of a client; None: it accepts none of them.
+    """Returns the preferred serialization of a client; None: it accepts none of them. `accept`: the header's value;
+    None or empty: anything. `format`: a name or media type, which takes precedence over the header.
 
     A serialization has the weight of the most specific range that matches it. At equal weights, a named one precedes a
     wildcard, then the earlier range, then the first offered one. Malformed ranges are ignored.
-
-    Args:
-        offered: the available serializations, the default first.
-        accept: the header's value; None or empty: anything.
-        format: a name or media type, which takes precedence over the header.
 
     >>> from construct_messages.rdf.formats.documents import TRIPLES
     >>> from construct_messages.rdf.formats.results import SOLUTIONS
@@ -329,12 +302,10 @@ _DATA: Final = frozenset(
 
 
 def prefers_html(accept: str | None) -> bool:
-    """Whether a client prefers a page to data: it names HTML with a higher weight than all types of RDF.
+    """Whether a client prefers a page to data: it names HTML with a higher weight than all types of RDF. `accept`: the
+    value of the header; None: there is no header.
 
     Wildcards do not request a page, and at equal weights data are preferred, so that programs still get data.
-
-    Args:
-        accept: the value of the header; None: there is no header.
 
     >>> prefers_html("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"), prefers_html("*/*")
     (True, False)

@@ -15,19 +15,16 @@ from construct_messages.rdf.formats.media_types import Serialization
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultsFormat(Serialization):
-    """A format of solutions.
+    """A format of solutions."""
 
-    Args:
-        decoder: `module:name` within `results/`, imported on first use; None: the format is not read.
-        declares_encoding: whether a document declares its encoding; otherwise it must be UTF-8.
-        tells_end: whether truncated documents can be detected; otherwise the transfer must announce its length, and the
-            format is only accepted if it was requested.
-        variants: media types of the same format that are requested, too, and read.
-    """
-
+    # `module:name` within `results/`, imported on first use; None: the format is not read
     decoder: str | None = None
+    # whether a document declares its encoding; otherwise it must be UTF-8
     declares_encoding: bool = False
+    # whether truncated documents can be detected; otherwise the transfer must announce its length, and the format is
+    # only accepted if it was requested
     tells_end: bool = True
+    # media types of the same format that are requested, too, and read
     variants: tuple[str, ...] = ()
 
 

@@ -55,9 +55,6 @@ def _escaped(text: str) -> str:
 def unescape(text: str) -> str:
     r"""Decodes the escapes of SPARQL, Turtle and N-Triples; the inverse of `escape`.
 
-    Raises:
-        TermError: an unknown escape, or a surrogate.
-
     >>> unescape(r'caf\u00E9')
     'café'
     """

@@ -37,13 +37,11 @@ _BEYOND_ASCII: Final = re.compile("[^\0-\x7f](?:-[^\0-\x7f])?")
 
 @cache
 def compiled(pattern: str, is_ascii: bool) -> re.Pattern[str]:
-    """The compiled expression of a grammar, for texts of ASCII or for any.
+    """The compiled expression of a grammar, for texts of ASCII or for any. `pattern`: with characters beyond ASCII only
+    in classes, each of which also contains other characters. `is_ascii`: whether it is for texts of ASCII only:
+    `text.isascii()`.
 
     Each class of characters with ranges beyond ASCII takes a millisecond to compile, and most texts need none.
-
-    Args:
-        pattern: with characters beyond ASCII only in classes, each of which also contains other characters.
-        is_ascii: whether it is for texts of ASCII only: `text.isascii()`.
 
     >>> compiled("[a-z\u00c0-\u02ff]", True)
     re.compile('[a-z]')

@@ -22,15 +22,9 @@ OxTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 
 
 def from_pyoxigraph(term: OxTerm, scope: str = "", lenience: Lenience | None = None) -> Term:
-    """Converts a pyoxigraph term, whose `str()` is canonical N-Triples already.
-
-    Args:
-        term: a term that pyoxigraph has checked, unless it was lenient.
-        scope: see `blank`.
-        lenience: for a term that was parsed leniently, which is then checked here; see `iri`.
-
-    Raises:
-        TermError: with `lenience`, the term cannot be passed.
+    """Converts a pyoxigraph term, whose `str()` is canonical N-Triples already. `term`: a term that pyoxigraph has
+    checked, unless it was lenient. `lenience`: for a term that was parsed leniently, which is then checked here; see
+    `iri`.
 
     >>> from_pyoxigraph(ox.Literal(1))
     '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -52,9 +46,6 @@ def from_pyoxigraph(term: OxTerm, scope: str = "", lenience: Lenience | None = N
 
 def to_pyoxigraph(term: Term) -> OxTerm:
     """Converts a term to a pyoxigraph object.
-
-    Raises:
-        TermError: pyoxigraph rejects the term, such as an IRI that was passed leniently.
 
     >>> to_pyoxigraph(iri("urn:x"))
     <NamedNode value=urn:x>
@@ -93,9 +84,6 @@ def _iri_of(term: Term) -> str:
 def from_rdflib(term: Any, scope: str = "", lenience: Lenience | None = None) -> Term:
     """Converts an rdflib term; `scope` and `lenience` as for `parse_term`.
 
-    Raises:
-        TermError: it is not an RDF term, such as an rdflib variable, a quoted graph or a malformed IRI.
-
     >>> import rdflib
     >>> from_rdflib(rdflib.Literal("chat", lang="fr"))
     '"chat"@fr'
@@ -114,9 +102,6 @@ def from_rdflib(term: Any, scope: str = "", lenience: Lenience | None = None) ->
 
 def to_rdflib(term: Term) -> Any:
     """Converts a term to an rdflib object (`rdflib.term.Identifier`).
-
-    Raises:
-        TermError: a triple term or a base direction, which rdflib cannot hold.
 
     >>> to_rdflib(Term('"7"^^<http://www.w3.org/2001/XMLSchema#integer>'))
     rdflib.term.Literal('7', datatype=rdflib.term.URIRef('http://www.w3.org/2001/XMLSchema#integer'))

@@ -56,9 +56,6 @@ def parse_term(
     omitted. Blank node labels get `scope` in front (see `blank`), `lenience` passes malformed terms (see `iri`), and
     `generalized` is that of `triple`.
 
-    Raises:
-        TermError: the text is not exactly one term.
-
     >>> parse_term('42')
     '"42"^^<http://www.w3.org/2001/XMLSchema#integer>'
     >>> parse_term("'caf\\\\u00E9'@FR")
@@ -78,10 +75,8 @@ TERM_HINT: Final = 'write an IRI as <http://…>, a string as "…", a number as
 
 
 def terms_of_lines(lines: bytes) -> list[Term | None]:
-    r"""Returns the terms of canonical N-Quads lines: subject, predicate, object, graph, subject …
-
-    Args:
-        lines: known to be valid and canonical; each ends with LF.
+    r"""Returns the terms of canonical N-Quads lines: subject, predicate, object, graph, subject … `lines`: known to be
+    valid and canonical; each ends with LF.
 
     >>> terms_of_lines(b'<urn:s> <urn:p> "o" .\n')
     ['<urn:s>', '<urn:p>', '"o"', None]

@@ -42,11 +42,7 @@ def rows_in(terms: Iterable[Term | None]) -> Iterator[tuple[Term | None, ...]]:
 
 
 def check_terms(row: Row) -> None:
-    """Checks that a row has terms.
-
-    Raises:
-        WrongType: with the part that is not a term.
-    """
+    """Checks that a row has terms."""
     for name, term in zip(_PARTS, row, strict=True):
         if not isinstance(term, str) and not (name == "graph" and term is None):
             hint = "make terms by iri(), literal(), blank() and triple()"
@@ -57,9 +53,6 @@ def matching(
     rows: Iterable[R], subject: Term | None, predicate: Term | None, object: Term | None
 ) -> Iterator[R]:
     """Returns the rows with a subject, a predicate and an object; None matches any.
-
-    Raises:
-        UsageError: text that is not a term.
 
     >>> list(matching([(Term("<urn:s>"), Term("<urn:p>"), Term('"o"'), None)], None, Term("<urn:q>"), None))
     []
@@ -91,9 +84,6 @@ def html_table(rows: Sequence[Row]) -> str:
 def row_of_pyoxigraph(quad: ox.Quad | ox.Triple) -> Row:
     """The terms of pyoxigraph's quad or triple.
 
-    Raises:
-        TermError: a blank node label that no log can write.
-
     >>> row_of_pyoxigraph(ox.Triple(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), ox.Literal("o")))
     ('<urn:s>', '<urn:p>', '"o"', None)
     """
@@ -117,9 +107,6 @@ def row_of_pyoxigraph(quad: ox.Quad | ox.Triple) -> Row:
 def pyoxigraph_quad(row: Row) -> ox.Quad:
     """The quad of pyoxigraph for a row.
 
-    Raises:
-        TermError: a term that pyoxigraph cannot represent, or one in a position that RDF does not allow.
-
     >>> pyoxigraph_quad((Term("<urn:s>"), Term("<urn:p>"), Term('"o"'), None)).object
     <Literal value=o datatype=<NamedNode value=http://www.w3.org/2001/XMLSchema#string>>
     """
@@ -141,9 +128,6 @@ def pyoxigraph_quad(row: Row) -> ox.Quad:
 
 def rows_of_rdflib(graph: rdflib.Graph) -> Iterator[Row]:
     """The rows of an `rdflib.Graph`, or of all graphs of an `rdflib.Dataset`, in their order.
-
-    Raises:
-        TermError: a term that is not RDF, such as a quoted graph, or a blank node label that no log can write.
 
     >>> import rdflib
     >>> list(rows_of_rdflib(rdflib.Graph().parse(data="<urn:s> <urn:p> <urn:o> .")))
@@ -178,9 +162,6 @@ def rows_of_rdflib(graph: rdflib.Graph) -> Iterator[Row]:
 
 def rdflib_dataset(rows: Iterable[Row]) -> rdflib.Dataset:
     """The `rdflib.Dataset` of rows.
-
-    Raises:
-        TermError: a triple term or a base direction, which rdflib cannot represent.
 
     >>> len(rdflib_dataset([(Term("<urn:s>"), Term("<urn:p>"), Term('"o"'), None)]))
     1

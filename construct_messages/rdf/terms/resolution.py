@@ -15,15 +15,8 @@ _SCHEME: Final = re.compile(grammar.SCHEME)
 
 @lru_cache(maxsize=1024)
 def resolve(reference: str, base: str | None, *, lenient: bool = False) -> Term:
-    """Resolves a reference to an IRI.
-
-    Args:
-        reference: an absolute or relative IRI without brackets, escapes decoded.
-        base: an absolute IRI.
-        lenient: whether to resolve a relative reference even if it, or its base, is malformed.
-
-    Raises:
-        TermError: not an IRI, or a relative one without a base.
+    """Resolves a reference to an IRI. `reference`: an absolute or relative IRI without brackets, escapes decoded.
+    `lenient`: whether to resolve a relative reference even if it, or its base, is malformed.
 
     >>> resolve("#me", "http://example.org/card")
     '<http://example.org/card#me>'

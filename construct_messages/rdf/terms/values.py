@@ -38,13 +38,8 @@ _TO_1970: Final = 719_468  # days from the 1st of March of the year 0
 
 
 def microseconds_of_date_time(text: str) -> int | None:
-    """The microseconds since 1970 in UTC of the lexical form of an xsd:dateTime, rounded down.
-
-    Args:
-        text: the lexical form.
-
-    Returns:
-        None if it is not an xsd:dateTime, has no time zone, or has a year of more than nine digits.
+    """The microseconds since 1970 in UTC of the lexical form of an xsd:dateTime, rounded down. None if it is not an
+    xsd:dateTime, has no time zone, or has a year of more than nine digits.
 
     >>> microseconds_of_date_time("1970-01-01T24:00:00Z"), microseconds_of_date_time("1970-01-01T01:00:00.5+01:00")
     (86400000000, 500000)
@@ -120,16 +115,9 @@ def _date(days: int) -> tuple[int, int, int]:
 
 
 def as_term(value: object) -> Term:
-    """Converts a value of a caller to a term.
-
-    Args:
-        value: N-Triples text, a term of pyoxigraph or rdflib, or a plain value of Python. A `str` is always N-Triples:
-            `"42"` is an integer, `'"42"'` a string. A number, boolean, date, time or duration becomes a literal of its
-            datatype.
-
-    Raises:
-        TermError: the text is not a term.
-        UsageError: another type.
+    """Converts a value of a caller to a term. `value`: N-Triples text, a term of pyoxigraph or rdflib, or a plain value
+    of Python. A `str` is always N-Triples: `"42"` is an integer, `'"42"'` a string. A number, boolean, date, time or
+    duration becomes a literal of its datatype.
 
     >>> as_term("42") == as_term(ox.Literal(42)) == as_term(42)
     True

@@ -84,11 +84,7 @@ def _encode(part: str, *, private: bool = False) -> str:
 
 
 def resolved(reference: str, base: str, *, lenient: bool = False) -> str:
-    """Resolves a relative reference against an absolute IRI; see `resolution.resolve`.
-
-    Raises:
-        TermError: either is malformed.
-    """
+    """Resolves a relative reference against an absolute IRI; see `resolution.resolve`."""
     escaped = "".join(f"\\U{ord(char):08X}" for char in reference)
     text = f"<{escaped}> <x:p> <x:o> ."
     try:
@@ -151,16 +147,6 @@ class Lenience:
     syntax of N-Triples cannot represent are percent-encoded, and relative ones are resolved. Each occurrence counts,
     except in formats that write repeated terms once (Jelly).
 
-    Args:
-        how: `"pass"` does this; `"skip"` accepts none of them, so that the solutions with them are left out;
-            `"strict"` only reads a literal of rdf:langString without a tag as a string.
-        base: resolves relative IRIs; None: they are errors, as their meaning depends on the document.
-        mends: False: passes terms unchanged or not at all, as Spark's reader of lines does.
-
-    Attributes:
-        counts: the number of terms by what was done with them and their kind.
-        firsts: the first of each.
-
     >>> lenience = Lenience()
     >>> lenience.iri("http://example.org/100%"), lenience.passes_language("zh-classical")
     ('http://example.org/100%', True)
@@ -173,13 +159,19 @@ class Lenience:
 
     def __init__(
         self,
+        # `"pass"` does this; `"skip"` accepts none of them, so that the solutions with them are left out; `"strict"`
+        # only reads a literal of rdf:langString without a tag as a string
         how: Literal["pass", "skip", "strict"] = "pass",
         *,
+        # resolves relative IRIs; None: they are errors, as their meaning depends on the document
         base: str | None = None,
+        # False: passes terms unchanged or not at all, as Spark's reader of lines does
         mends: bool = True,
     ) -> None:
         self.how, self.base, self.mends = how, base, mends
+        # the number of terms by what was done with them and their kind
         self.counts: Counter[tuple[str, str]] = Counter()
+        # the first of each
         self.firsts: dict[tuple[str, str], str] = {}
 
     @classmethod
@@ -250,10 +242,7 @@ class Lenience:
 
     def skips(self, error: TermError, *, ended: bool = True) -> bool:
         """Whether the statement of a document with a term that cannot be accepted is left out; if so, it is counted.
-
-        Args:
-            error: the term's.
-            ended: whether the term surely ends where its reader found an end; in Turtle, an IRI may have other terms.
+        `ended`: whether the term surely ends where its reader found an end; in Turtle, an IRI may have other terms.
 
         >>> lenience = Lenience()
         >>> lenience.skips(TermError("IRI <a> is relative", kind="a relative IRI")), str(lenience)
