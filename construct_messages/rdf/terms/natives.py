@@ -48,8 +48,8 @@ _BOUNDS: Final = {
 
 def native(lexical: str, datatype: str | None) -> Any:
     """Returns the value of a lexical form. `datatype`: its IRI, without brackets; None: a string. Returns a bool, int,
-    Decimal, float, datetime, date, time, timedelta or bytes; a `str` for strings, and for datatypes without a type of Python,
-    such as `xsd:gYear`, dates with a time zone, and all datatypes outside of XML Schema.
+    Decimal, float, datetime, date, time, timedelta or bytes; a `str` for strings, and for datatypes without a type of
+    Python, such as `xsd:gYear`, dates with a time zone, and all datatypes outside of XML Schema.
 
     >>> native("1.50", f"{XSD}decimal"), native("3", f"{XSD}byte"), native("P1DT1H", f"{XSD}dayTimeDuration")
     (Decimal('1.50'), 3, datetime.timedelta(days=1, seconds=3600))
