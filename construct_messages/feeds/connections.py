@@ -22,8 +22,7 @@ from construct_messages.sparql.client.urls import without_query
 
 T = TypeVar("T")
 
-_PAUSE_SECONDS: Final = 0.5
-"""The time before the next connection, after one that brought elements."""
+_PAUSE_SECONDS: Final = 0.5  # the time before the next connection, after one that brought elements
 
 
 def attempts_of(settings: Settings) -> Attempts:

@@ -361,8 +361,7 @@ class _Calls(AbstractHandler):
 # --- authorization --------------------------------------------------------------------------------
 # The token of calls, from the caller or fetched: OAuth 2 client credentials are exchanged when the token is rejected.
 
-UNAUTHENTICATED: Final = 401
-"""The status of HTTP for calls without a valid token."""
+UNAUTHENTICATED: Final = 401  # the status of HTTP for calls without a valid token
 
 
 class CallAuthorization:
@@ -406,8 +405,7 @@ _OPTIONS: Final = frozenset((*TLS_OPTIONS, "compression", "frame_bytes", "replay
 _INVALID: Final = 400
 _DIGITS: Final = 20  # more digits than sequences and times have
 
-_ALL: Final = "9" * 18
-"""The number of newest elements that means all of them."""
+_ALL: Final = "9" * 18  # the number of newest elements that means all of them
 
 
 @dataclass
@@ -461,20 +459,17 @@ class GrpcTransport(Transport):
 
     @property
     def position(self) -> Checkpoint | None:
-        """See `Transport.position`."""
         state = self._state
         if state is None or state.sequence is None:
             return None
         return Checkpoint(state.sequence, identity=state.identity)
 
     async def aclose(self) -> None:
-        """Closes the connection; see `Transport.aclose`."""
         self._connection.close()
 
     # --- reading ---
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """Yields the elements; see `Transport.read`."""
         state = _State.at(start)
         has_begun = False
         calls = over_connections(

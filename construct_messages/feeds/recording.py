@@ -19,8 +19,7 @@ from construct_messages.logs.writing import OpenLog
 from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.streams.element import Element
 
-_SAVE_SECONDS: Final = 1.0
-"""The maximal time before the state includes a message of the log."""
+_SAVE_SECONDS: Final = 1.0  # the maximal time before the state includes a message of the log
 
 _SAVE_ELEMENTS: Final = 500
 """The maximal number of such messages: a broker may send no more before they are acknowledged."""

@@ -116,11 +116,9 @@ class DeadLetters(Protocol):
 
 # --- transport ------------------------------------------------------------------------------------
 
-RETRIES: Final = 10
-"""The default number of retries of a request, for about a minute."""
+RETRIES: Final = 10  # the default number of retries of a request, for about a minute
 
-IDLE_SECONDS: Final = 60.0
-"""The default maximal time without data from a server, in seconds."""
+IDLE_SECONDS: Final = 60.0  # the default maximal time without data from a server, in seconds
 
 
 @dataclass(frozen=True, kw_only=True)

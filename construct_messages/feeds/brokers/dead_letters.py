@@ -27,7 +27,6 @@ class DeadLetterFile:
         self._path = path
 
     async def put(self, record: Record, source: str, reason: str) -> None:
-        """Appends a record, with its value in base64 (RFC 4648, section 4); see `DeadLetters.put`."""
         letter = {
             "source": source,
             "sequence": record.sequence,
@@ -66,7 +65,6 @@ class DeadLetterTopic:
         self._opening = opening
 
     async def put(self, record: Record, source: str, reason: str) -> None:
-        """Sends a record to the topic; see `DeadLetters.put`."""
         async with self._opening() as transport:
             if not isinstance(transport, RecordTransport):
                 raise UsageError(

@@ -54,8 +54,7 @@ from construct_messages.streams.element import microseconds_of
 _LOGGER: Final = logging.getLogger(__name__)
 _LOGGER.addHandler(logging.NullHandler())
 
-IN_FLIGHT: Final = 100
-"""The maximal number of messages in flight, unless the broker accepts fewer."""
+IN_FLIGHT: Final = 100  # the maximal number of messages in flight, unless the broker accepts fewer
 
 _FAILURE: Final = 0x80  # the lowest reason code of a failure
 _PASSING: Final = frozenset((0x88, 0x89, 0x8B, 0x97, 0x9C, 0x9D, 0x9F))
@@ -65,8 +64,7 @@ _CREDENTIALS: Final = frozenset((0x86, 0x87, 0x8A, 0x8C))
 _TAKEN_OVER: Final = 0x8E
 _CLOSE_SECONDS: Final = 1.0
 _SETTLE_SECONDS: Final = 10.0
-_NOTHING: Final = "construct-messages/nothing"
-"""A topic without subscribers."""
+_NOTHING: Final = "construct-messages/nothing"  # a topic without subscribers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,8 +345,7 @@ _RECONNECTING_SECONDS: Final = 300
 """The time that the broker keeps the session of a reader without an identifier, which may reconnect after a failure."""
 
 _RECEIVE_MAXIMUM: Final = 2500  # room for a batch that is delivered, and for the next one
-_KEYS: Final = 10_000
-"""The number of stored keys, for recognising repeated messages."""
+_KEYS: Final = 10_000  # the number of stored keys, for recognising repeated messages
 
 _WILDCARDS: Final = ("+", "#")
 _SHARED: Final = "$share/"
@@ -400,15 +397,12 @@ class MqttTransport(RecordTransport):
 
     @property
     def acknowledges(self) -> bool:
-        """See `Transport.acknowledges`."""
         return True
 
     def pass_by(self, record: Record) -> None:
-        """Advances the position; see `RecordTransport.pass_by`."""
         self._passed = record.sequence
 
     async def aclose(self) -> None:
-        """Closes the connection; see `Transport.aclose`."""
         await self._open.aclose()
 
     def _number(self, name: str, default: int, allowed: range) -> int:
@@ -541,7 +535,6 @@ class MqttTransport(RecordTransport):
             )
 
     async def acknowledge(self, position: Checkpoint) -> None:
-        """Acknowledges the messages up to the position, which the broker then deletes; see `Transport.acknowledge`."""
         self._release(position.sequence)
 
     # --- writing ---

@@ -193,7 +193,6 @@ class RecordTransport(Transport):
 
     @property
     def writes_lines(self) -> bool:
-        """See `Transport.writes_lines`."""
         return self._lines  # N-Quads can represent every message, so no check is necessary
 
     def message_in(self, record: Record) -> Message:

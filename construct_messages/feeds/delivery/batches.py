@@ -17,20 +17,17 @@ from construct_messages.rdf.message import Message, of_lines
 from construct_messages.rdf.terms import Term
 from construct_messages.streams.element import Element
 
-BATCH: Final = 1000
-"""The default maximal number of messages in a batch."""
+BATCH: Final = 1000  # the default maximal number of messages in a batch
 
 _BATCH_BYTES: Final = 4 << 20
 _SLICE: Final = 100
 """The number of items after which other tasks run, such as the delivery of the previous batch."""
 
-_STOP_SECONDS: Final = 10.0
-"""The maximal time for a batch in flight when its delivery is cancelled."""
+_STOP_SECONDS: Final = 10.0  # the maximal time for a batch in flight when its delivery is cancelled
 
 T = TypeVar("T")
 
-Position: TypeAlias = Checkpoint | None
-"""The position of a source; None: it has none."""
+Position: TypeAlias = Checkpoint | None  # the position of a source; None: it has none
 
 
 class SourceBatch(NamedTuple, Generic[T]):

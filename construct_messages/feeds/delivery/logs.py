@@ -21,7 +21,6 @@ class ReadableLog(Transport):
 
     @property
     def position(self) -> Checkpoint | None:
-        """See `Transport.position`."""
         return self._position
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:

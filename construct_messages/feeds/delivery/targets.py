@@ -65,8 +65,7 @@ def guarantee(source: Capabilities, target: Capabilities) -> Guarantee:
 
 # --- targets --------------------------------------------------------------------------------------
 
-STANDARD: Final = "-"
-"""The name of outputs."""
+STANDARD: Final = "-"  # the name of outputs
 
 
 class Target(Protocol):
@@ -112,11 +111,9 @@ class StreamTarget:
         return self._transport is not None and self._transport.writes_lines
 
     async def open(self) -> None:
-        """Opens the target; see `Target.open`."""
         await self._connected()
 
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """Sends a batch; see `Target.send`."""
         transport = await self._connected()
         try:
             await transport.write(messages, key)
@@ -125,7 +122,6 @@ class StreamTarget:
             raise
 
     async def aclose(self) -> None:
-        """Closes the target; see `Target.aclose`."""
         self._transport = None
         await self._connection.aclose()
 
@@ -182,14 +178,12 @@ class FileTarget:
 
     @property
     def size(self) -> int:
-        """See `Target.size`."""
         return self._log.size
 
     async def open(self) -> None:
         """Opens the target; see `Target.open`."""
 
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """Appends the messages that the file does not have yet; see `Target.send`."""
         self._log.append(messages, at=at or 0)
 
     async def aclose(self) -> None:

@@ -105,8 +105,7 @@ def seconds_of(term: Term) -> float | None:
 # TREE (https://w3id.org/tree/specification) with its profile specification; LDES 1.0.0-alpha. No I/O, and no choice
 # of the next page.
 
-Path: TypeAlias = tuple[Term, ...]
-"""A sequence of properties from a member to a value."""
+Path: TypeAlias = tuple[Term, ...]  # a sequence of properties from a member to a value
 
 _MEMBER, _VIEW = iri(f"{TREE}member"), iri(f"{TREE}view")
 _RELATION, _NODE, _PATH, _VALUE = (

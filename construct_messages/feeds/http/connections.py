@@ -126,8 +126,7 @@ def sequence_after(response: aiohttp.ClientResponse) -> int | None:
 class ConnectedTransport(Transport):
     """A transport whose connections bring elements in the order of their sequences."""
 
-    endpoint: ClassVar[Property]
-    """The endpoint to connect to."""
+    endpoint: ClassVar[Property]  # the endpoint to connect to
 
     counts: ClassVar[bool] = True
     """Whether elements have no sequences, so that they are counted from the first."""
@@ -138,14 +137,12 @@ class ConnectedTransport(Transport):
 
     @property
     def position(self) -> Checkpoint | None:
-        """See `Transport.position`."""
         state = self._state
         if state is None or state.sequence is None:
             return None
         return Checkpoint(state.sequence, identity=state.identity)
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """Yields the elements; see `Transport.read`."""
         state = ConnectionState.at(start)
         url = self._stream.endpoints.urls[self.endpoint]
         async for attempt in self._client.attempts():

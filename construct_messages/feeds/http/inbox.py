@@ -88,7 +88,6 @@ class InboxTransport(Transport):
 
     @property
     def position(self) -> Checkpoint | None:
-        """See `Transport.position`."""
         return self._known.checkpoint
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:

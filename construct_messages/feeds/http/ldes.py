@@ -45,8 +45,7 @@ from construct_messages.streams.publication import received
 
 _GONE, _NOT_MODIFIED = 410, 304
 _PAGES: Final = 1_000_000
-_HELD_BYTES: Final = 1 << 30
-"""The maximal size of members that cannot be returned yet, as N-Quads."""
+_HELD_BYTES: Final = 1 << 30  # the maximal size of members that cannot be returned yet, as N-Quads
 
 
 class _PendingMember(NamedTuple):
@@ -97,7 +96,6 @@ class EventStreamTransport(Transport):
 
     @property
     def position(self) -> Checkpoint | None:
-        """See `Transport.position`."""
         return self._known.checkpoint
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:

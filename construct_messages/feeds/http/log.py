@@ -160,8 +160,7 @@ class PostedLog:
 
 # --- log ------------------------------------------------------------------------------------------
 
-_MISSING: Final = 409
-"""Raised if the server does not have the messages of the log before a batch."""
+_MISSING: Final = 409  # raised if the server does not have the messages of the log before a batch
 
 
 class LogTransport(ConnectedTransport):
@@ -175,7 +174,6 @@ class LogTransport(ConnectedTransport):
         self._log: PostedLog | None = None
 
     async def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
-        """Yields the elements of one log; see `ConnectedTransport.connection`."""
         state.retry_seconds = self._settings.poll_seconds
         accept = {"Accept": content_type(N_QUADS, RDFM)}
         response = await self._client.open("GET", state.url(url), accept)
@@ -210,11 +208,9 @@ class LogTransport(ConnectedTransport):
 
     @property
     def writes_lines(self) -> bool:
-        """See `Transport.writes_lines`."""
         return True
 
     async def write(self, batch: Sequence[Message], key: str) -> None:
-        """Sends a batch, which a server appends once by its key, or by its number in a log; see `Transport.write`."""
         parsed = BatchKey.parse(key)
         if self._log_url is not None and parsed.is_own:
             try:
@@ -242,7 +238,6 @@ class LogTransport(ConnectedTransport):
                     raise
 
     async def aclose(self) -> None:
-        """Closes the request of the log; see `Transport.aclose`."""
         if self._log is not None:
             log, self._log = self._log, None
             await log.aclose()

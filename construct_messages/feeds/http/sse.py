@@ -39,7 +39,6 @@ class EventsTransport(ConnectedTransport):
         return (Event.MESSAGE, _DEFAULT_TYPE)
 
     async def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
-        """Yields the elements of one connection; see `ConnectedTransport.connection`."""
         stream, most = self._stream.endpoints.stream, self._settings.message_bytes
         headers = {"Accept": EVENT_STREAM, "Cache-Control": "no-store"}
         if state.event_id is not None:

@@ -28,7 +28,6 @@ class WebSocketTransport(ConnectedTransport):
     endpoint = Property.SOCKET
 
     async def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
-        """Yields the elements of one connection; see `ConnectedTransport.connection`."""
         await self.ask_position(state)  # frames do not name their stream
         most = 2 * self._settings.message_bytes
         socket = await self._client.connect(state.url(url), tuple(SUBPROTOCOLS), most)

@@ -9,8 +9,7 @@ import msgspec
 
 T = TypeVar("T")
 
-RECEIVED: Final = 1 << 18
-"""The number of bytes to receive at once."""
+RECEIVED: Final = 1 << 18  # the number of bytes to receive at once
 
 _LENGTH: Final = struct.Struct(">I")
 _MOST: Final = 1 << 30  # bytes; a greater length is invalid

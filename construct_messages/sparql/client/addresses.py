@@ -88,12 +88,10 @@ class CheckedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """See `AbstractResolver.resolve`."""
         found = await self._resolver.resolve(host, port, family)
         for result in found:
             self._addresses.check(ipaddress.ip_address(result["host"]))
         return found
 
     async def close(self) -> None:
-        """See `AbstractResolver.close`."""
         await self._resolver.close()

@@ -225,7 +225,6 @@ async def _aopen(
 
 
 def unreachable(url: str, error: BaseException) -> SourceError:
-    """The error for a request without a response; see `responses.unreachable`."""
     cause: BaseException = error
     match error:
         case aiohttp.ClientConnectorError():

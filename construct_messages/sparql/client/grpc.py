@@ -33,8 +33,7 @@ from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded,
 # Compression. No library of gRPC is imported here.
 
 IDENTITY, GZIP = "identity", "gzip"
-CODINGS: Final = f"{IDENTITY},{GZIP}"
-"""The value of `grpc-accept-encoding`."""
+CODINGS: Final = f"{IDENTITY},{GZIP}"  # the value of `grpc-accept-encoding`
 
 FRAME_BYTES: Final = 4 << 20
 """The default limit of the size of a message in clients and servers of gRPC."""
@@ -149,8 +148,7 @@ class MessageReader:
                 self._parse(b"".join(self._held))
         return self.ready.popleft()
 
-    _wanted = _PREFIX.size
-    """The minimal number of bytes of the next message, with its prefix."""
+    _wanted = _PREFIX.size  # the minimal number of bytes of the next message, with its prefix
 
     def _parse(self, data: bytes) -> None:
         place, end = 0, len(data)

@@ -202,8 +202,7 @@ def reason(cause: object) -> str:
 
 # --- exchange -------------------------------------------------------------------------------------
 
-REDIRECTS: Final = 5
-"""The maximal number of redirects."""
+REDIRECTS: Final = 5  # the maximal number of redirects
 
 
 def redirected(url: str, status: int, header: Header) -> str | None:
@@ -338,7 +337,6 @@ class Digest(AbstractDigestAuthHandler):
         return hashed, lambda secret, data: hashed(f"{secret}:{data}")
 
     def authorization(self, request: Request, challenge: str | None) -> str | None:
-        """See `Credentials.authorization`."""
         if challenge is not None:
             scheme, _, parameters = challenge.partition(" ")
             if scheme.lower() != "digest":

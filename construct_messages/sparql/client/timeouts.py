@@ -12,8 +12,7 @@ from typing import Final
 
 from construct_messages.rdf.errors import SourceTimeout
 
-CONNECT_SECONDS: Final = 30.0
-"""The default of the maximal time to connect, in seconds."""
+CONNECT_SECONDS: Final = 30.0  # the default of the maximal time to connect, in seconds
 
 _PROBE_SECONDS: Final = 60
 _PROBES: Final = 4

@@ -47,8 +47,7 @@ from construct_messages.sparql.results.completeness import check_members
 
 AROUND_LIMIT: Final = 1 << 20  # bytes before and after the solutions
 SPACE: Final = b" \t\r\n"
-_MALFORMED: Final = (ValueError, RecursionError)
-"""The errors of `load`."""
+_MALFORMED: Final = (ValueError, RecursionError)  # the errors of `load`
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BINDINGS: Final = ["results", "bindings"]
@@ -471,7 +470,6 @@ class JsonDecoder:
         self._count = 0
 
     def feed(self, data: bytes) -> list[Solutions]:
-        """See `Decoder.feed`."""
         if self._reader is None:
             start = self._frame.feed(data)
             if start is None:

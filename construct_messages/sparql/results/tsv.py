@@ -33,8 +33,7 @@ from construct_messages.sparql.results import (
     excerpt,
 )
 
-_SAMPLE: Final = 64
-"""The number of fields by which repetition is detected."""
+_SAMPLE: Final = 64  # the number of fields by which repetition is detected
 
 # Columns are matched as one text, with a line feed before each field. A field is a term in canonical form, or empty.
 _CANONICAL: Final = rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+"
@@ -102,7 +101,6 @@ class TsvDecoder:
         self._rest: list[bytes] = []
 
     def feed(self, data: bytes) -> list[Solutions]:
-        """See `Decoder.feed`."""
         end = data.rfind(b"\n") + 1
         if not end:
             self._rest.append(data)

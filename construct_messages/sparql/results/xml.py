@@ -106,7 +106,6 @@ class XmlDecoder:
         self._parser = parser
 
     def feed(self, data: bytes) -> list[Solutions]:
-        """See `Decoder.feed`."""
         self._held += data
         # expat rescans an incomplete token from its start, so a long token is fed in pieces of doubling size; the data
         # after it is held back as well, possibly until `close`
@@ -116,7 +115,6 @@ class XmlDecoder:
         return self._taken()
 
     def close(self) -> list[Solutions]:
-        """See `Decoder.close`."""
         self._parse(True)
         if "results" not in self._sections:
             raise IncompleteResult("the XML result has no results element")

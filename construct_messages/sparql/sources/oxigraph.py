@@ -45,7 +45,6 @@ class OxigraphSource:
         self._store = store
 
     def solutions(self, request: Request) -> Generator[Solutions]:
-        """See `Source.solutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _EvaluatingThread(self._store, request) as evaluation:
             yield from decoded(
@@ -53,7 +52,6 @@ class OxigraphSource:
             )
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """See `Source.asolutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _EvaluatingThread(self._store, request) as evaluation:
             async for batch in adecoded(

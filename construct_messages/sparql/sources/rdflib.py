@@ -119,7 +119,6 @@ class _Lazy(SPARQLProcessor):
     found: Iterable[_Binding] | None = None
 
     def query(self, *arguments: Any, **options: Any) -> Mapping[str, Any]:
-        """See `Processor.query`."""
         result = super().query(*arguments, **options)
         self.found = result["bindings"]
         return result

@@ -70,7 +70,6 @@ class TopicReader:
         return Checkpoint(self._passed_count, {_PLACE: offsets}, self._identity)
 
     def pass_by(self, record: Record) -> None:
-        """Advances the position; see `RecordTransport.pass_by`."""
         if self._before is not None:
             self._passed.update(self._before)  # also beyond offsets without records
             self._before = None

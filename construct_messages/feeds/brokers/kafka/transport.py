@@ -32,7 +32,6 @@ class KafkaTransport(RecordTransport):
         return self._reader.position
 
     def pass_by(self, record: Record) -> None:
-        """Advances the position; see `RecordTransport.pass_by`."""
         self._reader.pass_by(record)
 
     @property
@@ -46,7 +45,6 @@ class KafkaTransport(RecordTransport):
         return self._reader.behind
 
     def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
-        """Yields the records; see `RecordTransport.records`."""
         return self._reader.records(start, follow=follow)
 
     async def acknowledge(self, position: Checkpoint) -> None:
@@ -54,11 +52,9 @@ class KafkaTransport(RecordTransport):
         await self._reader.commit(position)
 
     async def send(self, records: Sequence[Record], key: str) -> None:
-        """Sends records, in a transaction if another process may send the batch again; see `RecordTransport.send`."""
         await self._writer.send(records, key)
 
     async def aclose(self) -> None:
-        """Closes the connections; see `Transport.aclose`."""
         await self._reader.aclose()
         await self._writer.aclose()
         await self._client.aclose()

@@ -45,8 +45,7 @@ OPTIONS: Final = (
 )
 """Options of `nats.connect` that callers may set: credentials and TLS."""
 
-IN_FLIGHT: Final = 500
-"""The maximal number of messages in flight."""
+IN_FLIGHT: Final = 500  # the maximal number of messages in flight
 
 _REFUSED: Final = ("authorization", "authentication", "permissions violation", "nkeys", "expired")
 """Words in permanent errors of the server about credentials."""

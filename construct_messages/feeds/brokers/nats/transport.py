@@ -324,7 +324,6 @@ class NatsTransport(RecordTransport):
         return None if reached is None else Checkpoint(self._passed, identity=reached.identity)
 
     def pass_by(self, record: Record) -> None:
-        """Advances the position; see `RecordTransport.pass_by`."""
         self._passed = record.sequence
         self._left -= 1
 
@@ -334,7 +333,6 @@ class NatsTransport(RecordTransport):
         return None if self._behind is None else self._behind + self._left
 
     async def aclose(self) -> None:
-        """Closes the connections; see `Transport.aclose`."""
         await self._writing.aclose()
 
     # --- reading ---

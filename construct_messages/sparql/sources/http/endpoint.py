@@ -136,16 +136,13 @@ class EndpointSource:
 
     @property
     def predefined(self) -> Mapping[str, str]:
-        """See `Source.predefined`."""
         return self._profile.prefixes
 
     @property
     def stable_blank_nodes(self) -> bool:
-        """See `Source.stable_blank_nodes`."""
         return self._profile.stable_blank_nodes
 
     def solutions(self, request: Request) -> Generator[Solutions]:
-        """See `Source.solutions`."""
         timeouts = self._timeouts(request)
         for page in self._pages(request):
             with page:
@@ -156,7 +153,6 @@ class EndpointSource:
                             yield from read(sent, page, timeouts, self._endpoint.credentials)
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """See `Source.asolutions`."""
         # it takes longer to import than the other client takes for a short answer
         from construct_messages.sparql.client.aiohttp_client import new_session
 

@@ -40,8 +40,7 @@ from construct_messages.sparql.sources.http.response import ResponseReader
 # a solution, or ignores OFFSET, or its data changes, then solutions are lost or repeated in answers that look
 # complete. The solutions that two responses share reveal this. Nothing here sends a request or writes a query.
 
-MOST: Final = 10
-"""The maximal number of solutions that two responses share."""
+MOST: Final = 10  # the maximal number of solutions that two responses share
 
 _ANY_BLANK: Final = Term("_:")
 
@@ -138,7 +137,6 @@ class OverlappingReader(ResponseReader):
         self._again: list[_Solution] = []
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
-        """Yields the new solutions that a piece completes; see `ResponseReader.feed`."""
         for batch in super().feed(piece):
             fresh = batch
             if (wanted := self._size - len(self._again)) > 0:
@@ -151,7 +149,6 @@ class OverlappingReader(ResponseReader):
                 yield fresh
 
     def close(self) -> None:
-        """Processes the end of the body; see `ResponseReader.close`."""
         super().close()
         if len(self._again) < self._size:
             raise self._overlap.missing(len(self._again), self._size, self._header("Server"))
@@ -269,7 +266,6 @@ class KeyReader(ResponseReader):
         groups.begin()
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
-        """Yields the solutions of the groups that a piece completes; see `ResponseReader.feed`."""
         for batch in super().feed(piece):
             yield from self._groups.add(batch)
 
@@ -293,7 +289,6 @@ class KeyEnd(ResponseReader):
         return iter(())
 
     def rest(self) -> list[Solutions]:
-        """Returns the last group if no solution follows it; see `ResponseReader.rest`."""
         super().rest()
         if self.count == 0 and self._status in OK:
             raise self._groups.vanished()

@@ -137,12 +137,10 @@ class Upstream:
 
     @property
     def predefined(self) -> Mapping[str, str]:
-        """See `Source.predefined`."""
         return self._prefixes
 
     @property
     def stable_blank_nodes(self) -> bool:
-        """See `Source.stable_blank_nodes`."""
         return self._source.stable_blank_nodes
 
     def solutions(self, request: Request) -> Generator[Solutions]:  # noqa: ARG002 the protocol's
@@ -153,7 +151,6 @@ class Upstream:
         )
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """See `Source.asolutions`."""
         async with aclosing(
             self._source.asolutions_over(self._opened(), request, self._executor)
         ) as batches:
@@ -199,7 +196,6 @@ class Upstream:
         """Does nothing: `aclose` releases the connections."""
 
     async def aclose(self) -> None:
-        """See `Backend.aclose`."""
         self._closed = True
         if self._updates is not None:
             await self._updates.aclose()
