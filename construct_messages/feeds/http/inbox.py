@@ -16,7 +16,13 @@ from urllib.parse import urljoin
 from construct_messages.feeds.http.client import link, target_of
 from construct_messages.feeds.http.collections import Hypermedia, Known
 from construct_messages.feeds.http.connections import HttpStream
-from construct_messages.feeds.http.pages import ACCEPT_PAGES, description_in, document_in, quads_in
+from construct_messages.feeds.http.pages import (
+    ACCEPT_PAGES,
+    description_in,
+    document_in,
+    is_immutable,
+    quads_in,
+)
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport
@@ -177,9 +183,6 @@ class InboxTransport(Transport):
             None,
         )
         before = link(response, "prev") or link(response, "previous")
-        directives = {
-            directive.strip().lower() for directive in fields.get("Cache-Control", "").split(",")
-        }
         return _ListPage(
             [
                 _Listed(name, sequence)
@@ -189,7 +192,7 @@ class InboxTransport(Transport):
             None if before is None else self._target(url, before),
             _place(url, fields.get("Content-Location")),
             fields.get("ETag"),
-            url != self._url and "immutable" in directives,
+            url != self._url and is_immutable(response),
         )
 
     def _sequences(self, url: str, page: Hypermedia, names: Sequence[str]) -> Sequence[int | None]:

@@ -29,7 +29,7 @@ from construct_messages.feeds.http.collections import (
     value_of,
 )
 from construct_messages.feeds.http.connections import HttpStream
-from construct_messages.feeds.http.pages import ACCEPT_PAGES, document_in, quads_in
+from construct_messages.feeds.http.pages import ACCEPT_PAGES, document_in, is_immutable, quads_in
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport
@@ -331,12 +331,8 @@ class EventStreamTransport(Transport):
                 f"{without_query(url)} is in {reader.format.name}, a format without named graphs for its members",
                 hint="ask for N-Quads or TriG",
             )
-        directives = {
-            directive.strip().lower() for directive in fields.get("Cache-Control", "").split(",")
-        }
-        return _Answer(
-            page, places, fields.get("ETag"), "immutable" in directives or page.immutable(places)
-        )
+        immutable = is_immutable(response) or page.immutable(places)
+        return _Answer(page, places, fields.get("ETag"), immutable)
 
 
 def _precedes(some: Value | None, other: Value | None) -> bool:

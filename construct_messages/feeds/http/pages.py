@@ -50,6 +50,12 @@ def document_in(response: aiohttp.ClientResponse, settings: Settings) -> Documen
     return reader_of(content_type, settings, base=str(response.url), context=context)
 
 
+def is_immutable(response: aiohttp.ClientResponse) -> bool:
+    """Whether the document of a response will not change (RFC 8246)."""
+    directives = response.headers.get("Cache-Control", "").lower().split(",")
+    return "immutable" in map(str.strip, directives)
+
+
 def description_in(response: aiohttp.ClientResponse, settings: Settings) -> DocumentReader:
     """Returns the reader for the description or the list in a response, whose other content is ignored."""
     return document_in(response, replace(settings, contexts=settings.contexts.for_descriptions()))

@@ -292,6 +292,16 @@ class TopicClient:
                 hint="see CONFIGURATION.md of librdkafka",
             ) from error
 
+    def consumer(self, config: Mapping[str, object] = _NO_CONFIG) -> Consumer:
+        """Returns a consumer that reports the ends of partitions, and raises errors for missing offsets."""
+        reading = {
+            GROUP: "construct-messages",  # the library needs one; it is not used
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+        }
+        return self.created(Consumer, {**reading, **config})
+
     def _note(self, error: KafkaError) -> None:
         """Records temporary failures; called by the library."""
         if error.code() != KafkaError._ALL_BROKERS_DOWN or self._cause is None:

@@ -111,15 +111,8 @@ class TopicReader:
                 yield records
 
     def _created(self, *, follow: bool) -> Consumer:
-        config: dict[str, object] = {
-            GROUP: "construct-messages",  # the library needs one; it is not used
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "error",
-        }
-        if not follow:  # a broker reports the end after this time, where the last record is that of a transaction
-            config["fetch.wait.max.ms"] = _END_MILLISECONDS
-        return self._client.created(Consumer, config)
+        # a broker reports the end after this time, where the last record is that of a transaction
+        return self._client.consumer({} if follow else {"fetch.wait.max.ms": _END_MILLISECONDS})
 
     async def _begin(
         self, start: Start, topic: Topic, oldest: Mapping[int, int], ends: Mapping[int, int]

@@ -15,11 +15,10 @@ from functools import partial
 from hashlib import sha256
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Partition
 
 from construct_messages.feeds.brokers.kafka.client import (
-    GROUP,
     PARTITION,
     TRANSACTION,
     TopicClient,
@@ -144,14 +143,8 @@ class WrittenBatches:
             for number, offset in offsets.items()
             if max(offset, bounds[number].oldest) < ends[number]
         }
-        config = {
-            GROUP: "construct-messages",  # the library needs one; it is not used
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-            "auto.offset.reset": "error",
-        }
-        consumer: Consumer = await self._client.run(self._client.created, Consumer, config)
+        config = {"isolation.level": "read_committed"}
+        consumer = await self._client.run(self._client.consumer, config)
         try:
             topic = self._client.topic
             assigned = [Partition(topic, number, offset) for number, offset in left.items()]

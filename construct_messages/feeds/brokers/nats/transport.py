@@ -26,7 +26,7 @@ from construct_messages.feeds.brokers.nats.connection import (
 )
 from construct_messages.feeds.brokers.records import RecordTransport
 from construct_messages.feeds.connections import attempts_of, over_connections
-from construct_messages.feeds.sequences import check_next
+from construct_messages.feeds.sequences import check_next, same_stream
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import (
     TYPE_HEADERS,
@@ -461,12 +461,7 @@ class NatsTransport(RecordTransport):
 
         Messages that were deleted individually do not count as missing; messages that retention removed do.
         """
-        if position.identity and position.identity != _identity(info):
-            raise SourceError(
-                f"{self.url} is another stream than the one that was read before",
-                status=_GONE,
-                hint="it was deleted and created again: begin again, without the state",
-            )
+        same_stream(self.url, position.identity, _identity(info))
         first, last, at = info.state.first_seq or 1, info.state.last_seq, position.sequence
         if last < at:
             raise SourceError(

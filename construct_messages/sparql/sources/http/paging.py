@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from types import TracebackType
 from typing import Any, Final, TypeAlias
 
 from construct_messages.query.checks import volatile
@@ -309,23 +308,29 @@ _NewReader: TypeAlias = Callable[[_Kind, int, Header, Select], ResponseReader]
 class ResultPage:
     """A part of a result: the SELECT for the missing solutions, and the reader of the response.
 
-    A context manager around all attempts, which translates their failures. `new_reader` creates the reader of a
-    response from its class, status, headers and the query that was sent.
+    A context manager around all attempts, which translates their failures.
+
+    `query` is the SELECT to send, or returns it, or None if all solutions have arrived. `new_reader` creates the reader
+    of a response from its class `kind`, status, headers and the query that was sent. `again` returns whether the page
+    can be requested again without duplicating a solution; None: it can if none has arrived.
     """
 
-    def __init__(self, url: str, query: Select, new_reader: _NewReader) -> None:
-        self.url, self.query, self.new_reader = url, query, new_reader
+    def __init__(
+        self,
+        url: str,
+        query: Select | Callable[[], Select | None],
+        new_reader: _NewReader,
+        kind: _Kind = ResponseReader,
+        again: Callable[[], bool] | None = None,
+    ) -> None:
+        self.url, self._query, self._new_reader = url, query, new_reader
+        self._kind, self._again = kind, again
         self._reader: ResponseReader | None = None
 
     def __enter__(self) -> None:
         """Prepares nothing."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool | None:
         """Adds to a failure what its engine needs."""
         if isinstance(error, SourceError) and self._reader is not None:
             self._reader.add_hint(error)
@@ -334,23 +339,19 @@ class ResultPage:
     @property
     def select(self) -> Select | None:
         """The query to send; None: all solutions have arrived."""
-        return self.query
-
-    @property
-    def _kind(self) -> _Kind:
-        return ResponseReader
+        return self._query if isinstance(self._query, Select) else self._query()
 
     def open(self, status: int, header: Header) -> ResponseReader:
         """Creates the reader for a response; see `ResponseReader` for its errors."""
         select = self.select
         assert select is not None
         self._reader = None
-        self._reader = self.new_reader(self._kind, status, header, select)
+        self._reader = self._new_reader(self._kind, status, header, select)
         return self._reader
 
     def may_retry(self, _: SourceError) -> bool:
-        """Returns whether the page can be requested again without duplicating a solution."""
-        return not self.received
+        """Whether the page can be requested again after an error."""
+        return not self.received if self._again is None else self._again()
 
     @property
     def received(self) -> int:
@@ -363,132 +364,23 @@ class ResultPage:
         return None if self._reader is None else self._reader.cap
 
 
-class _Window(ResultPage):
-    """A window over the result: the last solutions that have arrived, and at most `limit` missing ones after them, up
-    to the number `end`.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        query: Select,
-        new_reader: _NewReader,
-        end: int,
-        limit: int,
-        overlap: Overlap,
-        profile: Profile,
-    ) -> None:
-        super().__init__(url, query, new_reader)
-        self.end, self.limit, self.overlap, self.profile = end, limit, overlap, profile
-
-    @property
-    def select(self) -> Select | None:
-        start, again = self.overlap.count, self.again
-        if start >= self.end:
-            return None
-        return window(
-            self.query,
-            self.end - start + again,
-            start - again,
-            wrap=self.profile.orders_in_sub_select,
-            keys=self.profile.page_keys,
-        )
-
-    @property
-    def _kind(self) -> _Kind:
-        return partial(OverlappingReader, self.overlap, self.again)
-
-    @property
-    def again(self) -> int:
-        """The number of solutions that are requested again."""
-        return self.overlap.size(self.limit)
-
-    def may_retry(self, _: SourceError) -> bool:
-        """Returns whether the rest can be requested, and a response with the beginning instead can be detected."""
-        begins = self.overlap.count == self.again  # at OFFSET 0
-        return begins or self.overlap.offset_is_obeyed or self.overlap.shows_offset(self.again)
-
-
-class _KeyPage(ResultPage):
-    """A page by key: the solutions from the last incomplete group on."""
-
-    def __init__(
-        self,
-        url: str,
-        query: Select,
-        new_reader: _NewReader,
-        key: str,
-        limit: int,
-        groups: Groups,
-    ) -> None:
-        super().__init__(url, query, new_reader)
-        self.key, self.limit, self.groups = key, limit, groups
-
-    @property
-    def select(self) -> Select:
-        return by_key(self.query, self.key, self.limit, least=self.groups.last)
-
-    @property
-    def _kind(self) -> _Kind:
-        return partial(KeyReader, self.groups)
-
-    def may_retry(self, _: SourceError) -> bool:
-        """Returns True: the next request begins with the incomplete group."""
-        return True
-
-
-class _KeyEnd(ResultPage):
-    """The last page by key: it checks that no solution follows."""
-
-    def __init__(
-        self,
-        url: str,
-        query: Select,
-        new_reader: _NewReader,
-        groups: Groups,
-    ) -> None:
-        super().__init__(url, query, new_reader)
-        self.groups = groups
-
-    @property
-    def _kind(self) -> _Kind:
-        return partial(KeyEnd, self.groups)
-
-
 class _Probe(ResultPage):
-    """A page that only checks whether there are more solutions.
+    """A page that only checks whether there are more solutions, and does not use them.
 
     `failure`: the error if the probe fails; None: a failure means that there are no more.
     """
 
     def __init__(
-        self,
-        url: str,
-        query: Select,
-        new_reader: _NewReader,
-        failure: IncompleteResult | None,
+        self, url: str, query: Select, new_reader: _NewReader, failure: IncompleteResult | None
     ) -> None:
-        super().__init__(url, query, new_reader)
-        self.failure = failure
+        super().__init__(url, query, new_reader, _Counting, lambda: True)
+        self._failure = failure
 
-    @property
-    def _kind(self) -> _Kind:
-        return _Counting
-
-    def may_retry(self, _: SourceError) -> bool:
-        """Returns True: its solutions are not used."""
-        return True
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if not isinstance(error, SourceError) or isinstance(error, SourceTimeout):
             return False
-        if self.failure is not None:
-            raise self.failure from error
+        if self._failure is not None:
+            raise self._failure from error
         return True
 
 
@@ -566,6 +458,36 @@ def _whole(
         raise capped
 
 
+def _window(
+    url: str,
+    select: Select,
+    new_reader: _NewReader,
+    end: int,
+    limit: int,
+    overlap: Overlap,
+    profile: Profile,
+) -> ResultPage:
+    """The last solutions that have arrived, and at most `limit` missing ones after them, up to the number `end`."""
+
+    def missing() -> Select | None:
+        start, again = overlap.count, overlap.size(limit)
+        if start >= end:
+            return None
+        wrap, keys = profile.orders_in_sub_select, profile.page_keys
+        return window(select, end - start + again, start - again, wrap=wrap, keys=keys)
+
+    def reader(*arguments: Any, **options: Any) -> ResponseReader:
+        return OverlappingReader(overlap, overlap.size(limit), *arguments, **options)
+
+    def may_retry() -> bool:
+        """Whether a response with the beginning, instead of the rest, can be detected."""
+        again = overlap.size(limit)
+        begins = overlap.count == again  # at OFFSET 0
+        return begins or overlap.offset_is_obeyed or overlap.shows_offset(again)
+
+    return ResultPage(url, missing, new_reader, reader, may_retry)
+
+
 def _windows(
     select: Select, full: int, profile: Profile, url: str, new_reader: _NewReader
 ) -> Iterator[ResultPage]:
@@ -592,7 +514,7 @@ def _windows(
             overlap.offset_is_obeyed = True
         end = overlap.count - again + size
         end = end if select.limit is None else min(end, select.limit)
-        yield (page := _Window(url, select, new_reader, end, size, overlap, profile))
+        yield (page := _window(url, select, new_reader, end, size, overlap, profile))
         if overlap.count < end:
             if not page.received:
                 return
@@ -614,16 +536,22 @@ def _by_key(
 ) -> Iterator[ResultPage]:
     by_key(select, key, size)  # raises an error for an unknown variable
     groups = Groups(url, key, select.variables.index(key))
+
+    def from_last_group(size: int) -> Select:
+        return by_key(select, key, size, least=groups.last)
+
     while True:
         before = groups.count, groups.last
-        yield (page := _KeyPage(url, select, new_reader, key, size, groups))
+        query, kind = partial(from_last_group, size), partial(KeyReader, groups)
+        # a new request begins with the incomplete group
+        yield (page := ResultPage(url, query, new_reader, kind, again=lambda: True))
         if not page.received:
             if groups.last is not None:
                 raise groups.vanished()
             return
         if page.received < size:
             rest = by_key(select, key, 2, least=groups.last, offset=groups.pending - 1)
-            yield (end := _KeyEnd(url, rest, new_reader, groups))
+            yield (end := ResultPage(url, rest, new_reader, partial(KeyEnd, groups)))
             if end.received == 1:
                 return
             size = page.received  # its row limit, announced or not
