@@ -58,10 +58,9 @@ FLOORS = {
     ),
     "sparql": floors("children / client / results", "engine", "sources"),
     "construct": floors("assembly / shapes", "rows", "messages"),
-    "sparql/children": floors("failure / frames / waiting", "child / parent"),
     "sparql/client": floors(
-        "grpc / timeouts / tls / urls",
-        "addresses / responses / retries",
+        "grpc / retries / tls / urls",
+        "responses",
         "aiohttp_client / urllib_client",
         "oauth",
     ),

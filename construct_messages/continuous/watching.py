@@ -41,8 +41,7 @@ from construct_messages.rdf.errors import (
 )
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.options import Dataset, Requests
-from construct_messages.sparql.client.retries import Attempts
-from construct_messages.sparql.client.timeouts import Timeouts
+from construct_messages.sparql.client.retries import Attempts, Timeouts
 from construct_messages.sparql.sources import Condition, Request, Validators
 from construct_messages.sparql.sources.open import open_source
 from construct_messages.streams import Element, Publication, Seen, StreamStore, open_store

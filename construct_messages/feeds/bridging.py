@@ -17,7 +17,7 @@ from typing import Final, cast
 
 import msgspec
 
-from construct_messages.feeds.delivery.batches import BATCH, batches, size_of, uncut
+from construct_messages.feeds.delivery.batches import BATCH, batches, shielded, size_of
 from construct_messages.feeds.delivery.targets import Target
 from construct_messages.feeds.forwarding import Forwarder
 from construct_messages.feeds.state import Checkpoint
@@ -170,7 +170,7 @@ async def feed(
         async with aclosing(gathered) as waiting:
             async for found in waiting:
                 if found is not None:
-                    await uncut(take(found.items, found.position))
+                    await shielded(take(found.items, found.position))
     raise SourceError(f"{url} ended")
 
 

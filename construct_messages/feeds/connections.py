@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 from construct_messages.feeds.table import address_of, kinds_for
 from construct_messages.feeds.transport import Settings
 from construct_messages.rdf.errors import SourceError
-from construct_messages.sparql.client.retries import Attempts
-from construct_messages.sparql.client.timeouts import Timeouts
+from construct_messages.sparql.client.retries import Attempts, Timeouts
 from construct_messages.sparql.client.tls import check_plain, check_tls
 from construct_messages.sparql.client.urls import without_query
 

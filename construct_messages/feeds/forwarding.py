@@ -12,7 +12,7 @@ from contextlib import aclosing
 
 import msgspec
 
-from construct_messages.feeds.delivery.batches import BATCH, labelled, uncut
+from construct_messages.feeds.delivery.batches import BATCH, labelled, shielded
 from construct_messages.feeds.delivery.targets import Target
 from construct_messages.feeds.state import BatchKey
 from construct_messages.rdf.labels import Labels
@@ -75,7 +75,7 @@ class Forwarder:
         forwarded = await self._begin()
         async with aclosing(self._batches(forwarded, follow=follow)) as batches:
             async for batch in batches:
-                await uncut(self._send(batch))
+                await shielded(self._send(batch))
                 count += len(batch)
         return count
 

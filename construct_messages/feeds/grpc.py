@@ -74,7 +74,7 @@ from construct_messages.sparql.client.grpc import (
 )
 from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, tokens_for
 from construct_messages.sparql.client.responses import unreachable
-from construct_messages.sparql.client.timeouts import CONNECT_SECONDS
+from construct_messages.sparql.client.retries import CONNECT_SECONDS
 from construct_messages.sparql.client.tls import TLS_OPTIONS, tls_context
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received

@@ -30,7 +30,6 @@ from construct_messages.rdf.errors import (
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import from_pyoxigraph
-from construct_messages.sparql.children.waiting import readable
 from construct_messages.sparql.results.tsv import TsvDecoder
 
 # --- pipes ----------------------------------------------------------------------------------------
@@ -132,7 +131,9 @@ def read(document: Document, deadline: float | None) -> bytes:
 
 async def aread(document: Document, deadline: float | None) -> bytes:
     """`read` for asyncio; the read end does not block."""
-    import asyncio
+    import asyncio  # imported here because it takes longer than a query over a small file
+
+    from construct_messages.sparql.children import readable
 
     descriptor, chunk, wait_seconds = document
     try:

@@ -1,4 +1,4 @@
-"""`sparql/children/`: orders and reports arrive whole, and whatever a child does, its parent learns of it and goes
+"""`sparql/children.py`: orders and reports arrive whole, and whatever a child does, its parent learns of it and goes
 on."""
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ from construct_messages.rdf.errors import (
     SourceError,
     UsageError,
 )
-from construct_messages.sparql.children.child import Child
-from construct_messages.sparql.children.failure import Failure
-from construct_messages.sparql.children.frames import Frames, frame
+from construct_messages.sparql.children import Child, Failure, PackedValues, packed
 from tests.support.engines.child import Order, Report
 from tests.support.places import ROOT
 from tests.support.waiting import SECONDS, eventually, wait_until
@@ -61,32 +59,32 @@ def is_there(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-# --- frames ---
+# --- values ---
 
 
 @given(st.lists(st.text()), st.data())
-def test_frames_come_whole_however_their_bytes_come(texts: list[str], data: st.DataObject) -> None:
-    stream = b"".join(map(frame, texts))
-    frames, found = Frames[str](str), []
+def test_values_come_whole_however_their_bytes_come(texts: list[str], data: st.DataObject) -> None:
+    stream = b"".join(map(packed, texts))
+    values, found = PackedValues[str](str), []
     while stream:
         count = data.draw(st.integers(1, len(stream)))
-        frames.feed(stream[:count])
+        values.feed(stream[:count])
         stream = stream[count:]
-        while (value := frames.take()) is not None:
+        while (value := values.take()) is not None:
             found.append(value)
     assert found == texts
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"\xff" * 9, frame(7), b"\0\0\0\1\xc1", b"\0\0\0\0"],
+    [b"\xff" * 9, packed(7), b"\0\0\0\1\xc1", b"\0\0\0\0"],
     ids=["length", "kind", "code", ""],
 )
-def test_what_is_no_frame(data: bytes) -> None:
-    frames = Frames[str](str)
-    frames.feed(data)
+def test_what_is_no_value(data: bytes) -> None:
+    values = PackedValues[str](str)
+    values.feed(data)
     with pytest.raises(ValueError, match=r"."):
-        frames.take()
+        values.take()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +160,7 @@ async def test_cancelling_a_wait_loses_nothing(child: Child[Report]) -> None:
         ("half", "a", "ended with code 0"),
         ("allocate", "", "ended with code 1"),
         ("no such order", "", "ended with code 1"),
-        ("garbage", "ffffffff00", "sent an invalid report: a frame of 4294967295 bytes"),
+        ("garbage", "ffffffff00", "sent an invalid report: a value of 4294967295 bytes"),
         ("garbage", "00000001c1", "sent an invalid report"),
         ("garbage", "0000000107", "sent an invalid report: Expected `object`"),
     ],

@@ -38,8 +38,7 @@ from construct_messages.continuous.windows import ARRIVAL
 from construct_messages.logs.checking import Checker
 from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, UsageError
 from construct_messages.rdf.message import Message
-from construct_messages.sparql.children.failure import Failure
-from construct_messages.sparql.children.parent import Parent
+from construct_messages.sparql.children import Failure, Parent
 from construct_messages.streams import Publication
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore, open_store

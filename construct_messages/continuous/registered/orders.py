@@ -1,7 +1,7 @@
 """The orders to a process that evaluates a query, and its answers, as data; `process.py` and `evaluator.py` are the two
 ends.
 
-`sparql/children/` sends them. No I/O here.
+`sparql/children.py` sends them. No I/O here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.transform import BATCH
-from construct_messages.sparql.children.failure import Failure
+from construct_messages.sparql.children import Failure
 from construct_messages.streams import Publication
 
 SLICE_SECONDS: Final = 1.0

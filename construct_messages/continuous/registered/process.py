@@ -22,8 +22,7 @@ from construct_messages.continuous.registered.orders import (
 )
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.rdf.errors import SourceTimeout
-from construct_messages.sparql.children.child import Child
-from construct_messages.sparql.children.failure import Failure
+from construct_messages.sparql.children import Child, Failure
 
 _HINT: Final = (
     "make windows or messages smaller, or give registered queries more memory (query_bytes)"

@@ -40,7 +40,7 @@ from construct_messages.feeds.transport import (
 )
 from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError, shown
 from construct_messages.rdf.wire import Header
-from construct_messages.sparql.client.timeouts import CONNECT_SECONDS
+from construct_messages.sparql.client.retries import CONNECT_SECONDS
 from construct_messages.sparql.client.tls import TLS_OPTIONS, tls_context
 from construct_messages.streams.element import microseconds_of
 
@@ -399,7 +399,7 @@ class MqttTransport(RecordTransport):
     def acknowledges(self) -> bool:
         return True
 
-    def pass_by(self, record: Record) -> None:
+    def advance_past(self, record: Record) -> None:
         self._passed = record.sequence
 
     async def aclose(self) -> None:

@@ -116,12 +116,12 @@ class RecordTransport(Transport):
     def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
         """Yields the records from a position on, all received ones together; see `Transport.read`.
 
-        Yields an empty sequence first, once the start position is known. `pass_by` is called for each yielded record
-        before the next ones are requested.
+        Yields an empty sequence first, once the start position is known. `advance_past` is called for each yielded
+        record before the next ones are requested.
         """
 
     @abstractmethod
-    def pass_by(self, record: Record) -> None:
+    def advance_past(self, record: Record) -> None:
         """Moves `position` after a record that `records` yielded: it is read, or stored as a dead letter."""
 
     @abstractmethod
@@ -141,12 +141,12 @@ class RecordTransport(Transport):
                 for records in _parts(batch):
                     if elements := self._elements_of(records):
                         for record, element in zip(records, elements, strict=True):
-                            self.pass_by(record)
+                            self.advance_past(record)
                             yield element
                         continue
                     for record in records:
                         message = await self._message(record)
-                        self.pass_by(record)
+                        self.advance_past(record)
                         if message is not None:
                             yield received(self.url, record.sequence, message, record.microseconds)
 

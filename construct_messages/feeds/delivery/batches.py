@@ -125,7 +125,7 @@ def size_of(element: Element) -> int:
     return len(element.nquads)
 
 
-async def uncut(work: Coroutine[object, object, None]) -> None:
+async def shielded(work: Coroutine[object, object, None]) -> None:
     """Delivers a batch; if cancelled, waits for the batch, so that it need not be sent again."""
     task = asyncio.ensure_future(work)
     try:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from construct_messages.feeds.delivery.batches import Position, SourceBatch, uncut
+from construct_messages.feeds.delivery.batches import Position, SourceBatch, shielded
 from construct_messages.feeds.delivery.targets import Target
 from construct_messages.feeds.state import Checkpoint, Sent, write_state
 from construct_messages.logs.lines.texts import to_messages, to_text
@@ -78,7 +78,9 @@ class Delivery:
                 if batch is None:
                     self._save()
                 else:
-                    await uncut(self._deliver(messages(batch.items), batch.position, acknowledge))
+                    await shielded(
+                        self._deliver(messages(batch.items), batch.position, acknowledge)
+                    )
         finally:
             self._save()
 

@@ -46,8 +46,7 @@ from construct_messages.sparql.client.responses import (
     authorization,
     seconds,
 )
-from construct_messages.sparql.client.retries import Attempts
-from construct_messages.sparql.client.timeouts import Timeouts
+from construct_messages.sparql.client.retries import Attempts, Timeouts
 from construct_messages.sparql.client.urls import check_url, without_query
 
 _UNAUTHORIZED: Final = 401

@@ -26,7 +26,7 @@ from construct_messages.server.http.app import REQUEST_TASK, make_app, runner_of
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.pages.endpoint import problem_page
 from construct_messages.server.runtime.endpoints import open_endpoints
-from construct_messages.sparql.children.parent import Parent
+from construct_messages.sparql.children import Parent
 
 THREADS: Final = 4
 """The number of threads of a serving process for work that would block the event loop. They compute, so more threads

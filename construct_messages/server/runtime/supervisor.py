@@ -34,7 +34,7 @@ from construct_messages.server.runtime.process import (
     serve,
 )
 from construct_messages.server.sparql.endpoint import path_of
-from construct_messages.sparql.children.child import Child
+from construct_messages.sparql.children import Child
 from construct_messages.sparql.sources.evaluators.loading import load_directory
 
 FAILED: Final = 1

@@ -32,7 +32,7 @@ from construct_messages.rdf.errors import (
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.sending import Aborted, send
-from construct_messages.sparql.client.addresses import is_public
+from construct_messages.sparql.client.aiohttp_client import is_public
 from construct_messages.sparql.client.oauth import (
     AccessTokens,
     ClientCredentials,

@@ -80,7 +80,7 @@ from construct_messages.server.sparql.protocol import (
 from construct_messages.sparql.client.responses import OK
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.profiles import Profile
-from construct_messages.sparql.sources.http.protocol import partial_reason
+from construct_messages.sparql.sources.http.response import partial_reason
 from construct_messages.sparql.sources.operations import Answer, Backend, Operation
 
 # --- self description -----------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from construct_messages.sparql.client.responses import (
     reason,
     unreachable,
 )
-from construct_messages.sparql.client.timeouts import Timeouts, keep_alive
+from construct_messages.sparql.client.retries import Timeouts, keep_alive
 
 _CHUNK: Final = 1 << 16
 _LENGTH_DIGITS: Final = 19  # those of 2⁶³

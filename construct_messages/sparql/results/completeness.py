@@ -26,12 +26,12 @@ _SAID: Final = re.compile(
 _NO: Final = ("", "0", "false", "no", "none", "null")
 
 
-def tells_of_a_part(text: str) -> bool:
+def announces_partial_result(text: str) -> bool:
     """Whether a text of a server means that a result is incomplete.
 
-    >>> tells_of_a_part("RC...: Returning incomplete results, query interrupted by result timeout.")
+    >>> announces_partial_result("RC...: Returning incomplete results, query interrupted by result timeout.")
     True
-    >>> tells_of_a_part("the query was completed")
+    >>> announces_partial_result("the query was completed")
     False
     """
     return _SAID.search(text) is not None
@@ -58,7 +58,7 @@ def check_members(kind: str, members: Mapping[str, Any]) -> None:
 
 def _says_incomplete(name: str, value: Any) -> bool:
     if _STATE.fullmatch(name):
-        return tells_of_a_part(str(value))
+        return announces_partial_result(str(value))
     if _PARTIAL.fullmatch(name):
         return _is_yes(value)
     return (

@@ -39,7 +39,7 @@ from construct_messages.sparql.results import (
 )
 from construct_messages.sparql.results.completeness import check_members
 
-# --- json frame -----------------------------------------------------------------------------------
+# --- json envelope -----------------------------------------------------------------------------------
 # The rest of a JSON results document around its solutions: found by strings and brackets, then parsed as a whole.
 #
 # Each byte is scanned once, however the document is split. The text before and after the solutions must be one JSON
@@ -105,7 +105,7 @@ class Scanner:
             yield match.start(), token
 
 
-class Frame:
+class Envelope:
     """The part of a document outside of its solutions, `results.bindings`."""
 
     def __init__(self, variables: tuple[str, ...]) -> None:
@@ -460,7 +460,7 @@ class JsonDecoder:
         self._response = response
         self._scope, self._lenience = scope, lenience
         self._variables = variables
-        self._frame = Frame(variables)
+        self._envelope = Envelope(variables)
         self._reader: StructReader | None = None  # after the solutions began
         self._declared: Sequence[str] = ()
         self._is_behind = False  # whether they ended
@@ -471,16 +471,16 @@ class JsonDecoder:
 
     def feed(self, data: bytes) -> list[Solutions]:
         if self._reader is None:
-            start = self._frame.feed(data)
+            start = self._envelope.feed(data)
             if start is None:
                 return []
-            self._declared = self._frame.declared()
+            self._declared = self._envelope.declared()
             self._reader = StructReader(
                 self._variables, self._declared, self._scope, self._lenience
             )
             data = data[start:]
         elif self._is_behind:
-            self._frame.feed(data)
+            self._envelope.feed(data)
             return []
         self._rest += data
         return [self._batch(solutions) for solutions in self._take()]
@@ -488,12 +488,12 @@ class JsonDecoder:
     def close(self) -> list[Solutions]:
         """See `Decoder.close`; `feed` has returned all solutions."""
         if self._reader is None:
-            raise self._frame.no_solutions()
+            raise self._envelope.no_solutions()
         if not self._is_behind:
             raise IncompleteResult(
                 f"the JSON result ends before its end, after {self._count} whole solutions"
             )
-        self._frame.close(self._count)
+        self._envelope.close(self._count)
         return []
 
     # --- cutting ---
@@ -537,7 +537,7 @@ class JsonDecoder:
             return True
         if self._rest.startswith(b"]") and not self._comma:
             self._is_behind = True
-            self._frame.feed(bytes(self._rest))
+            self._envelope.feed(bytes(self._rest))
             self._rest.clear()
         elif self._rest:
             raise self._malformed(f"unexpected {excerpt(bytes(self._rest))}")

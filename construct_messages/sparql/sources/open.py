@@ -94,8 +94,7 @@ def open_source(
 
         return RdflibSource(source)
     if (module := sys.modules.get("SPARQLWrapper")) and isinstance(source, module.SPARQLWrapper):
-        from construct_messages.sparql.sources.http.endpoint import EndpointSource
-        from construct_messages.sparql.sources.http.protocol import Endpoint
+        from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 
         wrapped = Endpoint.of_wrapper(source)
         return EndpointSource(
@@ -122,8 +121,7 @@ def open_source(
             TOKEN_URL,
             authorization_of_environment,
         )
-        from construct_messages.sparql.sources.http.endpoint import EndpointSource
-        from construct_messages.sparql.sources.http.protocol import Endpoint
+        from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 
         given = authorization_of_environment() | dict(headers or {})
         tokens = None

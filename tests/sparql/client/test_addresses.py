@@ -12,7 +12,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from construct_messages.rdf.errors import SourceError
-from construct_messages.sparql.client.addresses import Addresses, CheckedResolver, is_public
+from construct_messages.sparql.client.aiohttp_client import Addresses, CheckedResolver, is_public
 from tests.support.http.fault_server import FaultServer, response
 
 ADDRESSES = {

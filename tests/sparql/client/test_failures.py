@@ -14,7 +14,7 @@ import pytest
 
 from construct_messages.rdf.errors import SourceError
 from construct_messages.sparql.client.aiohttp_client import asend, unreachable
-from construct_messages.sparql.client.timeouts import Timeouts
+from construct_messages.sparql.client.retries import Timeouts
 from tests.support.http.relay import relay
 
 URL = "http://example.org/sparql"

@@ -19,8 +19,7 @@ from construct_messages.sparql.client.oauth import (
     tokens_for,
 )
 from construct_messages.sparql.sources import Request
-from construct_messages.sparql.sources.http.endpoint import EndpointSource
-from construct_messages.sparql.sources.http.protocol import Endpoint
+from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 from construct_messages.sparql.sources.http.upstream import Upstream
 from construct_messages.sparql.sources.open import open_source
 from tests.support.engines.issuer import Issuer

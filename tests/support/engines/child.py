@@ -12,8 +12,7 @@ import time
 import msgspec
 import pyoxigraph as ox
 
-from construct_messages.sparql.children.frames import frame
-from construct_messages.sparql.children.parent import Parent
+from construct_messages.sparql.children import Parent, packed
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -62,7 +61,7 @@ def main() -> None:
                 resource.setrlimit(resource.RLIMIT_DATA, (1 << 28, 1 << 28))
                 parent.report(Report(str(len(b"x" * (1 << 30)))))
             case "half":
-                raw.sendall(frame(Report(order.text))[:-1])
+                raw.sendall(packed(Report(order.text))[:-1])
                 os._exit(0)
             case "garbage":
                 raw.sendall(bytes.fromhex(order.text))

@@ -69,7 +69,7 @@ class TopicReader:
         offsets = tuple(f"{number}:{offset}" for number, offset in sorted(self._passed.items()))
         return Checkpoint(self._passed_count, {_PLACE: offsets}, self._identity)
 
-    def pass_by(self, record: Record) -> None:
+    def advance_past(self, record: Record) -> None:
         if self._before is not None:
             self._passed.update(self._before)  # also beyond offsets without records
             self._before = None

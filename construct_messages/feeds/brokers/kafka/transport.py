@@ -31,8 +31,8 @@ class KafkaTransport(RecordTransport):
         """See `Transport.position`; `place` has the next offset of each partition."""
         return self._reader.position
 
-    def pass_by(self, record: Record) -> None:
-        self._reader.pass_by(record)
+    def advance_past(self, record: Record) -> None:
+        self._reader.advance_past(record)
 
     @property
     def acknowledges(self) -> bool:

@@ -31,7 +31,7 @@ from nats.js.errors import APIError, ServiceUnavailableError
 
 from construct_messages.feeds.transport import Settings
 from construct_messages.rdf.errors import SourceError, SourceTimeout, UsageError, shown
-from construct_messages.sparql.client.timeouts import CONNECT_SECONDS
+from construct_messages.sparql.client.retries import CONNECT_SECONDS
 from construct_messages.sparql.client.tls import TLS_OPTIONS, tls_context
 
 OPTIONS: Final = (

@@ -323,7 +323,7 @@ class NatsTransport(RecordTransport):
         reached = self._reached
         return None if reached is None else Checkpoint(self._passed, identity=reached.identity)
 
-    def pass_by(self, record: Record) -> None:
+    def advance_past(self, record: Record) -> None:
         self._passed = record.sequence
         self._left -= 1
 

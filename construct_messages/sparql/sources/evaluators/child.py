@@ -26,8 +26,7 @@ from construct_messages.rdf.errors import (
 )
 from construct_messages.rdf.formats.documents import TRIPLES
 from construct_messages.rdf.formats.results import SOLUTIONS
-from construct_messages.sparql.children.failure import Failure
-from construct_messages.sparql.children.parent import Parent
+from construct_messages.sparql.children import Failure, Parent
 from construct_messages.sparql.engine import (
     RAISED,
     QueryResult,

@@ -17,9 +17,7 @@ import msgspec
 import pyoxigraph as ox
 
 from construct_messages.rdf.errors import ConstructMessagesError, SourceError, UsageError
-from construct_messages.sparql.children.child import Child
-from construct_messages.sparql.children.failure import Failure
-from construct_messages.sparql.children.parent import Parent
+from construct_messages.sparql.children import Child, Failure, Parent
 from construct_messages.sparql.sources.evaluators.child import Ended
 from construct_messages.sparql.sources.files import load_into
 

@@ -23,7 +23,7 @@ from construct_messages.rdf.formats.documents import TRIPLES
 from construct_messages.rdf.formats.negotiation import choose
 from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.sparql.children.child import Child
+from construct_messages.sparql.children import Child
 from construct_messages.sparql.engine import (
     Document,
     adecoded,

@@ -1,33 +1,180 @@
 """SPARQL endpoints as sources (SPARQL 1.1 Protocol, section 2.1).
 
-`protocol.py` makes the HTTP requests for both clients, and `paging.py` decides which to send.
+Makes the HTTP requests for both clients; `paging.py` decides which to send, `response.py` reads their responses.
 """
 
 from __future__ import annotations
 
 import urllib.request
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
 from contextlib import aclosing, closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from construct_messages._version import __version__
 from construct_messages.query.select import Select
 from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.formats.media_types import FORM, SPARQL_QUERY
 from construct_messages.rdf.formats.results import READ
 from construct_messages.rdf.options import RETRIES, UNION
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.sparql.client.responses import Credentials, check_header
-from construct_messages.sparql.client.retries import Attempts
-from construct_messages.sparql.client.timeouts import CONNECT_SECONDS, Timeouts
+from construct_messages.sparql.client.responses import (
+    Credentials,
+    Digest,
+    authorization,
+    check_header,
+)
+from construct_messages.sparql.client.retries import CONNECT_SECONDS, Attempts, Timeouts
 from construct_messages.sparql.client.urllib_client import receive, send
+from construct_messages.sparql.client.urls import check_url, without_query
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.paging import ResultPage, pages
 from construct_messages.sparql.sources.http.profiles import Profile
-from construct_messages.sparql.sources.http.protocol import FORMAT_PARAMETERS, Endpoint
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     import aiohttp
+    from SPARQLWrapper import SPARQLWrapper
+
+
+# --- protocol -------------------------------------------------------------------------------------
+# Requests of the SPARQL Protocol: an endpoint, and the HTTP request for each query or update to it.
+#
+# SPARQL 1.1 Protocol, sections 2.1 and 2.2. Sends nothing; imports no HTTP client, and no SPARQLWrapper.
+
+_AGENT: Final = f"construct-messages/{__version__} (one RDF Message per CONSTRUCT solution)"
+_METHODS: Final = ("get", "post")
+FORMAT_PARAMETERS: Final = ("format", "output", "results", "callback", "messages")
+"""Parameters by which engines choose the format of the answer, instead of the Accept header."""
+
+# a server that compresses delays solutions
+_DEFAULTS: Final = {"Accept": "*/*", "Accept-Encoding": "identity"}
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An endpoint, with the headers and parameters of each request to it."""
+
+    url: str  # an http or https URL, which may hold parameters
+    # `"post"` (a form), `"get"`, or `"direct"` (a POST whose body is the query, section 2.1.3)
+    method: str
+    headers: Mapping[str, str]  # of each request; names as in `Accept`
+    parameters: tuple[tuple[str, str], ...] = ()  # of each request, in order
+    # credentials that change; None: the headers have them, or there are none
+    credentials: Credentials | None = None
+    read_seconds: float | None = None  # the maximal time between two bytes; None: any
+
+    @classmethod
+    def at(
+        cls,
+        url: str,
+        *,
+        method: str = "post",
+        headers: Mapping[str, str] | None = None,
+        contact: str | None = None,
+        tokens: Credentials | None = None,
+    ) -> Endpoint:
+        """The endpoint at a URL, which may hold parameters; raises `UsageError`.
+
+        `contact` is for the User-Agent: an address by which the endpoint's operator can reach you.
+
+        >>> Endpoint.at("https://example.org/sparql", contact="me@example.org").headers["User-Agent"].partition("; ")[2]
+        'me@example.org)'
+        >>> Endpoint.at("https://example.org/sparql", method="put")
+        Traceback (most recent call last):
+        construct_messages.rdf.errors.UsageError: unknown method 'put' for a query
+          hint: choose get or post
+        """
+        check_url(url)
+        if method not in _METHODS:
+            raise UsageError(
+                f"unknown method {method!r} for a query", hint=f"choose {' or '.join(_METHODS)}"
+            )
+        if method == "get" and "query" in dict(
+            parse_qsl(urlsplit(url).query, keep_blank_values=True)
+        ):
+            raise UsageError("the endpoint URL holds the parameter 'query'", hint="leave it out")
+        agent = _AGENT if contact is None else f"{_AGENT.removesuffix(')')}; {contact})"
+        given = _DEFAULTS | {"User-Agent": agent} | _titled(headers or {})
+        for name, value in given.items():
+            check_header(name, value)
+        return cls(url, method, given, credentials=tokens)
+
+    @classmethod
+    def of_wrapper(cls, wrapper: SPARQLWrapper) -> Endpoint:
+        """The endpoint of a `SPARQLWrapper`, with its method, credentials, headers, parameters and timeout.
+
+        The wrapper is read once, so later changes to it have no effect. Its query and return format are ignored.
+
+        >>> from SPARQLWrapper import SPARQLWrapper
+        >>> wrapper = SPARQLWrapper("https://example.org/sparql", defaultGraph="urn:g")
+        >>> Endpoint.of_wrapper(wrapper).parameters
+        (('default-graph-uri', 'urn:g'),)
+        """
+        check_url(wrapper.endpoint)
+        method = wrapper.method.lower()
+        if method == "post" and wrapper.requestMethod == "postdirectly":
+            method = "direct"
+        user = (wrapper.user, wrapper.passwd) if wrapper.user and wrapper.passwd else None
+        by_digest = wrapper.http_auth == "DIGEST"
+        basic = {} if user is None or by_digest else authorization(*user, None)
+        return cls(
+            wrapper.endpoint,
+            method,
+            _DEFAULTS | {"User-Agent": wrapper.agent} | basic | _titled(wrapper.customHttpHeaders),
+            tuple(
+                (name, value)
+                for name, values in wrapper.parameters.items()
+                for value in values
+                if name not in FORMAT_PARAMETERS
+            ),
+            Digest(*user) if user is not None and by_digest else None,
+            read_seconds=wrapper.timeout,
+        )
+
+    @property
+    def name(self) -> str:
+        """The URL without its query component, for errors."""
+        return without_query(self.url)
+
+    def request(
+        self,
+        text: str | None,
+        parameters: Iterable[tuple[str, str]],
+        headers: Mapping[str, str],
+        *,
+        update: bool = False,
+    ) -> urllib.request.Request:
+        """The request for a query or update, which is always sent as a form; None asks for the service description.
+
+        Parameters follow those of the endpoint, headers override them; names as in `Accept`.
+
+        >>> Endpoint.at("https://example.org/sparql", method="get").request("ASK {}", (), {}).full_url
+        'https://example.org/sparql?query=ASK+%7B%7D'
+        """
+        given = {**self.headers, **headers}
+        pairs = [*self.parameters, *parameters]
+        if update or (self.method == "post" and text is not None):
+            form = urlencode([("update" if update else "query", text or ""), *pairs])
+            return urllib.request.Request(
+                self.url, form.encode(), given | {"Content-Type": FORM}, method="POST"
+            )
+        if self.method == "direct" and text is not None:
+            given["Content-Type"] = SPARQL_QUERY
+            return urllib.request.Request(self._url(pairs), text.encode(), given, method="POST")
+        return urllib.request.Request(
+            self._url(pairs if text is None else [("query", text), *pairs]), headers=given
+        )
+
+    def _url(self, parameters: list[tuple[str, str]]) -> str:
+        mark = "" if not parameters else "&" if "?" in self.url else "?"
+        return f"{self.url}{mark}{urlencode(parameters)}"
+
+
+def _titled(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.title(): value for name, value in headers.items()}
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -69,7 +216,7 @@ async def aread(
     """The same as `read`, for asyncio; long solutions are decoded in the threads of `executor`."""
     import asyncio
 
-    from construct_messages.sparql.client.aiohttp_client import areceive, asend, is_followed
+    from construct_messages.sparql.client.aiohttp_client import areceive, asend, has_trailing_data
 
     loop = asyncio.get_running_loop()
     response = await asend(session, request, page.url, timeouts, credentials)
@@ -83,7 +230,7 @@ async def aread(
                 for batch in batches:
                     yield batch
                 await asyncio.sleep(0)
-        if await is_followed(response):
+        if await has_trailing_data(response):
             raise reader.exceeded()
         for batch in (
             reader.rest()

@@ -157,8 +157,6 @@ def _text(solution: _Solution) -> str:
     return shown(" ".join(term or "(unbound)" for term in solution)) or "a solution without values"
 
 
-# --- paging ---------------------------------------------------------------------------------------
-
 # --- keyset ---------------------------------------------------------------------------------------
 # Keyset pagination: each page has the solutions after the last whole group of the previous page.
 #

@@ -19,8 +19,13 @@ from construct_messages.rdf.errors import IncompleteResult, SourceError, UsageEr
 from construct_messages.rdf.formats.results import JSON
 from construct_messages.rdf.options import RETRIES
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.sparql.client.addresses import Addresses, CheckedResolver
-from construct_messages.sparql.client.aiohttp_client import areceive, asend, new_session
+from construct_messages.sparql.client.aiohttp_client import (
+    Addresses,
+    CheckedResolver,
+    areceive,
+    asend,
+    new_session,
+)
 from construct_messages.sparql.client.oauth import AccessTokens
 from construct_messages.sparql.client.responses import (
     OK,
@@ -29,11 +34,9 @@ from construct_messages.sparql.client.responses import (
     check_header,
     seconds,
 )
-from construct_messages.sparql.client.retries import Attempts
-from construct_messages.sparql.client.timeouts import Timeouts
+from construct_messages.sparql.client.retries import Attempts, Timeouts
 from construct_messages.sparql.sources import Request
-from construct_messages.sparql.sources.http.endpoint import EndpointSource
-from construct_messages.sparql.sources.http.protocol import Endpoint
+from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 from construct_messages.sparql.sources.http.response import answer_status
 from construct_messages.sparql.sources.operations import Answer, Operation
 

@@ -59,7 +59,7 @@ class Topic(RecordTransport):
     def position(self) -> Checkpoint:
         return Checkpoint(self.sequence)
 
-    def pass_by(self, record: Record) -> None:
+    def advance_past(self, record: Record) -> None:
         self.sequence = record.sequence
 
     async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:  # noqa: ARG002 - the whole

@@ -14,8 +14,7 @@ from construct_messages.query.select import Select
 from construct_messages.rdf.errors import SourceError
 from construct_messages.rdf.terms import Term, from_pyoxigraph
 from construct_messages.sparql.sources import Request
-from construct_messages.sparql.sources.http.endpoint import EndpointSource
-from construct_messages.sparql.sources.http.protocol import Endpoint
+from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 
 SIZE = 100
 DATA = "@prefix : <http://example.org/> .\n" + "".join(

@@ -26,8 +26,7 @@ from construct_messages.sparql.results.json import JsonDecoder
 from construct_messages.sparql.results.tsv import TsvDecoder
 from construct_messages.sparql.results.xml import XmlDecoder
 from construct_messages.sparql.sources import Request
-from construct_messages.sparql.sources.http.endpoint import EndpointSource
-from construct_messages.sparql.sources.http.protocol import Endpoint
+from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 from tests.support.http.clients import BODIES, JSON_BODY, SELECT, TABLE, VARIABLES, read
 from tests.support.http.fault_server import JSON, PAUSE, RESET, STALL, FaultServer, chunks, response
 from tests.support.results.documents import json_document, tsv_document, xml_document

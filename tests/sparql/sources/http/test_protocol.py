@@ -7,8 +7,7 @@ from SPARQLWrapper import BASIC, GET, JSON, POST, POSTDIRECTLY, URLENCODED, SPAR
 
 from construct_messages.rdf.errors import UsageError
 from construct_messages.sparql.sources import Request
-from construct_messages.sparql.sources.http.endpoint import EndpointSource
-from construct_messages.sparql.sources.http.protocol import Endpoint
+from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 from tests.support.http.clients import JSON_BODY, SELECT, read
 from tests.support.http.fault_server import FaultServer, response
 

@@ -17,8 +17,7 @@ from construct_messages.rdf.errors import (
 )
 from construct_messages.rdf.options import UNION
 from construct_messages.sparql.sources import Request
-from construct_messages.sparql.sources.http.endpoint import EndpointSource
-from construct_messages.sparql.sources.http.protocol import Endpoint
+from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 from construct_messages.sparql.sources.open import open_source
 from tests.support.http.clients import JSON_BODY, SELECT, TABLE, VARIABLES, read
 from tests.support.http.fault_server import JSON, FaultServer, response

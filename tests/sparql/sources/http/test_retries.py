@@ -20,8 +20,7 @@ from construct_messages.rdf.errors import IncompleteResult, SourceError, SourceT
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.terms import Term
 from construct_messages.sparql.client import retries
-from construct_messages.sparql.client.retries import Attempts
-from construct_messages.sparql.client.timeouts import Timeouts
+from construct_messages.sparql.client.retries import Attempts, Timeouts
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.endpoint import EndpointSource
 from tests.support.http.clients import CLIENTS, JSON_BODY, SELECT, TABLE, VARIABLES, read

@@ -1,11 +1,18 @@
-"""The parent's side of a child process: sends orders, receives reports, and can kill it at any time."""
+"""Child processes: starts them, sends orders, receives reports, and ends them. All use one protocol.
+
+A child is a module of this package. It is started with one end of a Unix socket for orders and reports, which are
+values of MessagePack; an order may include descriptors (SCM_RIGHTS). Its standard output is closed, so that output of
+libraries does not interfere. Both ends run the same version of the package. POSIX only.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import select as polling
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -16,13 +23,165 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from construct_messages.rdf.errors import IncompleteResult, SourceError
-from construct_messages.sparql.children.frames import RECEIVED, Frames, frame
-from construct_messages.sparql.children.waiting import readable
+import msgspec
+
+from construct_messages.rdf.errors import (
+    ConstructMessagesError,
+    IncompleteResult,
+    NotAcceptable,
+    Position,
+    QueryError,
+    SourceError,
+    UsageError,
+)
+
+# --- values ---------------------------------------------------------------------------------------
+# PackedValues on a stream: values of MessagePack, each with its length in four bytes as a prefix. No I/O here.
 
 T = TypeVar("T")
 
-_PACKAGES: Final = str(Path(__file__).parents[3])
+RECEIVED: Final = 1 << 18  # the number of bytes to receive at once
+
+_LENGTH: Final = struct.Struct(">I")
+_MOST: Final = 1 << 30  # bytes; a greater length is invalid
+
+
+def packed(value: object) -> bytes:
+    """Returns a value that msgspec can encode, with its length."""
+    data = msgspec.msgpack.encode(value)
+    return _LENGTH.pack(len(data)) + data
+
+
+class PackedValues(Generic[T]):
+    """Reads values of one type, from bytes as they arrive.
+
+    >>> values = PackedValues(int)
+    >>> values.feed(packed(7) + packed(8)[:-1])
+    >>> values.take(), values.take()
+    (7, None)
+    """
+
+    def __init__(self, kind: Any) -> None:
+        self._decoder: msgspec.msgpack.Decoder[T] = msgspec.msgpack.Decoder(kind)
+        self._received = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Adds bytes."""
+        self._received += data
+
+    def take(self) -> T | None:
+        """Returns the next value, or None if more bytes are needed; raises `ValueError` for other bytes."""
+        if len(self._received) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._received)
+        if length > _MOST:
+            raise ValueError(f"a value of {length} bytes")
+        end = _LENGTH.size + length
+        if len(self._received) < end:
+            return None
+        data = bytes(self._received[_LENGTH.size : end])
+        del self._received[:end]
+        try:
+            return self._decoder.decode(data)
+        except msgspec.DecodeError as error:
+            raise ValueError(str(error)) from error
+
+
+# --- parent ---------------------------------------------------------------------------------------
+# The child's side of its parent process: receives orders, and sends reports.
+
+
+_DESCRIPTORS = 2  # the most in an order
+
+
+class Parent(Generic[T]):
+    """The other end of the socket whose descriptor is this process's first argument; `orders` is the type of its
+    orders.
+    """
+
+    def __init__(self, orders: Any) -> None:
+        self._socket = socket.socket(fileno=int(sys.argv[1]))
+        self._orders = PackedValues[T](orders)
+
+    def fileno(self) -> int:
+        """The descriptor of the socket, which is readable after an order or the parent's end."""
+        return self._socket.fileno()
+
+    def end_with(self) -> None:
+        """Ignores signals, and ends this process at once when its parent closes the socket, or ends."""
+        for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ignored, signal.SIG_IGN)
+
+        def wait() -> None:
+            poll = polling.poll()
+            poll.register(self._socket, 0)  # hang-ups are always reported
+            poll.poll()
+            os._exit(0)
+
+        threading.Thread(target=wait, daemon=True).start()
+
+    def orders(self) -> Iterator[tuple[T, list[int]]]:
+        """Yields each order with the descriptors that came with it, until the parent closes the socket."""
+        descriptors = list[int]()
+        while True:
+            while (order := self._orders.take()) is None:
+                data, came, _, _ = socket.recv_fds(self._socket, RECEIVED, _DESCRIPTORS)
+                if not data:
+                    return
+                self._orders.feed(data)
+                descriptors += came
+            yield order, descriptors
+            descriptors = []
+
+    def report(self, value: object) -> None:
+        """Sends a report; if the parent has ended, ends this process."""
+        try:
+            self._socket.sendall(packed(value))
+        except ConnectionError:
+            os._exit(1)
+
+
+# --- failure --------------------------------------------------------------------------------------
+# An error of this package as a value, to be sent from one process to another.
+
+
+class Failure(msgspec.Struct, tag=True, frozen=True):
+    """The error of an order.
+
+    >>> Failure.of(UsageError("no such file")).error()
+    UsageError('no such file')
+    """
+
+    kind: str
+    message: str
+    position: tuple[int, int] | None
+    status: int
+    hint: str | None
+    offered: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, error: ConstructMessagesError) -> Failure:
+        """Creates the value for an error."""
+        offered = error.offered if isinstance(error, NotAcceptable) else ()
+        return cls(
+            type(error).__name__, error.message, error.position, error.status, error.hint, offered
+        )
+
+    def error(self) -> ConstructMessagesError:
+        """Returns the error."""
+        if self.kind == NotAcceptable.__name__:
+            return NotAcceptable(self.message, hint=self.hint, offered=self.offered)
+        kind = next(
+            (kind for kind in (QueryError, UsageError) if kind.__name__ == self.kind), SourceError
+        )
+        position = Position(*self.position) if self.position else None
+        return kind(self.message, position=position, status=self.status, hint=self.hint)
+
+
+# --- child ----------------------------------------------------------------------------------------
+
+
+_PACKAGES: Final = str(Path(__file__).parents[2])
 # Oxigraph aborts if an allocation fails, and the system kills processes if memory is short
 _CAUSES: Final = {
     signal.SIGABRT: "most likely because it needed more memory than its limit",
@@ -54,7 +213,7 @@ class Child(Generic[T]):
         executor: Executor | None = None,
     ) -> None:
         self._task, self._hint, self._executor = task, hint, executor
-        self._reports = Frames[T](reports)
+        self._reports = PackedValues[T](reports)
         paths = filter(None, (_PACKAGES, os.environ.get("PYTHONPATH")))
         try:
             self._socket, theirs = socket.socketpair()
@@ -102,7 +261,7 @@ class Child(Generic[T]):
         Raises `TimeoutError` at the deadline, a time of `time.monotonic()`, and `IncompleteResult` if the process
         ended.
         """
-        data = frame(order)
+        data = packed(order)
         try:
             sent = socket.send_fds(self._socket, [data], descriptors)
             async with asyncio.timeout(_seconds_until(deadline)):
@@ -244,3 +403,15 @@ def ended(code: int, task: str, hint: str | None, last_line: str = "") -> Incomp
 
 def _seconds_until(deadline: float | None) -> float | None:
     return None if deadline is None else deadline - time.monotonic()
+
+
+async def readable(descriptor: int, seconds: float | None) -> None:
+    """Waits for bytes at a pipe or socket, or its end; cancelling the wait loses nothing. Raises `TimeoutError`."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        async with asyncio.timeout(seconds):
+            await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
