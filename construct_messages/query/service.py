@@ -161,7 +161,7 @@ def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:
         names = _Names(query)
         end = Token("mark", "", len(query.text))
         for index, token in enumerate(tokens):
-            names.advance_past(index)
+            names.pass_by(index)
             if "LOAD" not in token.keyword:
                 continue
             following, second = (*tokens[index + 1 : index + 3], end, end)[:2]
@@ -248,7 +248,7 @@ def _unsafe_function(
     tokens, names = query.tokens, _Names(query)
     nothing = Token("mark", "", 0)
     for index, token in enumerate(tokens):
-        names.advance_past(index)
+        names.pass_by(index)
         if token.kind not in ("iri", "pname"):
             continue
         resolved = names.resolve(token)
@@ -283,7 +283,7 @@ def _clauses(query: QueryText) -> Iterator[ServiceClause]:
     for index, token in enumerate(tokens):
         before = tokens[index - 1].keyword if index else ""
         following, second = (*tokens[index + 1 : index + 3], nothing, nothing)[:2]
-        names.advance_past(index)
+        names.pass_by(index)
         if token.kind == "word" and "SERVICE" in token.keyword:
             tail = token.keyword.rpartition("SERVICE")[2]
             silent = "SILENT" in (tail, following.keyword)
@@ -319,7 +319,7 @@ class _Names:
         self._unread: list[Token] = []
         self._glued = False
 
-    def advance_past(self, index: int) -> None:
+    def pass_by(self, index: int) -> None:
         """Updates the declarations by a token; to be called for each token in order."""
         token = self._tokens[index]
         self._depth = max(0, self._depth + token.is_mark("{") - token.is_mark("}"))

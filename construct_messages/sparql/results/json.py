@@ -34,10 +34,10 @@ from construct_messages.sparql.results import (
     OPAQUE,
     accepted,
     check_head,
+    check_members,
     checked_iri,
     excerpt,
 )
-from construct_messages.sparql.results.completeness import check_members
 
 # --- json envelope -----------------------------------------------------------------------------------
 # The rest of a JSON results document around its solutions: found by strings and brackets, then parsed as a whole.

@@ -23,8 +23,13 @@ from construct_messages.rdf.terms import (
     literal,
     triple,
 )
-from construct_messages.sparql.results import DEEPEST, MOST_COLUMNS, check_head, checked_iri
-from construct_messages.sparql.results.completeness import check_members
+from construct_messages.sparql.results import (
+    DEEPEST,
+    MOST_COLUMNS,
+    check_head,
+    check_members,
+    checked_iri,
+)
 
 _NAMESPACE: Final = "http://www.w3.org/2005/sparql-results# "
 _LANGUAGE: Final = "http://www.w3.org/XML/1998/namespace lang"

@@ -27,8 +27,12 @@ from construct_messages.sparql.client.responses import (
     date,
     seconds,
 )
-from construct_messages.sparql.results import NewDecoder, ResultsDecoder, decoder_of
-from construct_messages.sparql.results.completeness import announces_partial_result
+from construct_messages.sparql.results import (
+    NewDecoder,
+    ResultsDecoder,
+    announces_partial_result,
+    decoder_of,
+)
 from construct_messages.sparql.sources import Condition, Validators
 from construct_messages.sparql.sources.http.profiles import (
     PROFILES,
@@ -40,7 +44,7 @@ from construct_messages.sparql.sources.http.profiles import (
 # --- partial --------------------------------------------------------------------------------------
 # Detects partial responses by their status and headers (RFC 9110; Virtuoso's own headers), and reads engines' errors.
 #
-# `sparql/results/completeness.py` checks the result itself.
+# `sparql/results/__init__.py` checks the result itself.
 
 _RANGE: Final = re.compile(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
 
