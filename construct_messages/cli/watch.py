@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from construct_messages.continuous import Watch
-    from construct_messages.feeds.delivery.targets import Target
+    from construct_messages.feeds.delivery import Target
     from construct_messages.streams import StreamStore
 
 # `continuous` and `feeds` are imported where they are used: other commands would take longer to start
@@ -130,7 +130,7 @@ def _watch(options: argparse.Namespace) -> int:
 
 async def _once(watching: Watch, store: StreamStore, to: Target) -> None:
     from construct_messages.continuous.watching import NAME
-    from construct_messages.feeds.forwarding import forward
+    from construct_messages.feeds.bridging import forward
 
     async with aclosing(to):
         await watching.evaluate()
@@ -141,7 +141,7 @@ async def _follow(
     watching: Watch, every: float, store: StreamStore, to: Target, report: Callable[[str], None]
 ) -> None:
     from construct_messages.continuous.watching import NAME
-    from construct_messages.feeds.forwarding import forward
+    from construct_messages.feeds.bridging import forward
 
     async with aclosing(to):
         async for evaluation in watching.evaluations(every):

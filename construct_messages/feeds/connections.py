@@ -14,10 +14,43 @@ from urllib.parse import urlsplit
 
 from construct_messages.feeds.table import address_of, kinds_for
 from construct_messages.feeds.transport import Settings
-from construct_messages.rdf.errors import SourceError
+from construct_messages.logs import DecoderOptions
+from construct_messages.logs.documents import DocumentReader, document_format, document_syntax
+from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.sparql.client.retries import Attempts, Timeouts
 from construct_messages.sparql.client.tls import check_plain, check_tls
 from construct_messages.sparql.client.urls import without_query
+
+# --- documents ------------------------------------------------------------------------------------
+# Creates readers for the documents of a stream: of one media type, with the contexts and limits of `Settings`.
+#
+# No I/O.
+
+
+def reader_of(
+    content_type: str, settings: Settings, *, base: str, context: str | None = None
+) -> DocumentReader:
+    """Returns the reader for documents that the other side sends.
+
+    `base` is the IRI that relative IRIs resolve against, `context` the IRI of the context for all of them, from a Link
+    header. Raises `SourceError` for an unknown media type, or an unknown syntax of messages in it.
+    """
+    try:
+        format = document_format(content_type)
+        syntax = document_syntax(content_type, format)
+    except UsageError as error:
+        raise SourceError(error.message, hint=error.hint) from error
+    options = DecoderOptions(
+        base=base,
+        contexts=settings.contexts,
+        context=context,
+        message_bytes=settings.message_bytes,
+        comments=False,
+    )
+    return DocumentReader(format, options, syntax)
+
+
+# --- connections ----------------------------------------------------------------------------------
 
 T = TypeVar("T")
 

@@ -26,13 +26,13 @@ from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
 from construct_messages.feeds.connections import attempts_of, check_port, over_connections
-from construct_messages.feeds.sequences import (
+from construct_messages.feeds.state import (
+    Checkpoint,
     begin_after,
     check_next,
     is_sequence,
     same_stream,
 )
-from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.table import address_of
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
 from construct_messages.logs import DecoderOptions

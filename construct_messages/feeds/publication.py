@@ -11,9 +11,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from contextlib import aclosing
 
-from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch
-from construct_messages.feeds.delivery.progress import Delivery
-from construct_messages.feeds.delivery.targets import StreamTarget
+from construct_messages.feeds.delivery import BATCH, Delivery, StreamTarget, batches, check_batch
 from construct_messages.feeds.state import Sent, read_state
 from construct_messages.feeds.transport import IDLE_SECONDS, RETRIES, Settings
 from construct_messages.logs.checking import Checker

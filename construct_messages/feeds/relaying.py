@@ -1,7 +1,7 @@
 """Relays: write the messages of a stream or a log to another one. `relay` is the public function.
 
 Each side is opened by its URL, and used as a `Transport` or a `Target`, independently of the broker.
-`delivery/targets.py` has the guarantees for each pair.
+`delivery.py` has the guarantees for each pair.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, cast
 
-from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch, labelled, size_of
-from construct_messages.feeds.delivery.logs import ReadableLog
-from construct_messages.feeds.delivery.progress import Delivery
-from construct_messages.feeds.delivery.targets import (
+from construct_messages.feeds.delivery import (
+    BATCH,
     STANDARD,
+    Delivery,
     OutputTarget,
+    ReadableLog,
+    batches,
+    check_batch,
+    labelled,
     refuse_stream_options,
+    size_of,
     target_of,
 )
 from construct_messages.feeds.state import Sent, read_state

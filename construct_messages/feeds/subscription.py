@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Self
 
-from construct_messages.feeds.brokers.dead_letters import DeadLetterFile, DeadLetterTopic
+from construct_messages.feeds.brokers.records import DeadLetterFile, DeadLetterTopic
 from construct_messages.feeds.http.client import check_stream_url, origin_of
 from construct_messages.feeds.opening import check_dead_letters, check_via, opened
 from construct_messages.feeds.state import Checkpoint

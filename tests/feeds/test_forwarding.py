@@ -13,13 +13,13 @@ import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal, read_log, write_log
 from construct_messages.feeds import subscribe
-from construct_messages.feeds.delivery.targets import (
+from construct_messages.feeds.bridging import forward
+from construct_messages.feeds.delivery import (
     FileTarget,
     OutputTarget,
     StreamTarget,
     Target,
 )
-from construct_messages.feeds.forwarding import forward
 from construct_messages.feeds.transport import Settings
 from construct_messages.logs.writing import GrowingLog
 from construct_messages.rdf.errors import CannotWrite, SourceError, UsageError

@@ -24,8 +24,7 @@ from construct_messages import (
     write_log,
 )
 from construct_messages.feeds import publish, relay, subscribe
-from construct_messages.feeds.delivery.batches import batches
-from construct_messages.feeds.delivery.targets import ENDS, Guarantee, guarantee
+from construct_messages.feeds.delivery import ENDS, Guarantee, batches, guarantee
 from construct_messages.feeds.http.log import LogTransport
 from construct_messages.feeds.state import Checkpoint, Sent
 from construct_messages.feeds.table import TRANSPORTS, TransportKind

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal
-from construct_messages.feeds.delivery.targets import Guarantee, guarantee
+from construct_messages.feeds.delivery import Guarantee, guarantee
 from construct_messages.feeds.state import Sent
 from tests.support.engines.broker_logs import differences, log, same, undoubled
 from tests.support.engines.kinds import KINDS, Kinds, Place

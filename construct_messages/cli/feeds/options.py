@@ -20,7 +20,7 @@ from construct_messages.rdf.errors import UsageError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from construct_messages.feeds.delivery.targets import Target
+    from construct_messages.feeds.delivery import Target
 
 # `feeds` is imported where it is used: other commands would take longer to start
 

@@ -18,8 +18,7 @@ import aiohttp
 
 from construct_messages.feeds.connections import over_connections
 from construct_messages.feeds.http.client import Client
-from construct_messages.feeds.sequences import begin_after, is_sequence, same_stream
-from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.state import Checkpoint, begin_after, is_sequence, same_stream
 from construct_messages.feeds.transport import Settings, Start, Transport
 from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type

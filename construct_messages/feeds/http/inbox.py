@@ -16,15 +16,14 @@ from urllib.parse import urljoin
 from construct_messages.feeds.http.client import link, target_of
 from construct_messages.feeds.http.collections import Hypermedia, Known
 from construct_messages.feeds.http.connections import HttpStream
-from construct_messages.feeds.http.pages import (
+from construct_messages.feeds.http.discovery import (
     ACCEPT_PAGES,
     description_in,
     document_in,
     is_immutable,
     quads_in,
 )
-from construct_messages.feeds.sequences import check_next, is_sequence
-from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.state import Checkpoint, check_next, is_sequence
 from construct_messages.feeds.transport import Start, Transport
 from construct_messages.rdf.errors import LogError, SourceError, UsageError
 from construct_messages.rdf.formats import NDJSON_LD

@@ -29,9 +29,13 @@ from construct_messages.feeds.http.collections import (
     value_of,
 )
 from construct_messages.feeds.http.connections import HttpStream
-from construct_messages.feeds.http.pages import ACCEPT_PAGES, document_in, is_immutable, quads_in
-from construct_messages.feeds.sequences import check_next, is_sequence
-from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.http.discovery import (
+    ACCEPT_PAGES,
+    document_in,
+    is_immutable,
+    quads_in,
+)
+from construct_messages.feeds.state import Checkpoint, check_next, is_sequence
 from construct_messages.feeds.transport import Start, Transport
 from construct_messages.rdf.errors import LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.rdf.formats.media_types import read_media_type

@@ -22,8 +22,7 @@ from construct_messages.feeds.http.connections import (
     ConnectionState,
     HttpStream,
 )
-from construct_messages.feeds.sequences import is_sequence
-from construct_messages.feeds.state import BatchKey
+from construct_messages.feeds.state import BatchKey, is_sequence
 from construct_messages.logs import DecoderOptions, decoder_for, encoder_for
 from construct_messages.rdf.errors import SourceError, UsageError, shown
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type

@@ -8,7 +8,7 @@ from typing import Final
 
 import aiohttp
 
-from construct_messages.feeds.documents import reader_of
+from construct_messages.feeds.connections import reader_of
 from construct_messages.feeds.http.client import ended
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
 from construct_messages.rdf.errors import SourceError, shown

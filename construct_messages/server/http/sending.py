@@ -39,7 +39,7 @@ from construct_messages.rdf.wire import Event
 # --- event stream ---------------------------------------------------------------------------------
 # Writes server-sent events, independently of their content. No I/O.
 #
-# WHATWG HTML, section 9.2.5 (parsing an event stream). `feeds/http/event_stream.py` reads them.
+# WHATWG HTML, section 9.2.5 (parsing an event stream). `feeds/http/sse.py` reads them.
 
 STILL_HERE: Final = b": still here\n\n"
 """A comment that keeps a connection open; clients skip it."""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from construct_messages.feeds.bridging import Bridge, BridgeStatus, feed, forward_on
-from construct_messages.feeds.delivery.targets import StreamTarget
+from construct_messages.feeds.delivery import StreamTarget
 from construct_messages.feeds.subscription import reading
 from construct_messages.feeds.table import kinds_for
 from construct_messages.feeds.transport import Settings, Start

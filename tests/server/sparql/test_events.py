@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 
 from construct_messages import Message
-from construct_messages.feeds.http.event_stream import Event, EventParser
+from construct_messages.feeds.http.sse import EventParser, ServerSentEvent
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.documents import DocumentReader, document_format
 from construct_messages.rdf.errors import ProtocolError
@@ -67,11 +67,11 @@ def solutions(*numbers: int, end: bytes = b"]}}") -> bytes:
     return HEAD + b",".join(SOLUTION % (number, number) for number in numbers) + end
 
 
-def events_of(body: bytes) -> list[Event]:
+def events_of(body: bytes) -> list[ServerSentEvent]:
     return list(EventParser(1 << 20).feed(body))
 
 
-def read(events: list[Event], media_type: str) -> list[Message]:
+def read(events: list[ServerSentEvent], media_type: str) -> list[Message]:
     format = document_format(media_type)
     reader = DocumentReader(format, DecoderOptions(comments=False))
     return [reader.read(event.data) for event in events if event.type == "rdf-message"]
@@ -83,7 +83,7 @@ async def ask(
     headers: Mapping[str, str] = EVENTS,
     method: str = "POST",
     **parameters: str,
-) -> tuple[int, Mapping[str, str], list[Event]]:
+) -> tuple[int, Mapping[str, str], list[ServerSentEvent]]:
     asked = {"query": QUERY, **parameters}
     sent: dict[str, Any] = {"params" if method == "GET" else "data": asked}
     async with session.request(method, url, headers={**EVENTS, **headers}, **sent) as answer:
@@ -111,7 +111,7 @@ async def test_an_event_for_each_message(
         media_type,
         "no-store",
     )
-    assert events[-1] == Event("end", "end", b"%d" % COUNT)
+    assert events[-1] == ServerSentEvent("end", "end", b"%d" % COUNT)
     assert [event.id.partition("-")[0] for event in events[:-1]] == [
         str(number) for number in range(1, COUNT + 1)
     ]
@@ -119,7 +119,7 @@ async def test_an_event_for_each_message(
     async with session.post(served.sparql, data=body) as answer:
         log = await answer.read()
     expected = read(
-        [Event("rdf-message", "", each) for each in log.split(b"# @message\n")[1:]],
+        [ServerSentEvent("rdf-message", "", each) for each in log.split(b"# @message\n")[1:]],
         "application/n-quads",
     )
     messages = read(events, media_type)
@@ -231,7 +231,7 @@ async def test_solutions_are_grouped(served: Served, session: aiohttp.ClientSess
     assert [len(message) for message in read(events, "application/n-quads")] == [COUNT]
 
 
-async def failed(url: str) -> tuple[list[Event], bool]:
+async def failed(url: str) -> tuple[list[ServerSentEvent], bool]:
     """The events of an answer, and whether its body was cut short."""
     body = bytearray()
     async with (

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Self
 
 from construct_messages import Message, read_log
 from construct_messages.feeds import publish, subscribe
-from construct_messages.feeds.delivery.targets import LOG
+from construct_messages.feeds.delivery import LOG
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.table import TRANSPORTS, Capabilities
 from construct_messages.logs.writing import GrowingLog

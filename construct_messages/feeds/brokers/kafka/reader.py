@@ -17,12 +17,12 @@ from confluent_kafka import TopicPartition as Partition
 
 from construct_messages.feeds.brokers.kafka.client import (
     GROUP,
+    ConsumerGroup,
     OffsetBounds,
     Topic,
     TopicClient,
     passes,
 )
-from construct_messages.feeds.brokers.kafka.groups import ConsumerGroup
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import (
     TYPE_HEADERS,

@@ -26,8 +26,7 @@ from construct_messages.feeds.brokers.nats.connection import (
 )
 from construct_messages.feeds.brokers.records import RecordTransport
 from construct_messages.feeds.connections import attempts_of, over_connections
-from construct_messages.feeds.sequences import check_next, same_stream
-from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.state import Checkpoint, check_next, same_stream
 from construct_messages.feeds.transport import (
     TYPE_HEADERS,
     Record,

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from construct_messages import Message
 from construct_messages.feeds.brokers import records
-from construct_messages.feeds.brokers.dead_letters import (
+from construct_messages.feeds.brokers.records import (
     DeadLetterFile,
     DeadLetterTopic,
+    RecordTransport,
 )
-from construct_messages.feeds.brokers.records import RecordTransport
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import (
     Record,

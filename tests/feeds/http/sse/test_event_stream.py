@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.feeds.http.event_stream import Event, EventParser
+from construct_messages.feeds.http.sse import EventParser, ServerSentEvent
 from construct_messages.rdf.errors import LimitExceeded
 from construct_messages.rdf.wire import Event as EventType
 from construct_messages.server.http.sending import event
@@ -45,7 +45,7 @@ STREAMS: dict[str, tuple[bytes, list[tuple[str, str, bytes]]]] = {
 @pytest.mark.parametrize("name", STREAMS)
 def test_events(name: str) -> None:
     stream, expected = STREAMS[name]
-    assert list(EventParser(100).feed(stream)) == [Event(*each) for each in expected]
+    assert list(EventParser(100).feed(stream)) == [ServerSentEvent(*each) for each in expected]
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -53,7 +53,7 @@ def test_events_byte_by_byte(name: str) -> None:
     stream, expected = STREAMS[name]
     parser = EventParser(100)
     assert [each for byte in stream for each in parser.feed(bytes([byte]))] == [
-        Event(*each) for each in expected
+        ServerSentEvent(*each) for each in expected
     ]
     assert list(parser.feed(b"")) == []
 
@@ -69,7 +69,7 @@ def test_what_the_server_writes(documents: list[bytes], places: list[int]) -> No
     events = [each for start, end in pairwise(cuts) for each in parser.feed(stream[start:end])]
     joined = [b"\n".join(document.removesuffix(b"\n").splitlines()) for document in documents]
     assert events == [
-        Event("rdf-message", str(number), data) for number, data in enumerate(joined, 1)
+        ServerSentEvent("rdf-message", str(number), data) for number, data in enumerate(joined, 1)
     ]
 
 
