@@ -361,7 +361,6 @@ SHARED_NAMES = {
     "Constant": "a term of a template, and of the algebra, where each is the field's word",
     "Dataset": "the option of a query, and the same as Spark's plan knows it",
     "Endpoint": "one that is served, and one that is asked",
-    "Event": "an event of a stream of events, and its names on the wire",
     "Groups": "GROUP BY of the algebra, and groups of solutions by their key",
     "Known": "what a watch, and what a reader of a collection, has seen",
     "LogReader": "of a log, and of logs by Spark's name for such a class",
