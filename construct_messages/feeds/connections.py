@@ -1,4 +1,4 @@
-"""Reads over successive connections to the other side, for all transports that keep one open.
+"""What transports share: reading over successive connections, the check of a port, and the readers of documents.
 
 Each connection begins where the previous one ended; the folder of its transport reads its content. WHATWG HTML, section
 9.2 (reconnection).

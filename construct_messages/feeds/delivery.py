@@ -1,7 +1,7 @@
-"""Targets of batches: a remote stream, a growing log file, or an output.
+"""Delivers the items of a source in batches to a target: a remote stream, a growing log file, or an output.
 
 A batch that is sent twice under one key is stored once if the target can detect this: a stream by the capability
-`keyed` of its transport, a file by its size before the batch.
+`keyed` of its transport, a file by its size before the batch. The progress is stored in a state file.
 """
 
 from __future__ import annotations
@@ -311,8 +311,6 @@ class ReadableLog(Transport):
                 hint="give the same log, or another state file",
             )
 
-
-# --- targets --------------------------------------------------------------------------------------
 
 # --- guarantees -----------------------------------------------------------------------------------
 # The guarantees of a relay for each pair of a source and a target, by their capabilities. No I/O.

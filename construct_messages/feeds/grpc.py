@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from grpclib.config import Configuration
+from grpclib.const import Status
 from grpclib.exceptions import StreamTerminatedError
 from grpclib.metadata import USER_AGENT, decode_grpc_message
 from grpclib.protocol import AbstractHandler, Stream
@@ -65,7 +66,6 @@ from construct_messages.sparql.client.grpc import (
     PASSING,
     PIECE_BYTES,
     GrpcProtocol,
-    GrpcStatus,
     MessageReader,
     ReceiveBuffer,
     configuration,
@@ -300,10 +300,10 @@ class ClientCall:
     def _check_status(self, fields: CIMultiDict[str]) -> None:
         given = fields.get("grpc-status", "")
         try:
-            status = GrpcStatus(int(given))
+            status = Status(int(given))
         except ValueError:
-            status = GrpcStatus.UNKNOWN
-        if status is GrpcStatus.OK:
+            status = Status.UNKNOWN
+        if status is Status.OK:
             return
         detail = shown(decode_grpc_message(fields.get("grpc-message", "")))
         hint = fields.get(CallMetadata.HINT)
@@ -355,8 +355,6 @@ class _Calls(AbstractHandler):
         """Records that the connection is lost."""
         self.lost = True
 
-
-# --- transport ------------------------------------------------------------------------------------
 
 # --- authorization --------------------------------------------------------------------------------
 # The token of calls, from the caller or fetched: OAuth 2 client credentials are exchanged when the token is rejected.

@@ -29,13 +29,7 @@ from construct_messages.feeds.delivery import (
 )
 from construct_messages.feeds.state import Sent, read_state
 from construct_messages.feeds.subscription import checked_start, reading, reading_settings
-from construct_messages.feeds.transport import (
-    IDLE_SECONDS,
-    RETRIES,
-    Settings,
-    Start,
-    Transport,
-)
+from construct_messages.feeds.transport import IDLE_SECONDS, RETRIES, Settings, Start, Transport
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.reading import LogReader, read_log
 from construct_messages.rdf.arguments import checked

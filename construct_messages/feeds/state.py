@@ -1,6 +1,6 @@
 """State files: the progress of a publisher or a subscriber, for a restart. Each is written atomically.
 
-Also the keys of batches, which another process reuses when it continues.
+Also the keys of batches, which another process reuses when it continues, and the order of sequences.
 """
 
 from __future__ import annotations

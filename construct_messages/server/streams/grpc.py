@@ -22,6 +22,7 @@ from contextlib import aclosing, nullcontext, suppress
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
+from grpclib.const import Status
 from grpclib.config import Configuration
 from grpclib.metadata import Deadline, encode_grpc_message
 from grpclib.protocol import AbstractHandler, H2Protocol, Stream
@@ -77,7 +78,6 @@ from construct_messages.sparql.client.grpc import (
     IDENTITY,
     PIECE_BYTES,
     GrpcProtocol,
-    GrpcStatus,
     MessageReader,
     ReceiveBuffer,
     configuration,
@@ -144,7 +144,7 @@ class ServerCall:
         await self._stream.send_data(data)
 
     async def end(
-        self, status: GrpcStatus, text: str = "", metadata: Mapping[str, str] | None = None
+        self, status: Status, text: str = "", metadata: Mapping[str, str] | None = None
     ) -> None:
         """Ends the call with a status; only the first status is sent."""
         if self._ended:
@@ -261,12 +261,12 @@ class CallServer:
                 await stream.send_headers([(":status", "415")], end_stream=True)
                 return
             if self._server is None or not self._server.is_serving():
-                await _refuse(stream, GrpcStatus.UNAVAILABLE, "the server stops")
+                await _refuse(stream, Status.UNAVAILABLE, "the server stops")
                 return
             try:
                 call = ServerCall(stream, inbox, headers)
             except ValueError:
-                await _refuse(stream, GrpcStatus.INVALID_ARGUMENT, "grpc-timeout is no time")
+                await _refuse(stream, Status.INVALID_ARGUMENT, "grpc-timeout is no time")
                 return
             await self._answer(call)
         except H2Error:
@@ -275,7 +275,7 @@ class CallServer:
             release()
 
 
-async def _refuse(stream: Stream, status: GrpcStatus, text: str) -> None:
+async def _refuse(stream: Stream, status: Status, text: str) -> None:
     headers = [(":status", "200"), ("content-type", f"{GRPC}+proto")]
     headers += [("grpc-status", str(status.value)), ("grpc-message", text)]
     await stream.send_headers(headers, end_stream=True)
@@ -758,7 +758,7 @@ class RdfStreamService:
         if call.path == _HEALTH:
             await call.begin({})
             await call.send(framed(_SERVING))
-            await call.end(GrpcStatus.OK)
+            await call.end(Status.OK)
             return
         method = call.path if call.path in (SUBSCRIBE, PUBLISH) else ""
         record = StreamRecord(
@@ -774,13 +774,13 @@ class RdfStreamService:
         try:
             async with nullcontext() if call.seconds is None else asyncio.timeout(call.seconds):
                 await self._method(call, method, record)
-            await call.end(GrpcStatus.OK, metadata=_stored(record))
+            await call.end(Status.OK, metadata=_stored(record))
         except ClientLeft:
             record.aborted("idle")
             call.abort()
         except TimeoutError:
             record.client_left()
-            await call.end(GrpcStatus.DEADLINE_EXCEEDED, "the time that the client set is over")
+            await call.end(Status.DEADLINE_EXCEEDED, "the time that the client set is over")
         except ConstructMessagesError as error:
             if record.status is None:
                 record.refused(error.status)
@@ -791,14 +791,14 @@ class RdfStreamService:
         except asyncio.CancelledError as error:
             if error.args:  # of this package
                 record.aborted("shutdown")
-                await call.end(GrpcStatus.UNAVAILABLE, "the server stops")
+                await call.end(Status.UNAVAILABLE, "the server stops")
             else:
                 record.client_left()
             raise
         except Exception:  # an unexpected error, for which the client still needs a status
             _LOGGER.exception("fault")
             record.aborted("internal")
-            await call.end(GrpcStatus.INTERNAL, "the server failed")
+            await call.end(Status.INTERNAL, "the server failed")
 
     async def _method(self, call: ServerCall, method: str, record: StreamRecord) -> None:
         if method == SUBSCRIBE:

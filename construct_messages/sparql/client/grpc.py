@@ -11,10 +11,10 @@ import struct
 import zlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from enum import IntEnum
 from typing import Any, Final
 
 from grpclib.config import Configuration
+from grpclib.const import Status
 from grpclib.protocol import AbstractHandler, H2Protocol
 from h2.config import H2Configuration
 from h2.events import (
@@ -199,69 +199,45 @@ class MessageReader:
         )
 
 
-# --- connection -----------------------------------------------------------------------------------
-
 # --- status ---------------------------------------------------------------------------------------
 # Statuses of gRPC, and the equivalent statuses of HTTP: errors have the same status in each protocol.
 #
 # https://grpc.github.io/grpc/core/md_doc_statuscodes.html
 
 
-class GrpcStatus(IntEnum):
-    """The status of a call."""
-
-    OK = 0
-    CANCELLED = 1
-    UNKNOWN = 2
-    INVALID_ARGUMENT = 3
-    DEADLINE_EXCEEDED = 4
-    NOT_FOUND = 5
-    ALREADY_EXISTS = 6
-    PERMISSION_DENIED = 7
-    RESOURCE_EXHAUSTED = 8
-    FAILED_PRECONDITION = 9
-    ABORTED = 10
-    OUT_OF_RANGE = 11
-    UNIMPLEMENTED = 12
-    INTERNAL = 13
-    UNAVAILABLE = 14
-    DATA_LOSS = 15
-    UNAUTHENTICATED = 16
-
-
-_OF_HTTP: Final[Mapping[int, GrpcStatus]] = {
-    401: GrpcStatus.UNAUTHENTICATED,
-    403: GrpcStatus.PERMISSION_DENIED,
-    404: GrpcStatus.NOT_FOUND,
-    408: GrpcStatus.DEADLINE_EXCEEDED,
-    409: GrpcStatus.ALREADY_EXISTS,
-    410: GrpcStatus.OUT_OF_RANGE,
-    413: GrpcStatus.RESOURCE_EXHAUSTED,
-    429: GrpcStatus.RESOURCE_EXHAUSTED,
-    501: GrpcStatus.UNIMPLEMENTED,
-    502: GrpcStatus.UNAVAILABLE,
-    503: GrpcStatus.UNAVAILABLE,
-    504: GrpcStatus.DEADLINE_EXCEEDED,
-    507: GrpcStatus.RESOURCE_EXHAUSTED,
+_OF_HTTP: Final[Mapping[int, Status]] = {
+    401: Status.UNAUTHENTICATED,
+    403: Status.PERMISSION_DENIED,
+    404: Status.NOT_FOUND,
+    408: Status.DEADLINE_EXCEEDED,
+    409: Status.ALREADY_EXISTS,
+    410: Status.OUT_OF_RANGE,
+    413: Status.RESOURCE_EXHAUSTED,
+    429: Status.RESOURCE_EXHAUSTED,
+    501: Status.UNIMPLEMENTED,
+    502: Status.UNAVAILABLE,
+    503: Status.UNAVAILABLE,
+    504: Status.DEADLINE_EXCEEDED,
+    507: Status.RESOURCE_EXHAUSTED,
 }
-_TO_HTTP: Final[Mapping[GrpcStatus, int]] = {
-    GrpcStatus.CANCELLED: 503,
-    GrpcStatus.INVALID_ARGUMENT: 400,
-    GrpcStatus.DEADLINE_EXCEEDED: 504,
-    GrpcStatus.NOT_FOUND: 404,
-    GrpcStatus.ALREADY_EXISTS: 409,
-    GrpcStatus.PERMISSION_DENIED: 403,
-    GrpcStatus.RESOURCE_EXHAUSTED: 413,
-    GrpcStatus.FAILED_PRECONDITION: 400,
-    GrpcStatus.ABORTED: 503,
-    GrpcStatus.OUT_OF_RANGE: 410,
-    GrpcStatus.UNIMPLEMENTED: 501,
-    GrpcStatus.UNAVAILABLE: 503,
-    GrpcStatus.UNAUTHENTICATED: 401,
+_TO_HTTP: Final[Mapping[Status, int]] = {
+    Status.CANCELLED: 503,
+    Status.INVALID_ARGUMENT: 400,
+    Status.DEADLINE_EXCEEDED: 504,
+    Status.NOT_FOUND: 404,
+    Status.ALREADY_EXISTS: 409,
+    Status.PERMISSION_DENIED: 403,
+    Status.RESOURCE_EXHAUSTED: 413,
+    Status.FAILED_PRECONDITION: 400,
+    Status.ABORTED: 503,
+    Status.OUT_OF_RANGE: 410,
+    Status.UNIMPLEMENTED: 501,
+    Status.UNAVAILABLE: 503,
+    Status.UNAUTHENTICATED: 401,
 }
 
 
-def status_of(http_status: int) -> GrpcStatus:
+def status_of(http_status: int) -> Status:
     """Returns the status of a call for an error with this status of HTTP.
 
     >>> status_of(404).name, status_of(422).name, status_of(500).name
@@ -270,13 +246,13 @@ def status_of(http_status: int) -> GrpcStatus:
     known = _OF_HTTP.get(http_status)
     if known is not None:
         return known
-    return GrpcStatus.INVALID_ARGUMENT if 400 <= http_status < 500 else GrpcStatus.INTERNAL
+    return Status.INVALID_ARGUMENT if 400 <= http_status < 500 else Status.INTERNAL
 
 
-def http_status_of(status: GrpcStatus) -> int:
+def http_status_of(status: Status) -> int:
     """Returns the status of HTTP for the status of a failed call.
 
-    >>> http_status_of(GrpcStatus.OUT_OF_RANGE), http_status_of(GrpcStatus.DATA_LOSS)
+    >>> http_status_of(Status.OUT_OF_RANGE), http_status_of(Status.DATA_LOSS)
     (410, 500)
     """
     return _TO_HTTP.get(status, 500)
@@ -284,11 +260,11 @@ def http_status_of(status: GrpcStatus) -> int:
 
 PASSING: Final = frozenset(
     (
-        GrpcStatus.CANCELLED,
-        GrpcStatus.DEADLINE_EXCEEDED,
-        GrpcStatus.ABORTED,
-        GrpcStatus.INTERNAL,
-        GrpcStatus.UNAVAILABLE,
+        Status.CANCELLED,
+        Status.DEADLINE_EXCEEDED,
+        Status.ABORTED,
+        Status.INTERNAL,
+        Status.UNAVAILABLE,
     )
 )
 """Statuses of temporary failures. CANCELLED is one, because this package does not cancel the calls that it retries."""

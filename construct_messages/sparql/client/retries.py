@@ -1,4 +1,4 @@
-"""Decides whether and when to retry a failed request; the same for both HTTP clients.
+"""The time limits of requests, and whether and when a failed one is sent again; the same for both HTTP clients.
 
 Only transient failures are retried (`SourceError.transient`), and only if no solution or byte would be delivered twice,
 which the caller decides. `Retry-After` (RFC 9110, section 10.2.3) takes precedence over exponential pauses with jitter.

@@ -410,8 +410,6 @@ class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
         return suffix
 
 
-# --- json -----------------------------------------------------------------------------------------
-
 # --- detecting solutions --------------------------------------------------------------------------------------------
 
 _SPACES: Final = re.compile(rb"[%b]*+" % SPACE)

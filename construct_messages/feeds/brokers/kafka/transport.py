@@ -1,4 +1,7 @@
-"""The transport `kafka`: a topic, whose records are one message each. docs/decisions/079-transports.md"""
+"""The transport `kafka`: a topic, whose records are one message each; and how they are written.
+
+docs/decisions/079-transports.md
+"""
 
 from __future__ import annotations
 
