@@ -1,4 +1,7 @@
-"""The elements that an event stream pushes, and the parser of such a stream. RDF Messages, section 3; WHATWG HTML, section 9.2 (server-sent events)."""
+"""The elements that an event stream pushes, and the parser of such a stream.
+
+RDF Messages, section 3; WHATWG HTML, section 9.2 (server-sent events).
+"""
 
 from __future__ import annotations
 
