@@ -22,8 +22,8 @@ from contextlib import aclosing, nullcontext, suppress
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
-from grpclib.const import Status
 from grpclib.config import Configuration
+from grpclib.const import Status
 from grpclib.metadata import Deadline, encode_grpc_message
 from grpclib.protocol import AbstractHandler, H2Protocol, Stream
 from h2.config import H2Configuration
