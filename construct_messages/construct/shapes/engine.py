@@ -37,6 +37,7 @@ from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import (
     Term,
     from_pyoxigraph,
+    is_blank,
     is_literal,
     literal,
     literal_parts,
@@ -59,60 +60,23 @@ if TYPE_CHECKING:
 
 _SUBCLASS: Final = Term(f"<{RDFS}subClassOf>")
 _COMPARED: Final = frozenset(
-    {
-        "equals",
-        "disjoint",
-        "lessThan",
-        "lessThanOrEquals",
-        "subsetOf",
-        "uniqueValuesFor",
-        "targetSubjectsOf",
-        "targetObjectsOf",
-    }
+    (
+        *("equals", "disjoint", "lessThan", "lessThanOrEquals", "subsetOf"),
+        *("uniqueValuesFor", "targetSubjectsOf", "targetObjectsOf"),
+    )
 )
 _IN_PATHS: Final = frozenset(
     {"path", "inversePath", "alternativePath", "zeroOrMorePath", "oneOrMorePath", "zeroOrOnePath"}
 )
 _LISTED: Final = frozenset(
-    {
-        "property",
-        "node",
-        "not",
-        "qualifiedValueShape",
-        "in",
-        "languageIn",
-        "and",
-        "or",
-        "xone",
-        "class",
-        "datatype",
-        "nodeKind",
-        "minCount",
-        "maxCount",
-        "minLength",
-        "maxLength",
-        "qualifiedMinCount",
-        "qualifiedMaxCount",
-        "uniqueLang",
-        "qualifiedValueShapesDisjoint",
-        "targetClass",
-        "targetNode",
-        "severity",
-        "pattern",
-        "flags",
-        "message",
-        "minInclusive",
-        "maxInclusive",
-        "minExclusive",
-        "maxExclusive",
-        "deactivated",
-        "hasValue",
-        "name",
-        "description",
-        "order",
-        "group",
-        "defaultValue",
-    }
+    (
+        *("property", "node", "not", "qualifiedValueShape", "in", "languageIn", "and", "or"),
+        *("xone", "class", "datatype", "nodeKind", "minCount", "maxCount", "minLength"),
+        *("maxLength", "qualifiedMinCount", "qualifiedMaxCount", "uniqueLang"),
+        *("qualifiedValueShapesDisjoint", "targetClass", "targetNode", "severity", "pattern"),
+        *("flags", "message", "minInclusive", "maxInclusive", "minExclusive", "maxExclusive"),
+        *("deactivated", "hasValue", "name", "description", "order", "group", "defaultValue"),
+    )
 )
 """The terms that are evaluated with only the properties of the sets above; other terms require the whole data."""
 
@@ -482,7 +446,10 @@ def _compiled(graph: ShapesGraph, lines: list[str]) -> shacl.Shapes:
                 if _reason(other) == reason:
                     continue
             raise refused(
-                graph, triple, f"{shown(triple[1])}: {reason}", "correct this constraint"
+                graph,
+                triple,
+                f"{shown(triple[1])} {'[…]' if is_blank(triple[2]) else shown(triple[2])}: {reason}",
+                "correct this constraint",
             ) from error
         raise ShapesError(
             f"{', '.join(graph.files)}: {reason}", hint="correct the shapes"

@@ -44,16 +44,10 @@ _BY_LINE: Final = {
 
 _LIST_SHAPES: Final = frozenset({"and", "or", "xone"})
 _SHAPE_OBJECTS: Final = frozenset(
-    {
-        "property",
-        "node",
-        "not",
-        "qualifiedValueShape",
-        "memberShape",
-        "someValue",
-        "reifierShape",
-        "targetWhere",
-    }
+    (
+        *("property", "node", "not", "qualifiedValueShape", "memberShape", "someValue"),
+        *("reifierShape", "targetWhere"),
+    )
 )
 _AHEAD: Final = 8  # lines
 SHAPE_NAMING: Final = _SHAPE_OBJECTS | _LIST_SHAPES
