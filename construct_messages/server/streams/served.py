@@ -317,8 +317,8 @@ class ServedStreams:
             settings.query_seconds, settings.query_bytes, settings.query_output_bytes
         )
         self.registry = Registry(store, self.query_limits, watched)
-        # the URL of the gRPC service for a host name, without a topic; None: there is none, or it is not known
-        self.grpc_url: Callable[[str | None], str | None] = lambda _: None
+        # returns the URL of the gRPC service for a host name; None: it is not started
+        self.grpc_url: Callable[[str | None], str | None] | None = None
 
     def is_output(self, name: str) -> bool:
         """Whether a stream is the output of a registered query, which alone publishes to it."""
@@ -332,7 +332,9 @@ class ServedStreams:
 
     def iris(self, request: web.Request, name: str) -> StreamIris:
         """The IRIs of a stream."""
-        service = self.grpc_url(None if self._public_url else request.url.host)
+        service = None
+        if self.grpc_url is not None:
+            service = self.grpc_url(None if self._public_url else request.url.host)
         return StreamIris(f"{self.base(request)}{ROOT}/{name}", service)
 
     # --- access ---
