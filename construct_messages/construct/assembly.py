@@ -45,12 +45,7 @@ class Grouper(Protocol):
     """Groups batches of solutions."""
 
     def feed(self, solutions: Solutions) -> Iterator[Group]:
-        """Takes the next batch, and returns the groups that are now complete.
-
-        Raises:
-            LimitExceeded: more solutions would be held than allowed.
-            GroupError: a group is ambiguous.
-        """
+        """Takes the next batch, and returns the groups that are now complete."""
         ...
 
     def finish(self) -> Iterator[Group]:
@@ -108,14 +103,7 @@ class _Keys:
 
 
 class ByAppearance:
-    """Groups in the order of their first solutions; holds all solutions until the end.
-
-    Args:
-        indexes: where the key's values are in a solution.
-        names: the key's variables, for errors.
-        limit: how many solutions may be held.
-        stable_blank_nodes: whether labels mean the same in every response.
-    """
+    """Groups in the order of their first solutions; holds all solutions until the end."""
 
     def __init__(
         self, indexes: Sequence[int], names: Sequence[str], limit: int, stable_blank_nodes: bool
@@ -143,14 +131,7 @@ class ByAppearance:
 
 
 class Sorted:
-    """Groups as they come from a source that sorts by the key; holds one group, and 16 bytes for each closed key.
-
-    Args:
-        indexes: where the key's values are in a solution.
-        names: the key's variables, for errors.
-        limit: how many solutions one group may hold.
-        stable_blank_nodes: whether labels mean the same in every response.
-    """
+    """Groups as they come from a source that sorts by the key; holds one group, and 16 bytes for each closed key."""
 
     def __init__(
         self, indexes: Sequence[int], names: Sequence[str], limit: int, stable_blank_nodes: bool
@@ -216,18 +197,7 @@ class Options(MessageOptions):
 
 
 class Assembly:
-    """Converts batches of solutions to messages.
-
-    Args:
-        template: instantiates them.
-        options: grouping, distinct, limits.
-        stable_blank_nodes: see `Source`.
-        paged: whether the solutions come in several responses.
-
-    Attributes:
-        messages: the number of messages so far.
-        solutions: the number of solutions so far.
-    """
+    """Converts batches of solutions to messages."""
 
     def __init__(
         self, template: Template, options: Options, stable_blank_nodes: bool, *, paged: bool = False
@@ -406,22 +376,14 @@ def _too_many_messages(limit: int) -> LimitExceeded:
 
 
 class _Identity:
-    """Detects blank nodes that may have become two, because labels that are local to a response are in several.
-
-    Args:
-        strict: whether this is an error, instead of a warning to `logging`.
-    """
+    """Detects blank nodes that may have become two, because labels that are local to a response are in several."""
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
         self._met: set[int] = set()
 
     def check(self, solutions: Solutions) -> None:
-        """Checks the next batch.
-
-        Raises:
-            SourceError: with `strict`.
-        """
+        """Checks the next batch."""
         if len(self._met) == 2 or solutions.response in self._met or not _any_blank(solutions):
             return
         self._met.add(solutions.response)
@@ -451,14 +413,6 @@ class Writing:
 
     A batch is encoded by the encoder's own form of the template if each solution is an unchanged message; else message
     by message.
-
-    Args:
-        assembly: converts solutions to messages.
-        template: the assembly's.
-        format, syntax: the format and syntax of the log.
-        prefixes: the prefixes that it may use.
-        options: the options of the format.
-        origin: see `EncoderOptions`.
     """
 
     def __init__(

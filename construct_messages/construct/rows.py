@@ -15,17 +15,7 @@ from construct_messages.rdf.template import Template
 
 
 class QueryRows:
-    """The rows of the solutions or messages of a query.
-
-    Args:
-        assembly: converts solutions to messages.
-        template: the assembly's.
-        options: see `ColumnOptions`; without a layout, that of solutions.
-        origin: see `columns.solutions.metadata`.
-
-    Raises:
-        UsageError: the rows are solutions, but these are grouped, left out or changed.
-    """
+    """The rows of the solutions or messages of a query; without a layout in the options, those of solutions."""
 
     def __init__(
         self,
@@ -45,11 +35,7 @@ class QueryRows:
             self._messages = MessageRows(options, origin)
 
     def feed(self, solutions: Solutions) -> Iterator[Any]:
-        """Returns the record batches that a batch of solutions completes.
-
-        Raises:
-            ColumnError: a value that does not fit into its column.
-        """
+        """Returns the record batches that a batch of solutions completes."""
         if self._solutions is not None:
             yield from self._solutions.add(self._assembly.take(solutions))
         elif self._assembly.is_plain:
@@ -61,11 +47,7 @@ class QueryRows:
                 yield from self._messages.add(message)
 
     def finish(self) -> Iterator[Any]:
-        """Returns the last record batches; only for a complete result.
-
-        Raises:
-            ColumnError: see `feed`.
-        """
+        """Returns the last record batches; only for a complete result."""
         if self._solutions is not None:
             yield from self._solutions.finish()
             return

@@ -61,11 +61,7 @@ _SENTENCE: Final = r"(?:expected (?:one of )?|, )([A-Z][A-Za-z]*(?: [A-Za-z]+)+)
 def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> QueryError:
     """A syntax error of pyoxigraph's SPARQL parser, with its position and a readable reason.
 
-    Args:
-        error: the exception of pyoxigraph.
-        text: the query.
-        hint: the hint of the error, unless a prefix or a base is missing.
-        refused: the beginning of the message.
+    The hint is that of the error, unless a prefix or a base is missing.
 
     >>> import pyoxigraph as ox
     >>> try:
@@ -185,9 +181,6 @@ FUNCTIONS: Final = {
 
 def check(query: Query) -> None:
     """Checks that a text is SPARQL 1.2.
-
-    Raises:
-        QueryError: the text is not SPARQL 1.2, with the position of the error.
 
     >>> from construct_messages.query.syntax.parser import parse
     >>> check(parse("SELECT ?s { ?s ?p ?o } GROUP BY ?s"))

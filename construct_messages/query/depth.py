@@ -34,9 +34,6 @@ _HINT: Final = "nest less, or split the query into several"
 def check_depth(text: str) -> None:
     """Checks that a query is neither nested nor joined more than the embedded engine can take.
 
-    Raises:
-        QueryError: it is, with the position of the first part too many.
-
     >>> check_depth("ASK { FILTER(" + 100 * "(" + "1" + 100 * ")" + ") }")
     >>> check_depth("ASK { FILTER(" + 1000 * "(" + "1" + 1000 * ")" + ") }")
     Traceback (most recent call last):

@@ -101,14 +101,8 @@ _MOST_WAYS: Final = 64
 
 @lru_cache(maxsize=16)  # a continuous query is evaluated again and again
 def for_embedded(text: str) -> str:
-    """Returns the text to pass to the embedded engine.
-
-    Args:
-        text: a query.
-
-    Raises:
-        QueryError: a MINUS or a sub-select within `GRAPH ?g` that the engine would evaluate wrongly; an ORDER BY in
-            text that is not SPARQL 1.2; or the result is too deep for the engine.
+    """The text to pass to the embedded engine; a query that it would evaluate wrongly, or that is too deep for it, is
+    an error.
 
     >>> for_embedded("SELECT * { ?s <urn:p>|<urn:q>/<urn:r> ?o }")
     'SELECT * { { ?s <urn:p> ?o . } UNION { ?s (<urn:q>)/(<urn:r>) ?o . } }'
@@ -197,11 +191,7 @@ def _binds_graph(elements: Sequence[Any]) -> bool:
 
 
 def _excludes_nothing(text: str, before: Sequence[Any], minus: MinusPattern, graph: str) -> bool:
-    """Whether a MINUS within the graph of a variable shares no variable with what is before it.
-
-    Raises:
-        QueryError: it may share some, but need not.
-    """
+    """Whether a MINUS within the graph of a variable shares no variable with what is before it."""
     if _certain(before) & _certain(minus.group.elements):
         return False
     shared = in_scope(*before).keys() & in_scope(minus.group).keys()
@@ -238,18 +228,9 @@ def _certain(elements: Sequence[Any]) -> frozenset[str]:
 def with_graph(text: str, select: SelectForm, graph: str) -> Iterator[tuple[int, int, str]]:
     """What a sub-select within the graph of a variable needs so that the engine evaluates it in each graph by itself.
 
+    Yields what is replaced, as start, end and new text.
+
     It projects the variable and groups by it: for the engine, patterns bind it like any other variable.
-
-    Args:
-        text: the query.
-        select: the sub-select.
-        graph: the variable, with its question mark.
-
-    Yields:
-        the start and the end of what is replaced, and by what.
-
-    Raises:
-        QueryError: the engine cannot evaluate it like this.
     """
     name, items = graph[1:], select.projection or ()
     named = {
@@ -633,21 +614,13 @@ class _TotalOrders:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A query or sub-select.
+    """A query or sub-select."""
 
-    Args:
-        names: the variables of its solutions.
-        items: the projection; empty for all of these.
-        projected: the names that its sub-select projects.
-        bound: the variables of the pattern.
-        keys: those of its groups; None: it does not group.
-    """
-
-    names: tuple[str, ...]
-    items: tuple[VariableNode | AliasNode, ...]
-    projected: set[str]
-    bound: Collection[str]
-    keys: Collection[str] | None
+    names: tuple[str, ...]  # the variables of its solutions
+    items: tuple[VariableNode | AliasNode, ...]  # the projection; empty for all of these
+    projected: set[str]  # the names that its sub-select projects
+    bound: Collection[str]  # the variables of the pattern
+    keys: Collection[str] | None  # those of its groups; None: it does not group
 
     @classmethod
     def of(cls, form: Any) -> _Level | None:

@@ -35,22 +35,11 @@ def page(
 ) -> Select | None:
     """A window into the query's own result, which its own LIMIT and OFFSET bound.
 
+    None: the query's own LIMIT ends before it. `wrap` puts the window around the ordered query, for engines that refuse
+    ORDER BY with a large OFFSET.
+
     Terms that ORDER BY cannot tell apart may change places between two pages; SPARQL has no finer order. Values that
     are new in each evaluation, as those of UUID(), are no sort keys: they would make a new order for each page.
-
-    Args:
-        select: the query.
-        limit: the number of solutions of the page; there are fewer if the query's own LIMIT ends before.
-        offset: the number of solutions of the query's own result before the page.
-        wrap: put the window around the ordered query, for engines that refuse ORDER BY with a large OFFSET.
-        keys: the sort keys that are added for each projected variable.
-
-    Returns:
-        The page; None if the query's own LIMIT ends before it.
-
-    Raises:
-        UsageError: a limit below 1 or a negative offset.
-        QueryError: the query's own ORDER BY, LIMIT or OFFSET is not legal; the place is that in the query.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 15", limit=15)
     >>> str(page(select, 10, 10))
@@ -75,15 +64,7 @@ def by_key(
 ) -> Select:
     """The first solutions in the order of the strings of a key, starting at one of these strings.
 
-    Args:
-        select: the query.
-        key: the name of a projected variable.
-        limit: the number of solutions.
-        least: the least text of the key; None: any.
-        offset: the number of solutions to leave out.
-
-    Raises:
-        UsageError: the query has its own order or window, or does not project the key.
+    The query has no order or window of its own.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
     >>> str(by_key(select, "s", 10, least="urn:a"))
@@ -120,10 +101,7 @@ def by_key(
 def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
     """The one solution after the first `count`, to test whether it exists; no order is added for this.
 
-    Args:
-        select: the query, whose own LIMIT is more than `count`.
-        count: the number of known solutions of its result.
-        wrap: see `page`; needless for a query without ORDER BY.
+    `wrap` as in `page`.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" OFFSET 5", offset=5)
     >>> str(beyond(select, 10))

@@ -21,21 +21,13 @@ _EXPANDED_EACH: Final = 256
 
 
 class Expansion:
-    """Limits the length of expanded prefixed names and relative IRIs.
-
-    Args:
-        length: of the query.
-    """
+    """Limits the length of expanded prefixed names and relative IRIs."""
 
     def __init__(self, length: int = 0) -> None:
         self._left = _EXPANDED + _EXPANDED_EACH * length
 
     def spend(self, text: str, offset: int, characters: int) -> None:
-        """Counts an IRI that is about to be written in full.
-
-        Raises:
-            QueryError: the expanded IRIs are much longer than the query.
-        """
+        """Counts an IRI that is about to be written in full."""
         self._left -= characters
         if self._left < 0:
             message = (
@@ -47,20 +39,13 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Prologue:
-    """The declarations that hold for the template.
+    """The declarations that hold for the template."""
 
-    Args:
-        base: the base IRI in effect, None if there is none.
-        prefixes: IRI by prefix (without colon), of those whose IRI is known.
-        unusable: the reason, for each prefix whose IRI is not known.
-        declared: the prefixes that the text itself declares.
-        expansion: limits the length of expanded IRIs.
-    """
-
-    base: str | None
-    prefixes: Mapping[str, str]
-    unusable: Mapping[str, str]
-    declared: frozenset[str]
+    base: str | None  # the base IRI in effect, None if there is none
+    prefixes: Mapping[str, str]  # IRI by prefix (without colon), of those whose IRI is known
+    unusable: Mapping[str, str]  # the reason, for each prefix whose IRI is not known
+    declared: frozenset[str]  # the prefixes that the text itself declares
+    # limits the length of expanded IRIs
     expansion: Expansion = field(default_factory=Expansion, compare=False, repr=False)
 
     @classmethod
@@ -73,11 +58,7 @@ class Prologue:
         prefixes: Mapping[str, str],
         expansion: Expansion | None = None,
     ) -> Prologue:
-        """Reads the declarations among the tokens before the query form; they override those from outside.
-
-        Raises:
-            QueryError: a malformed prefix, or IRIs that are much longer than the query.
-        """
+        """Reads the declarations among the tokens before the query form; they override those from outside."""
         expansion = expansion or Expansion(len(text))
         known, unusable, declared = dict(prefixes), dict[str, str](), set[str]()
         for index, token in enumerate(tokens):
@@ -103,14 +84,6 @@ class Prologue:
 
     def iri(self, text: str, name: str, offset: int) -> Term:
         """The IRI that a name means.
-
-        Args:
-            text: the query, for the position of errors.
-            name: `<iri>` or `prefix:local`, as written.
-            offset: its position in the text.
-
-        Raises:
-            QueryError: an undeclared prefix, a relative IRI without a base, or a character that is not allowed in IRIs.
 
         >>> Prologue(None, {"ex": "http://example.org/"}, {}, frozenset()).iri("ex:a", "ex:a", 0)
         '<http://example.org/a>'
@@ -141,10 +114,9 @@ class Prologue:
 
 
 def undeclared(text: str, known: Collection[str] = ()) -> str | None:
-    """Returns the first prefix that a query uses and does not declare, without colon, or None.
+    """The first prefix, without colon, that a query uses and neither declares nor has in `known`; None:
 
-    Args:
-        known: prefixes that need no declaration.
+    there is none.
 
     >>> undeclared("PREFIX a: <urn:a> ASK { a:a b:b c:c }")
     'b'
@@ -178,9 +150,6 @@ def relative_iri(text: str) -> str | None:
 def check_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
     """Checks prefixes that are declared outside of the query, and returns them.
 
-    Raises:
-        UsageError: a malformed prefix, or an IRI that is not absolute.
-
     >>> check_prefixes({"ex": "http://example.org/"})
     {'ex': 'http://example.org/'}
     """
@@ -212,11 +181,7 @@ def _is_prefix(text: str) -> bool:
 
 
 def check_base(base: str | None) -> str | None:
-    """Checks a base that is declared outside of the query, and returns it.
-
-    Raises:
-        UsageError: the base is not an absolute IRI.
-    """
+    """Checks a base that is declared outside of the query, and returns it."""
     return base if base is None else _absolute(base, "the base")
 
 
@@ -231,15 +196,11 @@ def _absolute(value: str, what: str) -> str:
 def insert(
     tokens: Sequence[Token], base: str | None, prefixes: Mapping[str, str]
 ) -> tuple[int, str]:
-    """Returns the position for declarations from outside, and their text.
+    """The position for declarations from outside among the tokens before the form, and the text of these declarations.
 
     The position is at the head, so that declarations in the text override them, but after Virtuoso's DEFINE pragmas,
     which must be first. The declarations have no line break, so that the lines of the engine's errors are those of the
     text.
-
-    Args:
-        tokens: those before the query form.
-        prefixes: IRI by prefix, of the prefixes to declare.
 
     >>> insert([], None, {"ex": "http://example.org/"})
     (0, 'PREFIX ex: <http://example.org/> ')

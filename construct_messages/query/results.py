@@ -19,14 +19,6 @@ def read_results(
 ) -> Select:
     """Returns a SELECT or ASK query as the `Select` to evaluate.
 
-    Args:
-        query: its text.
-        base, prefixes: see `ConstructQuery.parse`.
-
-    Raises:
-        QueryError: another form of query, or a SELECT that does not name its variables.
-        UsageError: a malformed base or prefix.
-
     >>> str(read_results("SELECT (MAX(?t) AS ?latest) { ?s <urn:modified> ?t }"))
     'SELECT (MAX(?t) AS ?latest) { ?s <urn:modified> ?t }'
     >>> read_results("SELECT (MAX(?t) AS ?latest) { ?s <urn:modified> ?t }").variables

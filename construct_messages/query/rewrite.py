@@ -68,9 +68,6 @@ def template_patterns(
 ) -> tuple[tuple[str, ...], tuple[Pattern, ...]]:
     """Returns the variables of a template, by first appearance, and its triples.
 
-    Raises:
-        QueryError: an undeclared prefix, a relative IRI without base, an illegal character.
-
     >>> from construct_messages.query.syntax.parser import parse
     >>> query = parse("CONSTRUCT { ?x a [] } {}")
     >>> template_patterns(query, query.form.template)[0]

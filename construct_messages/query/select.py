@@ -37,39 +37,26 @@ _TEXT_KEYS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A SELECT query in verbatim pieces; `str()` is its text.
+    """A SELECT query in verbatim pieces; `str()` is its text."""
 
-    Args:
-        prologue: everything before the keyword SELECT (BOM, DEFINE, BASE, PREFIX, comments).
-        head: `SELECT ?a ?b` with the white space after it.
-        variables: the projected names in order, without `?`; never empty.
-        dataset: everything before the WHERE group: FROM clauses, Blazegraph's WITH, the keyword WHERE.
-        group: the WHERE group, from `{` to `}`.
-        aggregation: GROUP BY and HAVING.
-        order: ORDER BY.
-        slice: LIMIT and OFFSET, as written.
-        limit: the value of LIMIT, None if there is none or it is not a number.
-        offset: the value of OFFSET, 0 if there is none.
-        values: the trailing VALUES clause and any text after it.
-        keys: the keys of GROUP BY if `values` binds a projected variable that is not a key; else None. The text then
-            has the groups in a sub-select, because only keys can be projected from a group (section 11.4).
-        written: the query that this was made from, for positions in errors; None if this query was not rewritten.
-        parsed: its tree, if it is known; see `tree`.
-    """
-
-    prologue: str
-    head: str
-    variables: tuple[str, ...]
+    prologue: str  # everything before the keyword SELECT (BOM, DEFINE, BASE, PREFIX, comments)
+    head: str  # `SELECT ?a ?b` with the white space after it
+    variables: tuple[str, ...]  # the projected names in order, without `?`; never empty
+    # everything before the WHERE group: FROM clauses, Blazegraph's WITH, the keyword WHERE
     dataset: str
-    group: str
-    aggregation: str = ""
+    group: str  # the WHERE group, from `{` to `}`
+    aggregation: str = ""  # GROUP BY and HAVING
     order: str = ""
-    slice: str = ""
-    limit: int | None = None
-    offset: int = 0
-    values: str = ""
+    slice: str = ""  # LIMIT and OFFSET, as written
+    limit: int | None = None  # the value of LIMIT, None if there is none or it is not a number
+    offset: int = 0  # the value of OFFSET, 0 if there is none
+    values: str = ""  # the trailing VALUES clause and any text after it
+    # the keys of GROUP BY if `values` binds a projected variable that is not a key; else None. The text then has the
+    # groups in a sub-select, because only keys can be projected from a group (section 11.4)
     keys: tuple[str, ...] | None = None
+    # the query that this was made from, for positions in errors; None if this query was not rewritten
     written: WrittenQuery | None = field(default=None, compare=False, repr=False)
+    # its tree, if it is known; see `tree`
     parsed: Query | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -103,13 +90,6 @@ class Select:
         They join with the group like a VALUES block in the text: a sub-select that does not project the variable does
         not see them. A variable of the template that WHERE does not bind takes the value. If the group itself assigns
         the variable by BIND, the values are compared: the block is at the end of the group.
-
-        Args:
-            bindings: terms by the names of variables, without `?`.
-
-        Raises:
-            UsageError: a variable that the query does not mention, that is local to a sub-select, or that GROUP BY
-                assigns; or a blank node, which is not a constant in a query.
 
         >>> from construct_messages.rdf.terms import iri
         >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s a ?c }")
@@ -162,12 +142,6 @@ class Select:
         The keys are texts, as engines differ in, and some fail by, how they compare values of several types. Only blank
         nodes and triple terms, which have no text, are compared as they are. COALESCE is there because some engines
         (such as rdflib) cannot sort by an error, like the language of an IRI.
-
-        Args:
-            names: projected variables, without `?`.
-
-        Raises:
-            UsageError: a variable that is not projected.
 
         >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 9").sorted_by(["s"])
         >>> select.group

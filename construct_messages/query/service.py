@@ -36,29 +36,17 @@ _FAR: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.\-]*://")
 
 
 class ServiceClause(NamedTuple):
-    """One SERVICE clause.
+    """One SERVICE clause."""
 
-    Args:
-        iri: the absolute IRI of the endpoint; None for a variable or if the IRI is ambiguous.
-        silent: whether it is SILENT.
-        start: the offset of the endpoint's name.
-        end: the offset after the endpoint's name.
-    """
-
+    # the absolute IRI of the endpoint; None for a variable or if the IRI is ambiguous
     iri: str | None
-    silent: bool
-    start: int
-    end: int
+    silent: bool  # whether it is SILENT
+    start: int  # the offset of the endpoint's name
+    end: int  # the offset after the endpoint's name
 
 
 def services(text: str | QueryText) -> list[ServiceClause]:
     """Returns the SERVICE clauses anywhere in a query or update.
-
-    Args:
-        text: of any dialect, legal or not.
-
-    Raises:
-        QueryError: a declared prefix has an escape for a character that is not allowed there.
 
     >>> query = "PREFIX ex: <http://example.org/> ASK { SERVICE SILENT ex:a { ?s ?p 'SERVICE' } SERVICE ?s {} }"
     >>> [(clause.iri, clause.silent) for clause in services(query)]
@@ -76,14 +64,7 @@ def services(text: str | QueryText) -> list[ServiceClause]:
 def check_services(text: str | QueryText, policy: str | Collection[str]) -> None:
     """Checks that the SERVICE clauses of a query or update reach only allowed endpoints.
 
-    Args:
-        text: see `services`.
-        policy: `"allow"` for all endpoints, `"deny"` for none, or the allowed IRIs. They are compared as text with the
-            IRI in the query after its escapes are decoded and it is resolved.
-
-    Raises:
-        Forbidden: a SERVICE reaches another endpoint, with the position of the first one.
-        QueryError: see `services`.
+    The policy is `"allow"`, `"deny"` or the allowed IRIs, which are compared as text with the resolved IRI.
 
     >>> check_services("ASK { SERVICE <http://example.org/sparql> {} }", {"http://example.org/sparql"})
     >>> check_services("ASK { SERVICE <http://example.org/sparql> {} }", "deny")
@@ -115,13 +96,7 @@ def check_services(text: str | QueryText, policy: str | Collection[str]) -> None
 def redirect_services(text: str | QueryText, targets: Mapping[str, str]) -> str:
     """Replaces IRIs in the SERVICE clauses of a query or update; the rest of the text is unchanged.
 
-    Args:
-        text: one that `check_services` let through.
-        targets: the new IRI by the IRI to replace; other clauses are unchanged.
-
-    Raises:
-        TermError: a target is no absolute IRI.
-        QueryError: see `services`.
+    `targets` maps the IRIs to replace to the new ones.
 
     >>> redirect_services("ASK { SERVICE <urn:a>{} SERVICE <urn:b>{} }", {"urn:a": "http://127.0.0.1:1/a"})
     'ASK { SERVICE <http://127.0.0.1:1/a>{} SERVICE <urn:b>{} }'
@@ -137,13 +112,6 @@ def redirect_services(text: str | QueryText, targets: Mapping[str, str]) -> str:
 
 def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:
     """Checks that an update loads only allowed documents.
-
-    Args:
-        text: one or more updates.
-        policy: see `check_services`.
-
-    Raises:
-        Forbidden: a LOAD of another document, with the position of the first one.
 
     >>> check_loads("LOAD SILENT <urn:a> INTO GRAPH <urn:g>", {"urn:a"})
     >>> check_loads("CLEAR ALL; LOAD <urn:a>", "deny")
@@ -182,14 +150,8 @@ def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:
 def check_functions(text: str | QueryText, unsafe: Collection[str], safe: Collection[str]) -> None:
     """Checks that a query or update names no function that may send requests or read files.
 
-    Args:
-        text: see `services`.
-        unsafe: the beginnings of the IRIs of such functions, as `bif:`. A name with an undeclared prefix counts as an
-            IRI, since engines predefine prefixes.
-        safe: allowed IRIs with such a beginning, in lower case.
-
-    Raises:
-        Forbidden: such a function, or a name that may be one, with the position of the first one.
+    `unsafe` has beginnings of IRIs, such as `bif:`, and `safe` exceptions in lower case. A name with an undeclared
+    prefix counts as an IRI, since engines predefine prefixes.
 
     >>> check_functions("ASK { FILTER(bif:lower(?x) = 'a') }", ["bif:"], {"bif:lower"})
     >>> check_functions("PREFIX b: <bif:> ASK { FILTER(b:http_get(?x)) }", ["bif:"], {"bif:lower"})
@@ -219,9 +181,6 @@ def check_fetches(text: str | QueryText) -> None:
     """Checks that a query or update has no pragma that makes Virtuoso load documents from the web.
 
     These are `get:…` and `input:grab-…`, after DEFINE and in the OPTION of a FROM clause.
-
-    Raises:
-        Forbidden: such a pragma, with the position of the first one.
 
     >>> check_fetches("DEFINE sql:describe-mode 'CBD' ASK { ?s get:soft ?o }")
     >>> check_fetches("DEFINE get:soft 'soft' ASK {}")
@@ -306,11 +265,7 @@ def _begins_with_service(token: Token) -> bool:
 
 
 class _Names:
-    """Resolves names at the current position: declarations are at the head, and between updates.
-
-    Args:
-        query: the text that is read.
-    """
+    """Resolves names at the current position: declarations are at the head, and between updates."""
 
     def __init__(self, query: QueryText) -> None:
         self._text, self._tokens = query.text, query.tokens

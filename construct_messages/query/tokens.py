@@ -56,15 +56,10 @@ _WORD: Final = rf"(?s)(?P<word>(?:[{_VARIABLE_CHARS}])++)|(?P<mark>\.)|(?P<other
 
 
 class Token(NamedTuple):
-    """A token and its place.
+    """A token and the offset of its first character."""
 
-    Args:
-        kind: `variable`, `iri`, `blank`, `pname`, `word`, `string`, `language`, `number`, `mark` (punctuation of the
-            template), `unclosed` (a string without its end) or `other`.
-        text: as written.
-        start: the offset of its first character.
-    """
-
+    # `variable`, `iri`, `blank`, `pname`, `word`, `string`, `language`, `number`, `mark` (punctuation of the template),
+    # `unclosed` (a string without its end) or `other`
     kind: str
     text: str
     start: int
@@ -96,11 +91,9 @@ def tokenize(text: str) -> list[Token]:
 class QueryText:
     """The text of a query or update whose tokens are read once, when they are first needed.
 
-    Pass one of these to several functions to tokenize the text only once.
+    A byte order mark is removed, since engines reject it.
 
-    Args:
-        text: of any dialect, legal or not. A byte order mark is removed: it belongs to the encoding, not to the text,
-            and engines reject it.
+    Pass one of these to several functions to tokenize the text only once.
 
     >>> query = QueryText("ASK {}")
     >>> query.tokens is query.tokens, QueryText.of(query) is query
@@ -161,9 +154,6 @@ def error(text: str, offset: int, message: str, hint: str | None = None) -> Quer
 def decoded(text: str, token: Token) -> str:
     """A name (`variable`, `pname`, `blank`) without codepoint escapes (section 19.2); escapes of `PN_LOCAL_ESC` stay.
 
-    Raises:
-        QueryError: an escape for a character that is not legal there.
-
     >>> decoded("", tokenize(r"?caf\\u00E9")[0])
     '?café'
     """
@@ -185,11 +175,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def check_braces(text: str, tokens: Sequence[Token]) -> None:
-    """Checks that each `{` has its `}`.
-
-    Raises:
-        QueryError: at the first `}` without `{`, or else at the innermost `{` without `}`.
-    """
+    """Checks that each `{` has its `}`."""
     open_braces: list[Token] = []
     for token in tokens:
         if token.kind != "mark":

@@ -20,19 +20,14 @@ _PLACE: Final = (
 
 
 class WrittenQuery(NamedTuple):
-    """A CONSTRUCT query as its author wrote it.
+    """A CONSTRUCT query as its author wrote it."""
 
-    Args:
-        text: the query; its template is blank, because engines support fewer templates than this package.
-        base: the base IRI that its relative IRIs resolve against.
-        prefixes: IRI by prefix, of the prefixes that it uses but does not declare.
-        where: the offsets of its WHERE group.
-    """
-
+    # the query; its template is blank, because engines support fewer templates than this package
     text: str
-    base: str | None = None
+    base: str | None = None  # the base IRI that its relative IRIs resolve against
+    # IRI by prefix, of the prefixes that it uses but does not declare
     prefixes: Mapping[str, str] = {}
-    where: tuple[int, int] | None = None
+    where: tuple[int, int] | None = None  # the offsets of its WHERE group
 
     @classmethod
     def of(
@@ -72,10 +67,6 @@ class WrittenQuery(NamedTuple):
 
         Oxigraph writes a position as `1:20`, QLever as `line 1:20`, Jena, RDF4J, GraphDB and Blazegraph as `line 1,
         column 20`, and Virtuoso only the line, which has the same number in the SELECT.
-
-        Args:
-            message: the error of the endpoint.
-            select: the text that it was sent.
 
         >>> text = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }"
         >>> query = WrittenQuery.of(text, None, None, {}, (29, 38))

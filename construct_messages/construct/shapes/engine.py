@@ -84,15 +84,7 @@ _MOST: Final = 1 << 14  # nodes whose reachable lines are remembered
 
 
 class StaticData:
-    """Static data of a shapes graph.
-
-    Args:
-        triples: the data.
-        graph: the shapes.
-
-    Attributes:
-        nodes: the subjects and objects of the data.
-    """
+    """Static data of a shapes graph."""
 
     def __init__(self, triples: Iterable[Triple], graph: ShapesGraph) -> None:
         used, backward, whole = _read_by(graph)
@@ -116,12 +108,7 @@ class StaticData:
 
     @classmethod
     def read(cls, paths: Sequence[Path], graph: ShapesGraph) -> StaticData:
-        """Reads static data. Named graphs count as parts of one graph.
-
-        Raises:
-            UsageError: no such file, or its extension is not that of an RDF format.
-            ShapesError: a file has a syntax error.
-        """
+        """Reads static data. Named graphs count as parts of one graph."""
         try:
             store = load_files(paths)
         except SourceError as error:
@@ -421,11 +408,7 @@ def _reason(error: ValueError) -> str:
 
 
 def _compiled(graph: ShapesGraph, lines: list[str]) -> shacl.Shapes:
-    """Compiles shapes.
-
-    Raises:
-        ShapesError: at the triple without which the library has a different error, or none.
-    """
+    """Compiles shapes. An error is at the triple without which the library has another error, or none."""
     import shacl
 
     def compiled(without: int | None = None) -> shacl.Shapes:

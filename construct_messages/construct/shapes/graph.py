@@ -66,28 +66,14 @@ def sh(name: str) -> Term:
 
 
 class TriplePlace(NamedTuple):
-    """The position of a triple.
+    """The position of a triple."""
 
-    Args:
-        file: the name of the file.
-        line: counted from 1; None: the format has no lines.
-    """
-
-    file: str
-    line: int | None
+    file: str  # the name of the file
+    line: int | None  # counted from 1; None: the format has no lines
 
 
 class ShapesGraph:
-    """The triples of shapes files.
-
-    Args:
-        triples: the triples, each with its position.
-        texts: the lines of each file that has lines, by its name.
-
-    Attributes:
-        objects: the objects of the triples, by subject and predicate.
-        files: the names of the files.
-    """
+    """The triples of shapes files."""
 
     def __init__(
         self,
@@ -111,12 +97,7 @@ class ShapesGraph:
 
     @classmethod
     def read(cls, paths: Sequence[Path]) -> ShapesGraph:
-        """Reads shapes files. Named graphs count as parts of one graph.
-
-        Raises:
-            UsageError: no such file, or its extension is not that of an RDF format.
-            ShapesError: a file has a syntax error.
-        """
+        """Reads shapes files. Named graphs count as parts of one graph."""
         texts: dict[str, list[str]] = {}
         triples: list[tuple[Triple, TriplePlace]] = []
         for path in paths:

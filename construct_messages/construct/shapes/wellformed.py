@@ -108,11 +108,7 @@ _PATHS: Final = (
 
 
 def check_graph(graph: ShapesGraph) -> None:
-    """Rejects a shapes graph that is not well-formed, or has no target.
-
-    Raises:
-        ShapesError: naming the file, the position, the shape and the fix.
-    """
+    """Rejects a shapes graph that is not well-formed, or has no target."""
     shapes = graph.shapes()
     for triple in graph:
         name = local(triple[1])

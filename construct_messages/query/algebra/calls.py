@@ -132,32 +132,19 @@ FALSE: Final = Term(f'"false"^^<{XSD}boolean>')
 
 @dataclass
 class ExpressionTranslator:
-    """Translates expressions that are evaluated for the same solutions.
-
-    Args:
-        leaves: of the query.
-        now: the value of NOW().
-        number: the variable of the `Number` node below, for BNODE.
-        site: returns a different integer for each FRESH call.
-        exists: translates the group of an EXISTS.
-        aggregate: adds an aggregate to the group below and returns its variable; None where aggregates are not allowed.
-    """
+    """Translates expressions that are evaluated for the same solutions."""
 
     leaves: Leaves
     now: Term
-    number: Var
-    site: Callable[[], int]
-    exists: Callable[[GroupPattern], Node]
+    number: Var  # the variable of the `Number` node below, for BNODE
+    site: Callable[[], int]  # returns a different integer for each FRESH call
+    exists: Callable[[GroupPattern], Node]  # translates the group of an EXISTS
+    # adds an aggregate to the group below and returns its variable; None where aggregates are not allowed
     aggregate: Callable[[AggregateNode], Var] | None = None
     numbered: bool = False
 
     def expression(self, node: ExpressionNode) -> Expression:
-        """Translates an expression.
-
-        Raises:
-            QueryError: see `Leaves.term`.
-            UnsupportedQuery: a function or an operator that is not supported.
-        """
+        """Translates an expression."""
         match node:
             case VariableNode():
                 return self.leaves.variable(node)
@@ -228,11 +215,7 @@ def _associative(operator: str, operands: tuple[Expression, ...]) -> Expression:
 def aggregation(
     leaves: Leaves, node: AggregateNode, argument: Callable[[ExpressionNode], Expression]
 ) -> Aggregation:
-    """Translates an aggregate.
-
-    Args:
-        argument: translates its expression, in the place of the group's own solutions.
-    """
+    """Translates an aggregate. `argument` translates its expression, in the place of the group's own solutions."""
     separator = " " if node.separator is None else leaves.query.string(node.separator)
     of = None if node.argument is None else argument(node.argument)
     return Aggregation(node.name, of, node.distinct, separator)

@@ -76,11 +76,9 @@ def join_order(
 ) -> list[Node]:
     """The operands of a tree of joins in the order to join them, without units.
 
-    Paths wait until an end of theirs is bound, and operands that would make a cross product wait, too.
+    `links` are pairs of variables that an equality links, in addition to shared variables; see `equalities.links`.
 
-    Args:
-        bound: the variables that are bound where the join is evaluated.
-        links: pairs of variables that an equality links, in addition to shared variables; see `equalities.links`.
+    Paths wait until an end of theirs is bound, and operands that would make a cross product wait, too.
 
     >>> from construct_messages.query.algebra.nodes import Bgp, Triple
     >>> from construct_messages.query.algebra.property_paths import Closure, Link

@@ -45,22 +45,15 @@ class Scan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A query in the algebra.
-
-    Args:
-        form: `"SELECT"` or `"ASK"`.
-        pattern: returns the solutions; for SELECT a `Project` is on top, below any `Distinct` and `Slice`.
-        variables: the projected names, in order.
-        dataset: the graphs of FROM and FROM NAMED.
-        ordered: whether the order of the solutions was asked for.
-        shared_scan: the patterns whose quads are to be read in one pass over the table, before they are matched.
-    """
+    """A query in the algebra."""
 
     form: Literal["SELECT", "ASK"]
+    # returns the solutions; for SELECT a `Project` is on top, below any `Distinct` and `Slice`
     pattern: Node
-    variables: tuple[str, ...]
-    dataset: Dataset = Dataset()
-    ordered: bool = False
+    variables: tuple[str, ...]  # the projected names, in order
+    dataset: Dataset = Dataset()  # the graphs of FROM and FROM NAMED
+    ordered: bool = False  # whether the order of the solutions was asked for
+    # the patterns whose quads are to be read in one pass over the table, before they are matched
     shared_scan: tuple[Scan, ...] = ()
 
 
@@ -110,19 +103,15 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operator, function or cast.
+    """An operator, function or cast."""
 
-    Args:
-        name: an operator as SPARQL writes it (`=`, `!=`, `<`, `>`, `<=`, `>=`, `+`, `-`, `*`, `/`, `&&`, `||`, `!`, and
-            `IN` with the needle first; the unary ones are `u+` and `u-`); a function in capitals (`STRLEN`, `IF`,
-            `BOUND`, …); or the IRI of a cast as a term (`<http://www.w3.org/2001/XMLSchema#integer>`). NOT IN is `!` of
-            `IN`, and NOW() is a `Constant`. BNODE() is `FRESH(site, number)` and BNODE(label) is `BNODE(label,
-            number)`, where `site` is an integer that no other call of the query has and `number` the `Var` of a
-            `Number` node below. IRI has the query's base, if there is one, as its second argument. `SAMEKEY`, which the
-            optimizer adds and no query has, is true if `=` is, and a key for joins.
-        arguments: in order.
-    """
-
+    # an operator as SPARQL writes it (`=`, `!=`, `<`, `>`, `<=`, `>=`, `+`, `-`, `*`, `/`, `&&`, `||`, `!`, and `IN`
+    # with the needle first; the unary ones are `u+` and `u-`); a function in capitals (`STRLEN`, `IF`, `BOUND`, …); or
+    # the IRI of a cast as a term (`<http://www.w3.org/2001/XMLSchema#integer>`). NOT IN is `!` of `IN`, and NOW() is a
+    # `Constant`. BNODE() is `FRESH(site, number)` and BNODE(label) is `BNODE(label, number)`, where `site` is an
+    # integer that no other call of the query has and `number` the `Var` of a `Number` node below. IRI has the query's
+    # base, if there is one, as its second argument. `SAMEKEY`, which the optimizer adds and no query has, is true if
+    # `=` is, and a key for joins
     name: str
     arguments: tuple[Expression, ...]
 
@@ -139,19 +128,13 @@ Expression: TypeAlias = Var | Constant | Call | Exists
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """One aggregate of a group.
+    """One aggregate of a group."""
 
-    Args:
-        name: `COUNT`, `SUM`, `MIN`, `MAX`, `AVG`, `SAMPLE` or `GROUP_CONCAT`.
-        argument: the aggregated expression; None for `COUNT(*)`.
-        distinct: whether equal terms (for `COUNT(DISTINCT *)`: equal solutions) count once.
-        separator: of `GROUP_CONCAT`.
-    """
-
-    name: str
-    argument: Expression | None
+    name: str  # `COUNT`, `SUM`, `MIN`, `MAX`, `AVG`, `SAMPLE` or `GROUP_CONCAT`
+    argument: Expression | None  # the aggregated expression; None for `COUNT(*)`
+    # whether equal terms (for `COUNT(DISTINCT *)`: equal solutions) count once
     distinct: bool = False
-    separator: str = " "
+    separator: str = " "  # of `GROUP_CONCAT`
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
@@ -269,18 +252,13 @@ class Bgp(Leaf):
 
 @dataclass(frozen=True)
 class Star(Leaf):
-    """A star join: triple patterns with one subject (a variable) and constant predicates.
+    """A star join: triple patterns with one subject (a variable) and constant predicates."""
 
-    Args:
-        subject: the variable that they share.
-        patterns: at least two, or one with `optional` ones, each with `subject`, a term as predicate and the same
-            graph.
-        optional: patterns of the same kind that bind their object where they can (OPTIONAL of one triple each); their
-            objects are variables that occur nowhere else in the star.
-    """
-
-    subject: Var
+    subject: Var  # the variable that they share
+    # at least two, or one with `optional` ones, each with `subject`, a term as predicate and the same graph
     patterns: tuple[Triple, ...]
+    # patterns of the same kind that bind their object where they can (OPTIONAL of one triple each); their objects are
+    # variables that occur nowhere else in the star
     optional: tuple[Triple, ...] = ()
 
     @cached_property
@@ -368,13 +346,9 @@ class Union(Binary):
 
 @dataclass(frozen=True)
 class Minus(Binary):
-    """The left solutions without those that share a bound variable with a compatible right one.
+    """The left solutions without those that share a bound variable with a compatible right one."""
 
-    Args:
-        within: variables (graphs) that must agree but do not count as shared.
-    """
-
-    within: Vars = NOTHING
+    within: Vars = NOTHING  # variables (graphs) that must agree but do not count as shared
 
     @cached_property
     def possible(self) -> Vars:
@@ -428,15 +402,12 @@ class Number(Unary):
 
 @dataclass(frozen=True)
 class Group(Unary):
-    """GROUP BY: one solution a group, of its keys and aggregates.
+    """GROUP BY: one solution a group, of its keys and aggregates."""
 
-    Args:
-        keys: variables (an expression as key is an `Extend` below); unbound is a key too, even if `pattern` never binds
-            the variable. Without keys there is one group, even if there are no solutions.
-        aggregates: variables and the aggregates that they are bound to.
-    """
-
+    # variables (an expression as key is an `Extend` below); unbound is a key too, even if `pattern` never binds the
+    # variable. Without keys there is one group, even if there are no solutions
     keys: tuple[Var, ...]
+    # variables and the aggregates that they are bound to
     aggregates: tuple[tuple[Var, Aggregation], ...]
 
     @cached_property

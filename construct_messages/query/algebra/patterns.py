@@ -60,11 +60,7 @@ HINT_1_1: Final = "write the query in SPARQL 1.1"
 
 
 class Leaves:
-    """Translates the leaves of one query.
-
-    Args:
-        query: its prologue resolves the names.
-    """
+    """Translates the leaves of one query."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -85,12 +81,7 @@ class Leaves:
         return Var(node.name)
 
     def term(self, node: TermNode) -> Term:
-        """Returns an IRI or literal.
-
-        Raises:
-            QueryError: see `Query.term`.
-            UnsupportedQuery: a triple term, or a literal with a base direction.
-        """
+        """Returns an IRI or literal. Triple terms and literals with a base direction are not supported."""
         if isinstance(node, TripleTermNode) or (
             isinstance(node, LiteralNode) and "--" in (node.language or "")
         ):
@@ -114,14 +105,7 @@ def triples(
 ) -> Node:
     """The triples of one basic graph pattern, paths among them.
 
-    Args:
-        leaves: of the query.
-        block: triples, with `;`, `,`, `[]` and `()` expanded.
-        graph: the active graph; None for the default graph.
-        fresh: makes the variables between the steps of a path.
-
-    Raises:
-        QueryError, UnsupportedQuery: see `Leaves.term`.
+    `fresh` makes the variables between the steps of a path.
     """
     found = _Conjunction(graph, fresh)
     for triple in block:

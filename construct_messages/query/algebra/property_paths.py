@@ -122,11 +122,6 @@ def step(path: PathExpression) -> PathExpression:
 def unbound_closure(path: PathExpression, start: bool, end: bool) -> PathExpression | None:
     """Returns the closure in a path, if any, that would start at every node.
 
-    Args:
-        path: as `outward` returns it.
-        start: whether its start is bound.
-        end: whether its end is bound.
-
     >>> unbound_closure(Closure(Link(Term("<urn:p>")), "+"), start=False, end=False)
     Closure(path=Link(predicate='<urn:p>'), kind='+')
     >>> unbound_closure(Closure(Link(Term("<urn:p>")), "+"), start=True, end=False)

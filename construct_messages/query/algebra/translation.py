@@ -153,10 +153,7 @@ class Collected:
 class Groups:
     """Translates the groups of one query.
 
-    Args:
-        leaves: of the query.
-        now: the value of NOW().
-        subquery: translates a sub-query in an active graph; returns its pattern and the variables that it projects.
+    `subquery` translates a sub-query in an active graph; it returns its pattern and the variables that it projects.
     """
 
     def __init__(
@@ -370,11 +367,6 @@ def translate(
 
     The value of NOW() is `now`, an xsd:dateTime. The graphs are IRIs of the dataset; if there are any, FROM and FROM
     NAMED of the query do not count (SPARQL 1.1 Protocol, section 2.1.4).
-
-    Raises:
-        UnsupportedQuery: a part of the query, named by `fragment`, that is not supported.
-        QueryError: another form of query, or one that is not legal.
-        TermError: a graph of the arguments is no absolute IRI.
     """
     _refuse(query)
     check(query)
@@ -399,12 +391,7 @@ def translate(
 
 
 def _refuse(query: Query) -> None:
-    """Refuses other forms of queries, and brackets that nest too deeply for recursion.
-
-    Raises:
-        QueryError: not a SELECT and not an ASK.
-        UnsupportedQuery: too many brackets in each other.
-    """
+    """Refuses other forms of queries, and brackets that nest too deeply for recursion."""
     if not isinstance(query.form, SelectForm | AskForm):
         form = type(query.form).__name__.removesuffix("Form").upper()
         raise query.error(
@@ -426,14 +413,7 @@ def _dataset(leaves: Leaves, form: SelectForm | AskForm) -> Dataset:
 
 
 class _Query:
-    """One query or sub-query.
-
-    Args:
-        groups: translates its groups.
-        leaves: of the query.
-        form: the query or sub-query.
-        graph: the active graph.
-    """
+    """One query or sub-query."""
 
     def __init__(
         self, groups: Groups, leaves: Leaves, form: SelectForm | AskForm, graph: VarOrTerm | None

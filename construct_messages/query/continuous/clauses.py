@@ -35,38 +35,21 @@ from construct_messages.rdf.terms import iri, resolve
 
 
 class Cursor(QueryParser):
-    """Reads forward through tokens.
-
-    Args:
-        text: the query, for the position of errors.
-        tokens: of the query.
-        prologue: resolves the names in the query.
-    """
+    """Reads forward through tokens."""
 
     def __init__(self, text: str, tokens: Sequence[Token], prologue: Prologue) -> None:
         super().__init__(text, tokens)
         self.prologue = prologue
 
     def resolved(self, what: str, hint: str | None = None) -> str:
-        """Takes a name: an IRI without brackets; a relative one stays as written where there is no base.
-
-        Raises:
-            Refused: there is no name.
-            QueryError: it has an undeclared prefix.
-        """
+        """Takes a name: an IRI without brackets; a relative one stays as written where there is no base."""
         node = self.iri(what, hint)
         return name_of(self.text, node.written, node.start, self.prologue)
 
     def bare_name(self, what: str, hint: str, *reserved: str) -> str:
         """Takes a name as `resolved` does, or a bare name, as in C-SPARQL and CQELS 2, which is a relative IRI.
 
-        Args:
-            what: the description of the expected name, for the error.
-            hint: the hint of the error.
-            reserved: keywords that are not names here.
-
-        Raises:
-            Refused: there is no name.
+        `reserved` are keywords that are not names here.
         """
         token = self.token
         if token.kind != "word" or token.keyword in reserved:
@@ -80,11 +63,7 @@ class Cursor(QueryParser):
         return name if base is None else resolve(name, base)[1:-1]
 
     def stream(self, hint: str, *, variable: bool = False) -> str:
-        """Takes the name of a stream; with `variable`, also a variable in its place, with its mark.
-
-        Raises:
-            Refused: there is neither.
-        """
+        """Takes the name of a stream; with `variable`, also a variable in its place, with its mark."""
         if variable and self.token.kind == "variable":
             return f"?{self.next().text[1:]}"
         return self.bare_name("the IRI of a stream", hint, "ON", "STREAM", "WINDOW", "WHERE", "LOG")
@@ -95,9 +74,6 @@ def name_of(text: str, name: str, offset: int, prologue: Prologue) -> str:
 
     Names without an IRI are returned as written: relative IRIs without a base, and names with an undeclared empty
     prefix, which many published queries use for windows and streams.
-
-    Raises:
-        QueryError: another prefix is undeclared, or the result is not an IRI.
 
     >>> [name_of(name, name, 0, Prologue(None, {}, {}, frozenset())) for name in ("<in>", ":in")]
     ['in', ':in']
@@ -125,25 +101,15 @@ _MOST: Final = 18  # most digits in a number of messages
 
 @dataclass(frozen=True)
 class RegisterClause:
-    """The contents of REGISTER; all are None without such a clause.
+    """The contents of REGISTER; all are None without such a clause."""
 
-    Args:
-        output: the name of the output.
-        operator: ISTREAM, DSTREAM or RSTREAM, if the text has one.
-        every: the microseconds of COMPUTED EVERY.
-    """
-
-    output: str | None = None
-    operator: Operator | None = None
-    every: int | None = None
+    output: str | None = None  # the name of the output
+    operator: Operator | None = None  # ISTREAM, DSTREAM or RSTREAM, if the text has one
+    every: int | None = None  # the microseconds of COMPUTED EVERY
 
 
 def read_registration(cursor: Cursor) -> RegisterClause:
-    """REGISTER … AS, after REGISTER.
-
-    Raises:
-        Refused: another token is there.
-    """
+    """REGISTER … AS, after REGISTER."""
     found = cursor.take(*OPERATORS, "STREAM", "QUERY")
     if not found and cursor.token.kind not in ("iri", "pname"):
         raise cursor.expected(f"{', '.join(OPERATORS)}, STREAM or QUERY after REGISTER")
@@ -172,19 +138,12 @@ def read_registration(cursor: Cursor) -> RegisterClause:
 
 @dataclass(frozen=True)
 class Specification:
-    """The contents of the brackets of a window.
+    """The contents of the brackets of a window."""
 
-    Args:
-        range: microseconds, or a number of messages; None for all.
-        step: as `range`.
-        counted: whether they are numbers of messages.
-        report: the report policy.
-    """
-
-    range: int | None
-    step: int
-    counted: bool = False
-    report: Report | None = None
+    range: int | None  # microseconds, or a number of messages; None for all
+    step: int  # as `range`
+    counted: bool = False  # whether they are numbers of messages
+    report: Report | None = None  # the report policy
 
     def window(self, name: str, stream: str) -> Window:
         """The window of this specification over a stream."""
@@ -195,11 +154,7 @@ class Specification:
 
 
 def read_specification(cursor: Cursor) -> Specification:
-    """`[RANGE … STEP …]` and its like.
-
-    Raises:
-        Refused: another token is there.
-    """
+    """`[RANGE … STEP …]` and its like."""
     if not cursor.take_mark("["):
         raise cursor.expected("[ with the width of the window", _BRACKET_HINT)
     if cursor.take("FROM"):
@@ -313,42 +268,26 @@ def _report(cursor: Cursor) -> Report | None:
 
 @dataclass(frozen=True)
 class GraphClause:
-    """A FROM clause that names a graph.
+    """A FROM clause that names a graph."""
 
-    Args:
-        name: as it is written.
-        named: whether it is NAMED.
-    """
-
-    name: IriNode
-    named: bool
+    name: IriNode  # as it is written
+    named: bool  # whether it is NAMED
 
 
 @dataclass(frozen=True)
 class WindowClause:
-    """A FROM clause that declares a window.
+    """A FROM clause that declares a window."""
 
-    Args:
-        name: its IRI; None where it has none.
-        stream: the name of the stream.
-        specification: the contents of the brackets.
-        merged: whether it is part of the default graph.
-        implicit: whether it is part of the default graph unless a pattern names it, as with FROM STREAM.
-    """
-
-    name: str | None
-    stream: str
-    specification: Specification
-    merged: bool = False
+    name: str | None  # its IRI; None where it has none
+    stream: str  # the name of the stream
+    specification: Specification  # the contents of the brackets
+    merged: bool = False  # whether it is part of the default graph
+    # whether it is part of the default graph unless a pattern names it, as with FROM STREAM
     implicit: bool = False
 
 
 def read_from(cursor: Cursor) -> GraphClause | WindowClause:
-    """A FROM clause, after FROM.
-
-    Raises:
-        Refused: another token is there.
-    """
+    """A FROM clause, after FROM."""
     named = bool(cursor.take("NAMED"))
     if cursor.take("WINDOW"):
         return _window(cursor, named=named)
@@ -394,14 +333,6 @@ def _name(cursor: Cursor) -> str:
 
 def window_name(name: str, text: str, offset: int) -> str:
     """The IRI of a window; a relative IRI without a base becomes absolute, since it names a graph.
-
-    Args:
-        name: as `Cursor.resolved` and `Cursor.stream` return it.
-        text: the query, for the position of errors.
-        offset: of the name.
-
-    Raises:
-        QueryError: the name is not an IRI.
 
     >>> window_name("w1", "<w1>", 0)
     'urn:construct-messages:window:w1'

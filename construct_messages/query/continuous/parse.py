@@ -91,24 +91,17 @@ class Splice(NamedTuple):
 
 @dataclass
 class Patterns:
-    """The patterns of a query after rewriting.
+    """The patterns of a query after rewriting."""
 
-    Args:
-        splices: in no order; to be ignored for a query without windows.
-        windows: by name, the declared windows and those of CQELS' patterns.
-        needs: the graphs that the query can read of each window, by its name.
-        named: the windows that a pattern names.
-        streams: whether a pattern of CQELS declares a window.
-        graphs: whether there is a GRAPH outside of all windows.
-        misread: the reason why the engine would evaluate the query wrongly, if it has windows.
-    """
-
-    windows: dict[str, Window]
+    windows: dict[str, Window]  # by name, the declared windows and those of CQELS' patterns
+    # in no order; to be ignored for a query without windows
     splices: list[Splice] = field(default_factory=list)
+    # the graphs that the query can read of each window, by its name
     needs: dict[str, Needs] = field(default_factory=dict)
-    named: set[str] = field(default_factory=set)
-    streams: bool = False
-    graphs: bool = False
+    named: set[str] = field(default_factory=set)  # the windows that a pattern names
+    streams: bool = False  # whether a pattern of CQELS declares a window
+    graphs: bool = False  # whether there is a GRAPH outside of all windows
+    # the reason why the engine would evaluate the query wrongly, if it has windows
     misread: QueryError | None = None
 
 
@@ -118,36 +111,14 @@ def read_form(
     prologue: Prologue,
     windows: Container[str],
 ) -> FormNode:
-    """Reads the patterns of windows of a query whose clauses of streams have been removed.
-
-    Args:
-        text: the query.
-        tokens: those of its form.
-        prologue: resolves the names.
-        windows: the names of the declared windows.
-
-    Raises:
-        Refused: an illegal head or template.
-        QueryError: a malformed pattern of a window.
-    """
+    """Reads the patterns of windows of a query whose clauses of streams have been removed."""
     return _WindowReader(text, tokens, prologue, windows).form()
 
 
 def read_patterns(
     text: str, form: FormNode, prologue: Prologue, windows: Mapping[str, Window]
 ) -> Patterns:
-    """Reads the patterns of a query.
-
-    Args:
-        text: the query.
-        form: its tree, as `read_form` returns it.
-        prologue: resolves the names.
-        windows: the declared windows, by name.
-
-    Raises:
-        QueryError: an undeclared window, a pattern of a window within another or within SERVICE, or a sub-select that
-            the engine would not evaluate within its graph; see `with_graph`.
-    """
+    """Reads the patterns of a query."""
     patterns = Patterns(dict(windows), needs=dict.fromkeys(windows, Needs.NOTHING))
     _Reading(text, prologue, patterns).read(form)
     if patterns.windows and patterns.misread is not None:
@@ -167,16 +138,7 @@ def unused_name(windows: Collection[str]) -> str:
 
 
 def check_number(text: str, offset: int, windows: Collection[str]) -> None:
-    """Checks the number of windows before one is added: the rewritten patterns grow with it.
-
-    Args:
-        text: the query, for the position of errors.
-        offset: where the window is declared.
-        windows: the existing windows.
-
-    Raises:
-        QueryError: there are too many windows.
-    """
+    """Checks the number of windows before one is added: the rewritten patterns grow with it."""
     if len(windows) >= _MOST:
         raise error(
             text,
@@ -380,14 +342,7 @@ def _membership(window: str, member: str) -> str:
 
 
 def read_needs(text: str, prologue: Prologue, group: GroupPattern, *more: Any) -> Needs:
-    """Returns the graphs that a window's group may read: all that it reads, and possibly others.
-
-    Args:
-        text: the query.
-        prologue: resolves the names.
-        group: the group.
-        more: other nodes that read the window.
-    """
+    """The graphs that a window's group and the nodes in `more` may read: all that they read, and possibly others."""
     needs = Needs.NOTHING
     if not all(isinstance(element, GraphPattern) for element in group.elements):
         needs |= Needs.UNION

@@ -47,13 +47,7 @@ _LONGEST: Final = Decimal(1 << 62)
 def read_duration(cursor: Reader, *, zero: bool = False) -> int:
     """Takes a duration, in microseconds; a number without a unit counts milliseconds.
 
-    Args:
-        zero: whether it may be 0.
-
-    Raises:
-        Refused: there is none.
-        QueryError: one of no fixed length (months and years), of less than a microsecond, or
-            of more than 2^62 of them.
+    Months and years have no fixed length, and are refused.
     """
     token = cursor.token
     if token.kind == "number" or token.text.isdigit():
@@ -81,13 +75,6 @@ def read_duration(cursor: Reader, *, zero: bool = False) -> int:
 
 def duration(text: str, *, zero: bool = False) -> int:
     """Returns a whole text that is a duration with a unit, in microseconds.
-
-    Args:
-        text: the duration.
-        zero: whether it may be 0.
-
-    Raises:
-        QueryError: it is none.
 
     >>> duration("60s"), duration("PT1M"), duration("1.5 hours")
     (60000000, 60000000, 5400000000)
@@ -181,11 +168,7 @@ def is_relative(name: str) -> bool:
 
 @lru_cache(maxsize=256)  # of streams, for each of their elements
 def absolute(name: str, below: str) -> str:
-    """A name as an IRI, without brackets.
-
-    Args:
-        name: an absolute IRI, or the name in the text if there is none.
-        below: the beginning of the IRI in the latter case.
+    """A name as an IRI, without brackets. `below` begins the IRI of a name without one.
 
     >>> absolute("urn:a", STREAM_NAMES), absolute("a", STREAM_NAMES)
     ('urn:a', 'urn:construct-messages:stream:a')
@@ -195,9 +178,6 @@ def absolute(name: str, below: str) -> str:
 
 def written(window: str) -> str:
     """The name of a window, as a query writes it.
-
-    Args:
-        window: its IRI, without brackets.
 
     >>> written("urn:w"), written(f"{WINDOW_NAMES}w"), written(f"{WINDOW_NAMES}:w")
     ('<urn:w>', '<w>', ':w')
@@ -242,38 +222,27 @@ class Needs(Flag):
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """A window by time.
+    """A window by time."""
 
-    Args:
-        name: its IRI, without brackets.
-        stream: the IRI of the stream, without brackets; the name in the text if there is no IRI; or the variable, with
-            its `?`, for a stream that is passed with the query.
-        range: its width in microseconds; 0 is `[NOW]`, the messages of one instant; None is `[ALL]`, everything since
-            the query began.
-        step: microseconds from one window to the next; 0 if the text has none: the window ends at each message.
-    """
-
-    name: str
+    name: str  # its IRI, without brackets
+    # the IRI of the stream, without brackets; the name in the text if there is no IRI; or the variable, with its `?`,
+    # for a stream that is passed with the query
     stream: str
+    # its width in microseconds; 0 is `[NOW]`, the messages of one instant; None is `[ALL]`, everything since the query
+    # began
     range: int | None
+    # microseconds from one window to the next; 0 if the text has none: the window ends at each message
     step: int
 
 
 @dataclass(frozen=True)
 class CountWindow:
-    """A window of the last messages.
+    """A window of the last messages."""
 
-    Args:
-        name: its IRI, without brackets.
-        stream: see `TimeWindow`.
-        count: how many messages it holds, at least 1.
-        step: the number of messages between two evaluations, at least 1.
-    """
-
-    name: str
-    stream: str
-    count: int
-    step: int
+    name: str  # its IRI, without brackets
+    stream: str  # see `TimeWindow`
+    count: int  # how many messages it holds, at least 1
+    step: int  # the number of messages between two evaluations, at least 1
 
 
 Window: TypeAlias = TimeWindow | CountWindow
@@ -281,30 +250,22 @@ Window: TypeAlias = TimeWindow | CountWindow
 
 @dataclass(frozen=True)
 class ContinuousQuery:
-    """A continuous query, taken apart.
+    """A continuous query, taken apart."""
 
-    Args:
-        output: the IRI of the output in REGISTER, without brackets; None if there is none.
-        operator: selects the solutions to return. Where the text names none: ISTREAM without windows and in CQELS, else
-            RSTREAM.
-        windows: in the order of their declaration; empty for a query over sources, or over one message at a time.
-        query: SPARQL, without the clauses of streams. `WINDOW <w> { … }` is `GRAPH <w> { … }`; GRAPH within it matches
-            the members of the window, by `WINDOWS_GRAPH`; all other text is the user's.
-        needs: the graphs that the query can read of each window, by the window's name.
-        default: names of windows whose triples are in the default graph, too, as in C-SPARQL.
-        default_graphs: the IRIs after FROM, which name static data; empty: all static data.
-        named_graphs: the IRIs after FROM NAMED.
-        every: COMPUTED EVERY, in microseconds; None without such a clause.
-        report: the report policy; None if the text has none.
-    """
-
-    output: str | None
+    output: str | None  # the IRI of the output in REGISTER, without brackets; None if there is none
+    # selects the solutions to return. Where the text names none: ISTREAM without windows and in CQELS, else RSTREAM
     operator: Operator
+    # in the order of their declaration; empty for a query over sources, or over one message at a time
     windows: tuple[Window, ...]
+    # SPARQL, without the clauses of streams. `WINDOW <w> { … }` is `GRAPH <w> { … }`; GRAPH within it matches the
+    # members of the window, by `WINDOWS_GRAPH`; all other text is the user's
     query: str
+    # the graphs that the query can read of each window, by the window's name
     needs: Mapping[str, Needs] = field(default_factory=dict)
+    # names of windows whose triples are in the default graph, too, as in C-SPARQL
     default: tuple[str, ...] = ()
+    # the IRIs after FROM, which name static data; empty: all static data
     default_graphs: tuple[str, ...] = ()
-    named_graphs: tuple[str, ...] = ()
-    every: int | None = None
-    report: Report | None = None
+    named_graphs: tuple[str, ...] = ()  # the IRIs after FROM NAMED
+    every: int | None = None  # COMPUTED EVERY, in microseconds; None without such a clause
+    report: Report | None = None  # the report policy; None if the text has none

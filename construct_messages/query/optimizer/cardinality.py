@@ -19,31 +19,20 @@ from construct_messages.rdf.terms import RDF, Term, iri
 
 @dataclass(frozen=True)
 class PredicateStatistics:
-    """The figures of one predicate.
+    """The figures of one predicate."""
 
-    Args:
-        rows: its quads.
-        subjects: its distinct subjects, about.
-        objects: its distinct objects, about.
-    """
-
-    rows: int
-    subjects: int
-    objects: int
+    rows: int  # its quads
+    subjects: int  # its distinct subjects, about
+    objects: int  # its distinct objects, about
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """The figures of a table.
+    """The figures of a table."""
 
-    Args:
-        rows: all quads.
-        distinct: whether each quad is in the table once.
-        predicates: the figures of each predicate; empty if they are not known.
-    """
-
-    rows: int | None = None
-    distinct: bool = False
+    rows: int | None = None  # all quads
+    distinct: bool = False  # whether each quad is in the table once
+    # the figures of each predicate; empty if they are not known
     predicates: Mapping[Term, PredicateStatistics] = field(default_factory=dict)
 
 
@@ -56,16 +45,11 @@ _ROWS: Final = 1_000_000
 
 @dataclass(frozen=True)
 class JoinStep:
-    """A pattern in the order of joins.
-
-    Args:
-        pattern: the pattern.
-        solutions: the estimated number after it has been joined.
-        connected: whether it shares a variable with a pattern before it; the first one counts as connected.
-    """
+    """A pattern in the order of joins."""
 
     pattern: Triple
-    solutions: float
+    solutions: float  # the estimated number after it has been joined
+    # whether it shares a variable with a pattern before it; the first one counts as connected
     connected: bool = True
 
 

@@ -56,9 +56,7 @@ _JOINING: Final = ("SAMEKEY", "SAMETERM")
 def add_join_keys(node: Node, outside: Vars = NOTHING) -> Node:
     """Turns equalities into join keys, also in the bodies of EXISTS.
 
-    Args:
-        node: the node, with filters pushed down.
-        outside: in the body of an EXISTS, variables that are always bound from outside, and never to a literal.
+    `outside` are variables that are always bound from outside, and never to a literal, in the body of an EXISTS.
 
     >>> from construct_messages.query.algebra.nodes import Triple
     >>> from construct_messages.rdf.terms import iri
@@ -109,12 +107,7 @@ def _with_keys(condition: Expression, node: Node) -> Expression:
 
 
 def _with_keys_below(node: Node, conditions: tuple[Expression, ...], sure: Vars) -> Node:
-    """Moves the keys of equalities with the variable of a BIND below the BIND, where they can join.
-
-    Args:
-        conditions: on the solutions of the node.
-        sure: variables that are never bound to a literal.
-    """
+    """Moves the keys of equalities with the variable of a BIND below the BIND, where they can join."""
     match node:
         case Extend(pattern, variable, expression) if not (
             is_volatile(expression) or exists_in(expression)

@@ -44,10 +44,6 @@ from construct_messages.query.optimizer.equalities import Links, links
 def explanation(plan: Plan, statistics: Statistics) -> str:
     """Returns a plan as indented text: a line for each node, and below lists of patterns their order and estimates.
 
-    Args:
-        plan: the result of `optimize`.
-        statistics: the same as for `optimize`.
-
     >>> from construct_messages.rdf.terms import iri
     >>> x, y, p = Var("x"), Var("y"), iri("urn:p")
     >>> print(explanation(Plan("SELECT", Project(Bgp((Triple(x, p, y),)), (x, y)), ("x", "y")), Statistics()))
@@ -83,8 +79,7 @@ def _dataset(dataset: Dataset) -> str:
 def _lines(node: Node, estimates: Estimates, known: Links = ()) -> Iterator[str]:
     """The lines of a node, and below it, indented, those of its parts.
 
-    Args:
-        known: the variables that the condition on a join links.
+    `known` are the variables that the condition on a join links.
     """
     yield _head(node, known)
     match node:

@@ -89,8 +89,7 @@ def shared_scans(node: Node) -> tuple[Scan, ...]:
 def _filtered_patterns(node: Node, conditions: _Conditions) -> Iterator[tuple[Triple, _Conditions]]:
     """The triple patterns of a node, each time that they occur with the filters that one quad alone decides.
 
-    Args:
-        conditions: true for each solution of the node.
+    The conditions are true for each solution of the node.
     """
     operands: list[tuple[Node, _Conditions]] = [(child, ()) for child in node.children]
     match node:
@@ -126,9 +125,6 @@ def _is_about(pattern: Triple, condition: Expression) -> bool:
 
 def add_semi_joins(node: Node) -> Node:
     """Turns triple patterns into EXISTS, under DISTINCT and LIMIT 1, where it only matters whether they match.
-
-    Args:
-        node: the node, with filters pushed down.
 
     >>> from construct_messages.query.algebra.nodes import Var
     >>> from construct_messages.rdf.terms import iri
@@ -218,10 +214,7 @@ _GAIN: Final = 10
 def distribute_joins(node: Node, estimates: Estimates, outside: Vars = NOTHING) -> Node:
     """Distributes joins of patterns with a UNION over its operands, if this is worthwhile by the estimates.
 
-    Args:
-        node: the node, with filters pushed down.
-        estimates: of the table that the query is evaluated on.
-        outside: in the body of an EXISTS, variables that may be bound from outside.
+    `outside` are variables that may be bound from outside, in the body of an EXISTS.
     """
     inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
     node = node.with_children(
@@ -342,13 +335,7 @@ class Hints:
 
 
 def optimize(plan: Plan, statistics: Statistics, *, hints: Hints | None = None) -> Plan:
-    """Rewrites a plan into one with the same solutions that is cheaper to evaluate.
-
-    Args:
-        plan: a plan of `translate_query`.
-        statistics: the statistics of the table.
-        hints: overrides of the estimates.
-    """
+    """Rewrites a plan into one with the same solutions that is cheaper to evaluate."""
     hints = hints or Hints()
     estimates = Estimates(statistics)
     stars = hints.join == "star" or (hints.join == "auto" and not estimates.known)
@@ -379,17 +366,11 @@ def _occurring(value: object) -> Iterator[Var]:
 
 @dataclass(frozen=True)
 class _JoinOrder:
-    """Puts the patterns of a plan in the order to join them, and into stars.
+    """Puts the patterns of a plan in the order to join them, and into stars."""
 
-    Args:
-        estimates: the estimates that patterns are ordered by.
-        stars: whether patterns of one subject become stars.
-        as_written: whether patterns stay in the order of the query's text.
-    """
-
-    estimates: Estimates
-    stars: bool
-    as_written: bool
+    estimates: Estimates  # the estimates that patterns are ordered by
+    stars: bool  # whether patterns of one subject become stars
+    as_written: bool  # whether patterns stay in the order of the query's text
 
     def node(self, node: Node) -> Node:
         match node:

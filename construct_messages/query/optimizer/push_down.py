@@ -54,9 +54,7 @@ _LENIENT = {"BOUND", "COALESCE", "IF", "IN", "&&", "||"}
 def push_down_filters(node: Node, outside: Vars = NOTHING) -> Node:
     """Moves each filter to the lowest node that binds its variables, also in the bodies of EXISTS.
 
-    Args:
-        node: the node.
-        outside: in the body of an EXISTS, variables that may be bound from outside.
+    `outside` are variables that may be bound from outside, in the body of an EXISTS.
     """
     inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
     node = node.with_children(tuple(push_down_filters(part, inside) for part in node.children))
@@ -182,8 +180,7 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
 def _prune_optionals(node: Node, read: Vars) -> Node:
     """The body of an EXISTS without the OPTIONALs that cannot decide whether it has a solution.
 
-    Args:
-        read: variables whose values decide whether the solutions of the node count.
+    `read` are the variables whose values decide whether the solutions of the node count.
 
     >>> from construct_messages.query.algebra.nodes import Triple
     >>> from construct_messages.rdf.terms import iri

@@ -17,9 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 def walk(*nodes: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
     """Yields nodes and all nodes in them, those of `SyntaxNode`, each before its parts, in the order of the text.
 
-    Args:
-        nodes: nodes, None, or tuples of these.
-        closed: the classes of nodes whose parts are left out.
+    The parts of nodes of the classes in `closed` are not visited.
 
     >>> from construct_messages.query.syntax.nodes import AliasNode, BindPattern, VariableNode
     >>> alias = AliasNode(4, 9, VariableNode(5, 7, "a"), VariableNode(8, 9, "b"))

@@ -56,19 +56,12 @@ S = TypeVar("S", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query.
-
-    Args:
-        source: its text and tokens.
-        prologue: the declarations that apply to it.
-        form: the tree.
-        before: unknown text before the form, such as pragmas.
-    """
+    """A parsed query."""
 
     source: QueryText
-    prologue: Prologue
+    prologue: Prologue  # the declarations that apply to it
     form: FormNode
-    before: tuple[Unknown, ...] = ()
+    before: tuple[Unknown, ...] = ()  # unknown text before the form, such as pragmas
 
     @property
     def text(self) -> str:
@@ -77,9 +70,6 @@ class Query:
 
     def term(self, node: Any) -> Term:
         """The IRI, literal or ground triple term of a node.
-
-        Raises:
-            QueryError: an undeclared prefix, a relative IRI without base, an illegal character.
 
         >>> from construct_messages.query.syntax.parser import parse
         >>> query = parse("PREFIX ex: <urn:> ASK { ?s a ex:C ; ex:p 1 }")
@@ -111,11 +101,7 @@ class Query:
         raise self.error(node, "expected an IRI or a literal")
 
     def string(self, node: LiteralNode) -> str:
-        """The characters of a literal.
-
-        Raises:
-            QueryError: an illegal escape.
-        """
+        """The characters of a literal."""
         quotes = 3 if node.quoted.startswith(('"""', "'''")) else 1
         return self._legal(node.start, unescape, node.quoted[quotes:-quotes])
 
@@ -165,11 +151,7 @@ class QueryParser(PatternReader):
     """Reads a query, starting at its form."""
 
     def form(self) -> FormNode:
-        """The form and everything after it.
-
-        Raises:
-            Refused: an illegal head or template.
-        """
+        """The form and everything after it."""
         match self.token.keyword:
             case "CONSTRUCT":
                 return self._construct()
@@ -275,11 +257,7 @@ class QueryParser(PatternReader):
     # --- template, dataset and WHERE --------------------------------------------------------------------------------
 
     def _template(self) -> GroupPattern:
-        """ConstructTemplate, with Apache Jena's extensions `GRAPH name { … }` and `{ … }`, as in Update's Quads.
-
-        Raises:
-            Refused: at the first token that is not allowed there.
-        """
+        """ConstructTemplate, with Apache Jena's extensions `GRAPH name { … }` and `{ … }`, as in Update's Quads."""
         start = self.next().start
         self.is_template = True
         elements: list[PatternNode] = []
@@ -314,11 +292,7 @@ class QueryParser(PatternReader):
             elements.append(TriplesBlock(start, self.end, tuple(self.triples)))
 
     def dataset(self) -> tuple[FromClause | Unknown, ...]:
-        """[14] DatasetClause, and before WHERE also Blazegraph's `WITH { … } AS %name`.
-
-        Raises:
-            Refused: FROM without an IRI, or another WITH.
-        """
+        """[14] DatasetClause, and before WHERE also Blazegraph's `WITH { … } AS %name`."""
         found: list[FromClause | Unknown] = []
         while self.token.keyword == "FROM":
             found.append(self.from_clause())
@@ -338,11 +312,7 @@ class QueryParser(PatternReader):
         return tuple(found)
 
     def from_clause(self) -> FromClause | Unknown:
-        """A DatasetClause.
-
-        Raises:
-            Refused: another token is there.
-        """
+        """A DatasetClause."""
         start = self.next().start
         named = bool(self.take("NAMED"))
         self._not_at_end()
@@ -466,16 +436,8 @@ def parse(
     base: str | None = None,
     prefixes: Mapping[str, str] | None = None,
 ) -> Query:
-    """Reads a query.
-
-    Args:
-        query: its text.
-        base: an absolute IRI; BASE in the text is resolved against it.
-        prefixes: IRI by prefix, of those that need no declaration.
-
-    Raises:
-        QueryError: an update, braces that do not match, an illegal head or template, with its position. Other text that
-            is not SPARQL is an `Unknown` in the tree.
+    """Reads a query. Text that is not SPARQL is an `Unknown` in the tree; an illegal head or template is an error
+    (`QueryError`).
 
     >>> form = parse("SELECT ?s { ?s <urn:p> 01 }").form
     >>> form.projection[0].name, form.where.elements[0].triples[0].object.written
@@ -493,11 +455,7 @@ def parse(
 
 
 def find_form(source: QueryText) -> int:
-    """The index of the keyword of the form.
-
-    Raises:
-        QueryError: there is none.
-    """
+    """The index of the keyword of the form."""
     tokens = source.tokens
     for index in outer(tokens, 0, len(tokens)):
         if tokens[index].keyword in FORMS:

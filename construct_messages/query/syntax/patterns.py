@@ -62,11 +62,7 @@ class ExpressionReader(TriplesReader):
         raise NotImplementedError
 
     def expression(self, least: int = 1) -> ExpressionNode:
-        """Expression, with operators of at least this precedence.
-
-        Raises:
-            Refused: at the first token that is not allowed there.
-        """
+        """Expression, with operators of at least this precedence."""
         start = self.token.start
         left = self._unary()
         most = 9
@@ -123,11 +119,7 @@ class ExpressionReader(TriplesReader):
         return operand
 
     def primary(self) -> ExpressionNode:
-        """PrimaryExpression.
-
-        Raises:
-            Refused: at the first token that is not allowed there.
-        """
+        """PrimaryExpression."""
         token = self.tokens[self.index]
         kind = token.kind
         if kind == "variable":
@@ -171,11 +163,7 @@ class ExpressionReader(TriplesReader):
         return CallNode(token.start, self.end, keyword, arguments, distinct)
 
     def constraint(self) -> ExpressionNode:
-        """Constraint: an expression in brackets, or a call.
-
-        Raises:
-            Refused: another expression, or none.
-        """
+        """Constraint: an expression in brackets, or a call."""
         token = self.tokens[self.index]
         opens = self.at("(") or (
             token.kind in ("iri", "pname", "word")
@@ -245,11 +233,7 @@ class PatternReader(ExpressionReader):
         raise NotImplementedError
 
     def group(self) -> GroupPattern:
-        """GroupGraphPattern.
-
-        Raises:
-            Refused: there is no `{`, or too many around it.
-        """
+        """GroupGraphPattern."""
         start = self.token.start
         if start in self._groups:
             group, self.index = self._groups[start]
@@ -276,11 +260,7 @@ class PatternReader(ExpressionReader):
         return group
 
     def element(self) -> PatternNode:
-        """One element of a group, other than triples.
-
-        Raises:
-            Refused: there is none.
-        """
+        """One element of a group, other than triples."""
         token = self.token
         start = token.start
         match token.keyword:
@@ -318,21 +298,13 @@ class PatternReader(ExpressionReader):
         return groups[0] if len(groups) == 1 else UnionPattern(start, self.end, tuple(groups))
 
     def name(self, what: str) -> VariableNode | IriNode:
-        """VarOrIri.
-
-        Raises:
-            Refused: another token is there.
-        """
+        """VarOrIri."""
         if self.token.kind == "variable":
             return self.variable()
         return self.iri(what)
 
     def values(self) -> ValuesPattern:
-        """InlineData and ValuesClause.
-
-        Raises:
-            Refused: at the first token that is not allowed there.
-        """
+        """InlineData and ValuesClause."""
         start = self.next().start
         one = self.token.kind == "variable"
         variables: list[VariableNode] = []
@@ -364,11 +336,7 @@ class PatternReader(ExpressionReader):
         return self.term()
 
     def alias(self) -> AliasNode:
-        """`(expression AS ?variable)`.
-
-        Raises:
-            Refused: at the first token that is not allowed there, unless AS and a variable end the brackets.
-        """
+        """`(expression AS ?variable)`."""
         start, opening = self.token.start, self.index
         depth = self.depth
         try:
@@ -453,11 +421,7 @@ class PatternReader(ExpressionReader):
         return token.keyword in self.begin or token.is_mark(".")
 
     def _closing(self, opening: int, problem: Refused) -> int:
-        """The index of the `)` of a bracket.
-
-        Raises:
-            Refused: `problem`, if there is none in the group.
-        """
+        """The index of the `)` of a bracket."""
         index, brackets = opening, 0
         while True:
             token = self.tokens[index]

@@ -50,12 +50,7 @@ class Refused(Exception):
 
 
 class Reader:
-    """Reads forward through tokens.
-
-    Args:
-        text: of the query.
-        tokens: all of its tokens.
-    """
+    """Reads forward through tokens."""
 
     def __init__(self, text: str, tokens: Sequence[Token]) -> None:
         self.text = text
@@ -103,20 +98,12 @@ class Reader:
         return True
 
     def need(self, mark: str, where: str) -> None:
-        """Takes a punctuation mark.
-
-        Raises:
-            Refused: another token is there.
-        """
+        """Takes a punctuation mark."""
         if not self.take_mark(mark):
             raise self.expected(f"{mark} {where}")
 
     def require(self, keyword: str, hint: str | None = None) -> None:
-        """Takes a keyword.
-
-        Raises:
-            Refused: another token is there.
-        """
+        """Takes a keyword."""
         if not self.take(keyword):
             raise self.expected(keyword, hint)
 
@@ -129,11 +116,7 @@ class Reader:
         return Refused(f"expected {what}{found}", token.start, hint)
 
     def deeper(self, what: str = "query", hint: str = "use fewer brackets") -> None:
-        """Counts a nested bracket; the caller subtracts it from `depth` at its end.
-
-        Raises:
-            Refused: they are too many.
-        """
+        """Counts a nested bracket; the caller subtracts it from `depth` at its end."""
         if self.depth >= MOST_NESTED:
             message = f"the {what} nests more than {MOST_NESTED} deep"
             raise Refused(message, self.token.start, hint)
@@ -146,11 +129,7 @@ class Reader:
         return self.tokens[self.index].kind in ("iri", "pname")
 
     def iri(self, what: str = "an IRI", hint: str | None = None) -> IriNode:
-        """Takes a name.
-
-        Raises:
-            Refused: another token is there.
-        """
+        """Takes a name."""
         token = self.tokens[self.index]
         if token.kind not in ("iri", "pname"):
             raise self.expected(what, hint)
@@ -158,12 +137,7 @@ class Reader:
         return IriNode(token.start, token.start + len(token.text), token.text)
 
     def variable(self) -> VariableNode:
-        """Takes a variable.
-
-        Raises:
-            Refused: another token is there.
-            QueryError: its name has an illegal escape.
-        """
+        """Takes a variable."""
         token = self.tokens[self.index]
         if token.kind != "variable":
             raise self.expected("a variable")
@@ -173,11 +147,7 @@ class Reader:
 
 
 def read(rule: Callable[[], T], text: str) -> T:
-    """Returns the result of a rule of the grammar.
-
-    Raises:
-        QueryError: in place of `Refused`.
-    """
+    """Returns the result of a rule of the grammar."""
     try:
         return rule()
     except Refused as problem:
@@ -380,11 +350,7 @@ class TriplesReader(Reader):
         return self._reify(self.term() if named else self._fresh(start), stated)
 
     def graph_name(self) -> VariableNode | IriNode | BlankNode:
-        """The name of a graph in a template.
-
-        Raises:
-            Refused: there is none.
-        """
+        """The name of a graph in a template."""
         if self.token.kind in _NAMED or self.at("["):
             name = self.term()
             if isinstance(name, VariableNode | IriNode | BlankNode):
@@ -398,11 +364,7 @@ class TriplesReader(Reader):
     # --- terms ------------------------------------------------------------------------------------------------------
 
     def term(self) -> TermNode:
-        """VarOrTerm.
-
-        Raises:
-            Refused: another token is there.
-        """
+        """VarOrTerm."""
         token = self.tokens[self.index]
         kind, start = token.kind, token.start
         if kind == "variable":
