@@ -48,6 +48,13 @@ def long_lines(page: str) -> Iterator[str]:
             yield line
 
 
+def long_decisions(page: str) -> Iterator[str]:
+    """A decision has at most 400 words: context, decision, consequences. What else there is to say is reference."""
+    count = len((ROOT / page).read_text(encoding="utf-8").split())
+    if page.startswith("docs/decisions/") and count > 400:
+        yield f"{count} words"
+
+
 def missing_extras(page: str) -> Iterator[str]:
     """A page names the extra that its commands need."""
     lines = [line for block in SHELL if block.page == page for line in commands(block)]
@@ -96,9 +103,19 @@ def missing_files(block: Block) -> Iterator[str]:
                 yield f"{file} in {command}"
 
 
-@pytest.mark.parametrize("rule", [broken_links, long_lines, missing_extras])
+@pytest.mark.parametrize("rule", [broken_links, long_lines, long_decisions, missing_extras])
 def test_pages(rule: Callable[[str], Iterator[str]]) -> None:
     assert [f"{page}: {found}" for page in TEXTS for found in rule(page)] == []
+
+
+def test_the_documentation_stays_short() -> None:
+    """Say a thing once. A new page replaces a part of another one."""
+    words = {
+        page: len((ROOT / page).read_text(encoding="utf-8").split())
+        for page in TEXTS
+        if page.startswith("docs/")
+    }
+    assert sum(words.values()) <= 90_000, sorted(words.items(), key=lambda each: -each[1])[:10]
 
 
 @pytest.mark.parametrize("rule", [unbound_names, installed_from_an_index, missing_files])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from benchmarks.suite.records import Row
+from benchmarks.suite.report.figures import Ratio, cell, measured, ratio
 from benchmarks.suite.report.headline import THROUGH_SERVER, way
-from benchmarks.suite.report.rates import THRESHOLDS, rates
-from benchmarks.suite.report.standings import MEASURES, Field, race
+from benchmarks.suite.report.standings import MEASURES, Field, Standing, race
 from benchmarks.suite.report.text import escape, times
 
 # how many times as many results a second as another competitor, by its name
@@ -49,12 +50,27 @@ def _of_field(where: str, field: Field) -> Iterator[Goal]:
         wanted = _RATES.get(standing.competitor)
         if wanted is None:
             continue
-        for least, rate in zip(THRESHOLDS, rates(field, standing), strict=True):
-            if rate is not None:
-                of = f", queries with {least:,} results and more" if least else ""
-                what = f"{where}: results a second, to those of {escape(standing.title)}{of}"
-                yield Goal(what, f"≥ {wanted:g} ×", times(rate.mean), rate.mean >= wanted)
+        if (rate := rates(field, standing)) is not None:
+            what = f"{where}: results a second, to those of {escape(standing.title)}"
+            yield Goal(what, f"≥ {wanted:g} ×", times(rate.mean), rate.mean >= wanted)
     for name, most in _GROWTH.items():
         if (fit := ours.fit(MEASURES[name])) is not None:
             what = f"{where}: growth of {name}, as a power of the number of solutions"
             yield Goal(what, f"≤ {most:g}", f"{fit.exponent:.2f}", fit.exponent <= most)
+
+
+def rates(field: Field, standing: Standing) -> Ratio | None:
+    """Compare results a second of ours to theirs over the queries that both finished; None without such."""
+    # the seconds that theirs take for a result to those of ours are results a second of ours to theirs
+    return ratio(
+        (
+            measured(row, _seconds_per_result),
+            measured(standing.ours[cell(row)], _seconds_per_result),
+        )
+        for row in standing.rows
+        if row.size >= field.smallest and cell(row) in standing.ours
+    )
+
+
+def _seconds_per_result(row: Row) -> float | None:
+    return 1 / row.results_per_second if row.results_per_second else None
