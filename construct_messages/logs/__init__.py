@@ -7,10 +7,10 @@ encoder and decoder, which are imported on first use: few programs need more tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pkgutil import resolve_name
-from typing import Any, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Protocol, Self
 
 import pyoxigraph as ox
 
@@ -25,52 +25,82 @@ from construct_messages.rdf.terms import Lenience
 
 MESSAGE_BYTES: Final = 1 << 28
 """The default maximal size of a message in a log: 256 MiB."""
+BOOLEANS: Final = {"true": True, "false": False}
 
 
-class FormatOptions(Protocol):
+@dataclass(frozen=True)
+class FormatOptions:
     """Options of one format, such as `JellyOptions`, of a log that is read or written."""
+
+    _SHOWN: ClassVar[str]  # the format, for errors
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Creates options from names and values as users write them: words in either case, with `-` or `_`."""
-        ...
+        """Creates options from names and values as users write them: words in either case, with `-` or `_`.
+
+        Raises:
+            UsageError: an unknown option or an invalid value.
+        """
+        names = [field.name for field in fields(cls)]
+        read: dict[str, Any] = {}
+        for given, value in values.items():
+            name = given.replace("-", "_").lower()
+            if name not in names:
+                known = ", ".join(name.replace("_", "-") for name in names)
+                raise UsageError(
+                    f"unknown option {given!r} of {cls._SHOWN}", hint=f"choose among {known}"
+                )
+            read[name] = cls._value(name, value)
+        return cls(**read)
+
+    @classmethod
+    def _value(cls, _name: str, value: Any) -> Any:
+        """Returns the value of an option from its text, or unchanged."""
+        return BOOLEANS.get(value.lower(), value) if isinstance(value, str) else value
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the options by name, for JSON."""
-        ...
+        return asdict(self)
 
     def in_words(self) -> str:
         """Returns a line that describes the options to people."""
-        ...
+        raise NotImplementedError
 
     def for_writing(
         self,
-        source: Self | None = None,
+        source: Self | None = None,  # noqa: ARG002 - by which some formats decide, and the others, too
         *,
-        graphs: bool = True,
-        triple_terms: bool = False,
-        generalized: bool = True,
+        graphs: bool = True,  # noqa: ARG002
+        triple_terms: bool = False,  # noqa: ARG002
+        generalized: bool = True,  # noqa: ARG002
     ) -> Self:
         """Returns the options for writing a log: open ones are chosen according to the properties of its messages.
-        `source`: the options of the log that is converted, if it has the same format. `generalized`: whether messages
-        may be generalized if those of the source may.
+
+        Args:
+            source: the options of the log that is converted, if it has the same format.
+            graphs: whether messages may have named graphs.
+            triple_terms: whether messages are known to have triple terms.
+            generalized: whether messages may be generalized if those of the source may.
+
+        Raises:
+            UsageError: the options cannot be used for these messages.
         """
-        ...
+        return self
 
     @property
     def names_graphs(self) -> bool:
         """Whether messages may have named graphs."""
-        ...
+        return True
 
     @property
     def is_generalized(self) -> bool:
         """Whether terms may be in positions that RDF does not allow."""
-        ...
+        return False
 
     @property
     def is_flat(self) -> bool:
         """Whether the log is one dataset, in which a blank node label is one node."""
-        ...
+        return False
 
 
 @dataclass(frozen=True, slots=True)

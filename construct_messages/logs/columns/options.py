@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Final, TypedDict
+from dataclasses import dataclass, field
+from typing import Final, TypedDict
 
+from construct_messages.logs import FormatOptions
 from construct_messages.logs.columns.types import RAW, STRING, column_type
 from construct_messages.rdf.arguments import checked_fields
 from construct_messages.rdf.errors import UsageError
@@ -29,7 +30,7 @@ class ColumnArguments(TypedDict, total=False):
 
 @checked_fields
 @dataclass(frozen=True)
-class ColumnOptions:
+class ColumnOptions(FormatOptions):
     """The options of columns, in memory and in files of Parquet, Arrow and CSV.
 
     Args:
@@ -51,11 +52,15 @@ class ColumnOptions:
 
     >>> ColumnOptions("solutions", types={"?age": "int64"}).in_words()
     'layout solutions, types age=int64'
+    >>> ColumnOptions.of({"layout": "nested", "raw": "true"}).raw
+    True
     >>> ColumnOptions("table")
     Traceback (most recent call last):
     construct_messages.rdf.errors.UsageError: layout='table' is unknown
       hint: choose "solutions", "quads" or "nested"
     """
+
+    _SHOWN = "columns"
 
     layout: str | None = None
     raw: bool = False
@@ -101,16 +106,6 @@ class ColumnOptions:
             )
 
     @property
-    def names_graphs(self) -> bool:
-        """Whether messages may have named graphs: there is a column for them."""
-        return True
-
-    @property
-    def is_generalized(self) -> bool:
-        """Whether terms may be in positions that RDF does not allow: never."""
-        return False
-
-    @property
     def is_flat(self) -> bool:
         """Whether a blank node label is one node in the whole log, as in `rdfm`."""
         return True
@@ -125,33 +120,6 @@ class ColumnOptions:
     ) -> ColumnOptions:
         """Returns the options themselves, or those of a log whose layout is to be kept."""
         return source if source is not None and self == ColumnOptions() else self
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> ColumnOptions:
-        """Creates options from names and values.
-
-        Raises:
-            UsageError: an unknown option or an invalid value.
-
-        >>> ColumnOptions.of({"layout": "nested", "raw": "true"}).raw
-        True
-        """
-        known = [field.name for field in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise UsageError(
-                    f"unknown option {name!r} of columns", hint=f"choose among {', '.join(known)}"
-                )
-        flags: dict[Any, bool] = {"true": True, "false": False}
-        read: dict[str, Any] = {
-            name: flags.get(value, value) if isinstance(value, str) else value
-            for name, value in values.items()
-        }
-        return cls(**read)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the options by name, for JSON."""
-        return asdict(self)
 
     def in_words(self) -> str:
         """Returns a line that describes the options."""

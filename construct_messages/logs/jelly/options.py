@@ -6,11 +6,11 @@ are those of the specification. This module does not read or write statements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from enum import IntEnum
 from typing import Any, Final
 
+from construct_messages.logs import BOOLEANS, FormatOptions
 from construct_messages.logs.jelly.wire import Malformed, delimited, integer, text, varint
 from construct_messages.logs.jelly.wire import fields as fields_of
 from construct_messages.rdf.errors import UsageError
@@ -84,11 +84,10 @@ _TYPES: Final = {
 """The types of the options that may be None."""
 _OF_NUMBERS: Final = {**_TYPES, "generalized_statements": bool}
 """The types of a stream's options that are not `int`."""
-_BOOLEANS: Final = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
-class JellyOptions:
+class JellyOptions(FormatOptions):
     """The options of a Jelly stream, of a log that was read or to write a log.
 
     An option that is None is chosen when a log is written, and is never None in the options of a log that was read.
@@ -114,7 +113,12 @@ class JellyOptions:
 
     >>> JellyOptions(logical_type=LogicalType.FLAT_QUADS, rdf_star=True).for_writing().physical_type.name
     'QUADS'
+    >>> options = JellyOptions.of({"logical-type": "flat-quads", "rdf_star": "true", "max-name-table-size": "128"})
+    >>> options.logical_type.name, options.rdf_star, options.max_name_table_size
+    ('FLAT_QUADS', True, 128)
     """
+
+    _SHOWN = "Jelly"
 
     physical_type: PhysicalType | None = None
     logical_type: LogicalType | None = None
@@ -239,25 +243,24 @@ class JellyOptions:
     # --- texts ------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> JellyOptions:
-        """Creates options from names and values as users write them: words in either case, with `-` or `_`.
-
-        Raises:
-            UsageError: an unknown option or an invalid value.
-
-        >>> options = JellyOptions.of({"logical-type": "flat-quads", "rdf_star": "true", "max-name-table-size": "128"})
-        >>> options.logical_type.name, options.rdf_star, options.max_name_table_size
-        ('FLAT_QUADS', True, 128)
-        """
-        defaults = {field.name: field.default for field in fields(cls)}
-        read: dict[str, Any] = {}
-        for given, value in values.items():
-            name = given.replace("-", "_").lower()
-            if name not in defaults:
-                known = ", ".join(name.replace("_", "-") for name in defaults)
-                raise UsageError(f"unknown option {given!r} of Jelly", hint=f"choose among {known}")
-            read[name] = _value(name, value)
-        return cls(**read)
+    def _value(cls, name: str, value: Any) -> Any:
+        """Returns the value of an option from its text, or unchanged."""
+        if name in ("physical_type", "logical_type"):
+            types: type[IntEnum] = PhysicalType if name == "physical_type" else LogicalType
+            written = str(value).replace("-", "_").upper()
+            if written in types.__members__:
+                return types[written]
+            known = ", ".join(member.lower().replace("_", "-") for member in types.__members__)
+            raise UsageError(f"{name}={value} is unknown", hint=f"choose among {known}")
+        if name == "stream_name":
+            return str(value)
+        if name in _SIZES.values() or name == "version":
+            if isinstance(value, bool) or not str(value).isdecimal():
+                raise UsageError(f"{name}={value} is no number", hint=f"write it as {name}=1")
+            return int(str(value))
+        if str(value).lower() not in BOOLEANS:
+            raise UsageError(f"{name}={value} is neither true nor false", hint="write one of them")
+        return BOOLEANS[str(value).lower()]
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the options by name, for JSON; types are names.
@@ -330,23 +333,3 @@ rdf-star'
             raise Malformed(
                 f"stream types {numbers['physical_type']} (physical) and {numbers['logical_type']} (logical)"
             ) from None
-
-
-def _value(name: str, value: object) -> object:
-    """Returns the value of an option from its text, or unchanged."""
-    if name in ("physical_type", "logical_type"):
-        types: type[IntEnum] = PhysicalType if name == "physical_type" else LogicalType
-        written = str(value).replace("-", "_").upper()
-        if written in types.__members__:
-            return types[written]
-        known = ", ".join(member.lower().replace("_", "-") for member in types.__members__)
-        raise UsageError(f"{name}={value} is unknown", hint=f"choose among {known}")
-    if name == "stream_name":
-        return str(value)
-    if name in _SIZES.values() or name == "version":
-        if isinstance(value, bool) or not str(value).isdecimal():
-            raise UsageError(f"{name}={value} is no number", hint=f"write it as {name}=1")
-        return int(str(value))
-    if str(value).lower() not in _BOOLEANS:
-        raise UsageError(f"{name}={value} is neither true nor false", hint="write one of them")
-    return _BOOLEANS[str(value).lower()]

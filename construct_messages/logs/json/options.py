@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
+from construct_messages.logs import FormatOptions
 from construct_messages.rdf.errors import UsageError
 
 
 @dataclass(frozen=True)
-class JsonOptions:
+class JsonOptions(FormatOptions):
     """The options of JSON documents.
 
     Args:
@@ -27,7 +28,11 @@ class JsonOptions:
 
     >>> JsonOptions(frame={"@type": "http://schema.org/City"}).in_words()
     'a frame'
+    >>> JsonOptions.of({"array": "true"}).array
+    True
     """
+
+    _SHOWN = "JSON documents"
 
     frame: Mapping[str, Any] | None = None
     context: Any = None
@@ -46,60 +51,6 @@ class JsonOptions:
             raise UsageError(
                 "the frame has a context, and another one is given", hint="give one of them"
             )
-
-    @property
-    def names_graphs(self) -> bool:
-        """Whether messages may have named graphs: their triples are in the documents."""
-        return True
-
-    @property
-    def is_generalized(self) -> bool:
-        """Whether terms may be in positions that RDF does not allow: never."""
-        return False
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether a blank node label is one node in all documents: never."""
-        return False
-
-    def for_writing(
-        self,
-        source: JsonOptions | None = None,  # noqa: ARG002 - what other formats decide by
-        *,
-        graphs: bool = True,  # noqa: ARG002
-        triple_terms: bool = False,  # noqa: ARG002
-        generalized: bool = True,  # noqa: ARG002
-    ) -> JsonOptions:
-        """Returns the options themselves; see `FormatOptions.for_writing`."""
-        return self
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> JsonOptions:
-        """Creates options from names and values.
-
-        Raises:
-            UsageError: an unknown option or an invalid value.
-
-        >>> JsonOptions.of({"array": "true"}).array
-        True
-        """
-        known = [field.name for field in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise UsageError(
-                    f"unknown option {name!r} of JSON documents",
-                    hint=f"choose among {', '.join(known)}",
-                )
-        flags: dict[Any, bool] = {"true": True, "false": False}
-        read: dict[str, Any] = {
-            name: flags.get(value, value) if isinstance(value, str) else value
-            for name, value in values.items()
-        }
-        return cls(**read)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the options by name, for JSON."""
-        return asdict(self)
 
     def in_words(self) -> str:
         """Returns a line that describes the options to people."""
