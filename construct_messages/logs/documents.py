@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from construct_messages.logs import (
@@ -26,203 +27,26 @@ from construct_messages.rdf.formats.documents import JSON_LD
 from construct_messages.rdf.formats.lookup import asks_for_messages, syntax_of
 from construct_messages.rdf.formats.media_types import ACTIVITY_JSON, read_media_type
 from construct_messages.rdf.message import Message
-from construct_messages.rdf.terms import RDF, XSD
-from construct_messages.rdf.vocabulary import CONTEXT, DCTERMS, LDP, PROV, RDFS, RSP
+from construct_messages.rdf.vocabulary import CONTEXT, RSP
 
 # --- contexts -------------------------------------------------------------------------------------
 # JSON-LD contexts of notifications, by the IRIs that their senders use. Nothing is fetched.
 #
 # Activity Streams 2.0, Verifiable Credentials, DIDs and Security Vocabulary are the published files, which PyLD
-# includes. Web Annotation has each term of the published context (Web Annotation Vocabulary, appendix A). Linked Data
-# Platform, PROV-O and LDN for RDF streams have no published context: theirs are written from the vocabularies, with
-# each class and property, and reject names that are not in them (`logs/jsonld/deserialization.py`).
+# includes. The others are in `known_contexts.json`: Web Annotation has each term of the published context (Web
+# Annotation Vocabulary, appendix A). Linked Data Platform, PROV-O and LDN for RDF streams have no published context:
+# theirs are written from the vocabularies, with each class and property, and reject names that are not in them
+# (`logs/jsonld/deserialization.py`).
 
 ACTIVITY_STREAMS: Final = "https://www.w3.org/ns/activitystreams"
 """The context that the media type of Activity Streams implies (Activity Streams 2.0, section 2.1)."""
 
-_AS: Final = "http://www.w3.org/ns/activitystreams#"  # as in Web Annotation
-_OA: Final = "http://www.w3.org/ns/oa#"
-_DC: Final = "http://purl.org/dc/elements/1.1/"
-_DCTYPES: Final = "http://purl.org/dc/dcmitype/"
-_FOAF: Final = "http://xmlns.com/foaf/0.1/"
-_SCHEMA: Final = "http://schema.org/"
-
-
-def _terms(namespace: str, names: str) -> dict[str, Any]:
-    return {name: f"{namespace}{name}" for name in names.split()}
-
-
-def _links(namespace: str, names: str, *, to: str = "@id") -> dict[str, Any]:
-    return {name: {"@id": f"{namespace}{name}", "@type": to} for name in names.split()}
-
-
-def _typed(namespace: str, datatype: str, names: str) -> dict[str, Any]:
-    return _links(namespace, names, to=f"{XSD}{datatype}")
-
-
-def _link(iri: str, to: str = "@id") -> dict[str, str]:
-    return {"@id": iri, "@type": to}
-
-
-_LDP_CONTEXT: Final = {
-    "ldp": LDP,
-    **_terms(
-        LDP,
-        "Resource RDFSource NonRDFSource Container BasicContainer DirectContainer IndirectContainer Page",
-    ),
-    **_terms(LDP, "PageSortCriterion Ascending Descending MemberSubject pageSequence"),
-    **_terms(LDP, "PreferContainment PreferEmptyContainer PreferMembership PreferMinimalContainer"),
-    **_links(
-        LDP,
-        "contains member membershipResource hasMemberRelation isMemberOfRelation inbox constrainedBy",
-    ),
-    **_links(LDP, "insertedContentRelation interactionModel"),
-    **_links(LDP, "pageSortCollation pageSortCriteria pageSortOrder pageSortPredicate"),
-}
-
-_ANNOTATION: Final = {
-    **{
-        "oa": _OA,
-        "dc": _DC,
-        "dcterms": DCTERMS,
-        "dctypes": _DCTYPES,
-        "foaf": _FOAF,
-        "rdf": RDF,
-        "rdfs": RDFS,
-    },
-    **{"skos": "http://www.w3.org/2004/02/skos/core#", "xsd": XSD, "as": _AS, "schema": _SCHEMA},
-    **{
-        "iana": "http://www.iana.org/assignments/relation/",
-        "owl": "http://www.w3.org/2002/07/owl#",
-    },
-    "id": _link("@id"),
-    "type": _link("@type"),
-    **_terms(_OA, "Annotation TextualBody ResourceSelection SpecificResource Choice Motivation"),
-    **_terms(
-        _OA, "FragmentSelector CssSelector XPathSelector TextQuoteSelector TextPositionSelector"
-    ),
-    **_terms(_OA, "DataPositionSelector SvgSelector RangeSelector TimeState HttpRequestState"),
-    "CssStylesheet": f"{_OA}CssStyle",
-    **_terms(_DCTYPES, "Dataset Text"),
-    **{
-        "Image": f"{_DCTYPES}StillImage",
-        "Video": f"{_DCTYPES}MovingImage",
-        "Audio": f"{_DCTYPES}Sound",
-    },
-    **_terms(_FOAF, "Person Organization name"),
-    "Software": f"{_AS}Application",
-    "AnnotationCollection": f"{_AS}OrderedCollection",
-    "AnnotationPage": f"{_AS}OrderedCollectionPage",
-    "Audience": f"{_SCHEMA}Audience",
-    **_terms(
-        _OA,
-        "assessing bookmarking classifying commenting describing editing highlighting identifying linking",
-    ),
-    **_terms(_OA, "moderating questioning replying reviewing tagging"),
-    **{name: f"{_OA}{name}Direction" for name in ("auto", "ltr", "rtl")},
-    **{
-        name: _link(f"{_OA}has{name.title()}")
-        for name in ("body", "target", "source", "selector", "state", "scope")
-    },
-    **_links(_OA, "refinedBy renderedVia via canonical"),
-    "startSelector": _link(f"{_OA}hasStartSelector"),
-    "endSelector": _link(f"{_OA}hasEndSelector"),
-    "stylesheet": _link(f"{_OA}styledBy"),
-    "cached": _link(f"{_OA}cachedSource"),
-    "motivation": _link(f"{_OA}motivatedBy", "@vocab"),
-    "purpose": _link(f"{_OA}hasPurpose", "@vocab"),
-    **_links(_OA, "textDirection", to="@vocab"),
-    **_links(DCTERMS, "creator rights conformsTo"),
-    **_links(_AS, "generator partOf first last next prev"),
-    "items": {**_link(f"{_AS}items"), "@container": "@list"},
-    **_links(_FOAF, "homepage"),
-    **_links(_SCHEMA, "audience"),
-    "accessibility": f"{_SCHEMA}accessibilityFeature",
-    **_terms(_OA, "bodyValue processingLanguage exact prefix suffix styleClass"),
-    **_terms(_DC, "format language"),
-    "value": f"{RDF}value",
-    "label": f"{RDFS}label",
-    **{"email": f"{_FOAF}mbox", "email_sha1": f"{_FOAF}mbox_sha1sum", "nickname": f"{_FOAF}nick"},
-    **_typed(DCTERMS, "dateTime", "created modified"),
-    "generated": _link(f"{DCTERMS}issued", f"{XSD}dateTime"),
-    **_typed(_OA, "dateTime", "sourceDate sourceDateStart sourceDateEnd"),
-    **_typed(_OA, "nonNegativeInteger", "start end"),
-    "total": _link(f"{_AS}totalItems", f"{XSD}nonNegativeInteger"),
-    **_typed(_AS, "nonNegativeInteger", "startIndex"),
-}
-
-_PROVENANCE: Final = {
-    "prov": PROV,
-    "rdfs": RDFS,
-    "xsd": XSD,
-    "label": f"{RDFS}label",
-    **_terms(
-        PROV,
-        "Accept Activity ActivityInfluence Agent AgentInfluence Association Attribution Bundle Collection",
-    ),
-    **_terms(
-        PROV,
-        "Communication Contribute Contributor Copyright Create Creator Delegation Derivation Dictionary",
-    ),
-    **_terms(
-        PROV,
-        "DirectQueryService EmptyCollection EmptyDictionary End Entity EntityInfluence Generation",
-    ),
-    **_terms(
-        PROV,
-        "Insertion InstantaneousEvent Invalidation KeyEntityPair Location Modify Organization Person Plan",
-    ),
-    **_terms(
-        PROV,
-        "PrimarySource Publish Publisher Quotation Removal Replace Revision RightsAssignment RightsHolder",
-    ),
-    **_terms(PROV, "Influence Role ServiceDescription SoftwareAgent Start Submit Usage"),
-    **_links(
-        PROV,
-        "actedOnBehalfOf activity agent alternateOf asInBundle atLocation derivedByInsertionFrom",
-    ),
-    **_links(
-        PROV,
-        "derivedByRemovalFrom describesService dictionary entity generated hadActivity hadDictionaryMember",
-    ),
-    **_links(
-        PROV,
-        "hadGeneration hadMember hadPlan hadPrimarySource hadRole hadUsage has_anchor has_provenance",
-    ),
-    **_links(
-        PROV,
-        "has_query_service influenced influencer insertedKeyEntityPair invalidated mentionOf pairEntity",
-    ),
-    **_links(
-        PROV,
-        "pingback qualifiedAssociation qualifiedAttribution qualifiedCommunication qualifiedDelegation",
-    ),
-    **_links(
-        PROV,
-        "qualifiedDerivation qualifiedEnd qualifiedGeneration qualifiedInfluence qualifiedInsertion",
-    ),
-    **_links(
-        PROV, "qualifiedInvalidation qualifiedPrimarySource qualifiedQuotation qualifiedRemoval"
-    ),
-    **_links(
-        PROV,
-        "qualifiedRevision qualifiedStart qualifiedUsage specializationOf used wasAssociatedWith",
-    ),
-    **_links(
-        PROV,
-        "wasAttributedTo wasDerivedFrom wasEndedBy wasGeneratedBy wasInfluencedBy wasInformedBy",
-    ),
-    **_links(PROV, "wasInvalidatedBy wasQuotedFrom wasRevisionOf wasStartedBy"),
-    **_typed(
-        PROV, "dateTime", "atTime endedAtTime generatedAtTime invalidatedAtTime startedAtTime"
-    ),
-    **_terms(PROV, "pairKey provenanceUriTemplate removedKey value"),
-}
-
+_FILE: Final = Path(__file__).with_name("jsonld") / "known_contexts.json"
+_KNOWN: Final[dict[str, dict[str, Any]]] = json.loads(_FILE.read_text("utf-8"))
 _STREAMS: Final = {
     **CONTEXT,
     "rsp-s": RSP,
-    **_terms(RSP, "Stream InputStream OutputStream query"),
+    **{name: f"{RSP}{name}" for name in ("Stream", "InputStream", "OutputStream", "query")},
 }
 
 
@@ -236,17 +60,17 @@ def _by_iri(contexts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _WHOLE: Final = _by_iri(
-    {"www.w3.org/ns/anno": _ANNOTATION, "www.w3.org/ns/anno.jsonld": _ANNOTATION}
+    {f"www.w3.org/ns/{name}": _KNOWN["annotation"] for name in ("anno", "anno.jsonld")}
 )
 
 _OWN: Final = _by_iri(
     {
-        "www.w3.org/ns/ldp": _LDP_CONTEXT,
-        "www.w3.org/ns/ldp#": _LDP_CONTEXT,
-        "www.w3.org/ns/ldp.jsonld": _LDP_CONTEXT,
-        "www.w3.org/ns/prov": _PROVENANCE,
-        "www.w3.org/ns/prov#": _PROVENANCE,
-        "www.w3.org/ns/prov.jsonld": _PROVENANCE,
+        "www.w3.org/ns/ldp": _KNOWN["ldp"],
+        "www.w3.org/ns/ldp#": _KNOWN["ldp"],
+        "www.w3.org/ns/ldp.jsonld": _KNOWN["ldp"],
+        "www.w3.org/ns/prov": _KNOWN["prov"],
+        "www.w3.org/ns/prov#": _KNOWN["prov"],
+        "www.w3.org/ns/prov.jsonld": _KNOWN["prov"],
         "w3id.org/rsp/ldn-s": _STREAMS,
         "w3id.org/rsp/streams": _STREAMS,
         "w3id.org/rsp/streams#": _STREAMS,
