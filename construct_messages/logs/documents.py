@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pkgutil import get_data
 from typing import Any, Final
 
 from construct_messages.logs import (
@@ -41,8 +41,9 @@ from construct_messages.rdf.vocabulary import CONTEXT, RSP
 ACTIVITY_STREAMS: Final = "https://www.w3.org/ns/activitystreams"
 """The context that the media type of Activity Streams implies (Activity Streams 2.0, section 2.1)."""
 
-_FILE: Final = Path(__file__).with_name("jsonld") / "known_contexts.json"
-_KNOWN: Final[dict[str, dict[str, Any]]] = json.loads(_FILE.read_text("utf-8"))
+_KNOWN: Final[dict[str, dict[str, Any]]] = json.loads(
+    get_data("construct_messages.logs.jsonld", "known_contexts.json") or b""
+)
 _STREAMS: Final = {
     **CONTEXT,
     "rsp-s": RSP,
