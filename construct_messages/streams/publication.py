@@ -63,12 +63,7 @@ class Broadcast:
         self.closed = False
 
     def publish(self, elements: Sequence[Element], gone: Sequence[str] = ()) -> None:
-        """Adds committed elements, in order. `wake` notifies waiting followers.
-
-        Args:
-            elements: elements of any streams.
-            gone: deleted streams.
-        """
+        """Adds committed elements, in order. `wake` notifies waiting followers. `gone` are deleted streams."""
         with self._changed:
             for name in gone:
                 self._recent.pop(name, None)
@@ -95,13 +90,7 @@ class Broadcast:
                     loop.call_soon_threadsafe(_set_all, events)
 
     def after(self, stream: str, sequence: int, most: int) -> list[Element] | None:
-        """The elements after a sequence, oldest first; None if they are not in memory, and must be read from the store.
-
-        Args:
-            stream: its name.
-            sequence: the sequence of the last known element.
-            most: the maximal number of elements.
-        """
+        """The elements after a sequence, oldest first; None: they are not in memory, but in the store only."""
         with self._changed:
             recent = self._recent.get(stream)
             if recent is None:
@@ -175,11 +164,7 @@ class Publication(NamedTuple):
 def received(
     stream: str, sequence: int, message: Message, microseconds: int | None = None
 ) -> Element:
-    """Returns a received message as an element.
-
-    Args:
-        stream, sequence, microseconds: see `Element`; the default of the time is now.
-        message: the message.
+    """Returns a received message as an element. The default of the time is now.
 
     >>> received("https://example.org/streams/a", 7, Message()).sequence
     7
@@ -196,11 +181,7 @@ def received_lines(
     lines: Sequence[bytes],
     microseconds: Sequence[int | None],
 ) -> list[Element]:
-    r"""Returns received messages, in canonical N-Quads lines, as elements; see `received`.
-
-    Args:
-        stream: see `Element`.
-        sequences, lines, microseconds: of each message; its lines are at least one.
+    r"""Returns received messages, in canonical N-Quads lines, as elements; see `received`. Each has at least one line.
 
     >>> received_lines("https://example.org/streams/a", [7], [b'<urn:s> <urn:p> "o" .\n'], [None])[0].nquads
     b'<urn:s> <urn:p> "o" .'
@@ -218,11 +199,8 @@ def received_lines(
 class Publications(NamedTuple):
     """Messages to append together.
 
-    Args:
-        messages: in order.
-        size: the number of bytes of N-Quads.
-        idempotency: the publisher's key for them and the digest of their content; None without a key.
-        own: the placeholder in each message for its sequence, or None.
+    `idempotency` is the publisher's key and the digest of the content. `own` is the placeholder in each message for its
+    sequence.
     """
 
     messages: list[Publication]
@@ -237,16 +215,7 @@ class Publications(NamedTuple):
         key: str | None = None,
         own: str | None = None,
     ) -> Publications:
-        """Returns messages in their stored form.
-
-        Args:
-            messages: those that are already publications are unchanged; they have no key.
-            key: the publisher's key.
-            own: see `StreamStore.append`.
-
-        Raises:
-            TermError: a message is not RDF.
-        """
+        """Returns messages in their stored form. Those that are publications already are unchanged, and have no key."""
         checker = Checker()
         publications = []
         placeholder = None if own is None else own.encode()
@@ -271,9 +240,6 @@ class Publications(NamedTuple):
     def numbered(self, first: int) -> list[Publication]:
         """Returns the messages, each with its sequence in place of `own`.
 
-        Args:
-            first: the sequence of the first message.
-
         >>> own = Publications([Publication(b"<urn:x> <urn:p> <urn:1> .\\n<urn:1> <urn:p> <urn:x> .")], 51, own=b"x")
         >>> own.numbered(1)[0].nquads
         b'<urn:1> <urn:p> <urn:1> .'
@@ -291,11 +257,8 @@ class Publications(NamedTuple):
 class LogPart(NamedTuple):
     """The position of some messages in a log whose messages are numbered from 1.
 
-    Args:
-        key: the publisher's key of the log.
-        after: the number of the message before the part.
-        last: the number of the last message of the part.
-        numbers: the numbers of the messages to append, ascending; the other messages of the part were rejected.
+    `after` and `last` are the numbers of the messages before the part and at its end. `numbers` are those of the
+    messages to append, ascending; the others were rejected.
     """
 
     key: str
@@ -310,12 +273,10 @@ def _replaced(nquads: bytes, own: bytes, sequence: bytes) -> bytes:
 
 
 class _Digest:
-    """Identifies the messages of a publication, regardless of the labels of their blank nodes.
+    """Identifies the messages of a publication, regardless of the labels of their blank nodes. `own` is the placeholder
+    for sequences, which differs each time.
 
     A publisher that resends a log sends the same labels, but a decoder creates new labels each time.
-
-    Args:
-        own: the placeholder for sequences, which differs each time.
     """
 
     def __init__(self, own: bytes | None) -> None:

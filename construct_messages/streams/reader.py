@@ -32,18 +32,7 @@ _THREADS: Final = 4  # threads that read for asyncio
 
 
 class StoreReader:
-    """Reads a store.
-
-    Args:
-        path: the path of the file.
-        broadcast: announces the writer's commits.
-        writer: the writer of this process; None: another process writes, or none.
-        damage: records damage that reading detects.
-
-    Raises:
-        NotFound: there is no such file.
-        StoreError: the file is not a store, or has another version.
-    """
+    """Reads a store; without a writer, another process writes, or none."""
 
     def __init__(
         self, path: Path, broadcast: Broadcast, writer: Writer | None, damage: Damage
@@ -151,11 +140,7 @@ class StoreReader:
                     await changed.wait()
 
     async def apage(self, stream: str, after: int) -> list[Element]:
-        """Returns a page of the existing elements after a sequence; empty at the end.
-
-        Raises:
-            NotFound, Gone, StoreError: see `read`.
-        """
+        """Returns a page of the existing elements after a sequence; empty at the end."""
         elements = self._recent(stream, after)
         return await self._in_thread(self._page, stream, after) if elements is None else elements
 
@@ -164,14 +149,7 @@ class StoreReader:
     ) -> AsyncGenerator[reading.ElementLines]:
         """Yields elements as blocks of N-Quads lines; the next block is read ahead.
 
-        Args:
-            stream: the name of the stream.
-            after: the sequence of the element before the first.
-            last: the sequence of the last element.
-            between: the text between the lines of two elements.
-
-        Raises:
-            NotFound, Gone, StoreError: see `read`; also if the element `last` does not exist, or was removed.
+        The element `last` must exist, and the text stands between the lines of two elements.
         """
         if after >= last:
             return
@@ -191,23 +169,14 @@ class StoreReader:
             await asyncio.gather(ahead, return_exceptions=True)  # its result is not needed
 
     def check(self) -> None:
-        """Checks that the store can be read, and that no damage has been found.
-
-        Raises:
-            StoreError: it cannot be read.
-        """
+        """Checks that the store can be read, and that no damage has been found."""
         if self._damage.error is not None:
             raise self._damage.error
         with self._readers.connection() as connection:
             connection.execute("SELECT count(*) FROM stream").fetchone()
 
     def check_position(self, stream: str, after: int) -> None:
-        """Checks that reading can begin after a sequence.
-
-        Raises:
-            NotFound: there is no such stream, or no such element yet.
-            Gone: retention removed the element after it.
-        """
+        """Checks that reading can begin after a sequence."""
         reading.check_position(self.state(stream), after)
 
     def get(self, stream: str, sequence: int) -> Element:

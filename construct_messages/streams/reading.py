@@ -25,6 +25,11 @@ from construct_messages.streams.element import Description, Element, State
 class Seen:
     """A recorded digest.
 
+    Args:
+        digest: distinguishes it from other records of the owner.
+        count: its count; 0 removes it.
+        content: the content of the digest, needed after its removal; None: no content.
+
     >>> Seen(b"digest", 2)
     Seen(digest=b'digest', count=2, content=None)
     """

@@ -41,10 +41,7 @@ _BLOCK: Final = 1000  # elements that are read at a time
 class Finding(NamedTuple):
     """A fault in a store.
 
-    Args:
-        what: the description.
-        stream: the name of the affected stream; None: the fault is in the file.
-        first, last: the sequences of the affected elements, or None.
+    `stream` is None if the fault is in the file; `first` and `last` are the sequences of the affected elements.
     """
 
     what: str
@@ -66,12 +63,7 @@ class Finding(NamedTuple):
 
 
 class StoreCheck(NamedTuple):
-    """The result of checking a store.
-
-    Args:
-        streams: the states of its streams, by name.
-        findings: the faults; empty if there are none.
-    """
+    """The result of checking a store."""
 
     streams: list[State]
     findings: list[Finding]
@@ -79,13 +71,6 @@ class StoreCheck(NamedTuple):
 
 def check_store(path: Path) -> StoreCheck:
     """Checks a store.
-
-    Args:
-        path: the path of the file.
-
-    Raises:
-        NotFound: there is no such file.
-        StoreError: the file is not a store, or has another version.
 
     >>> from tempfile import TemporaryDirectory
     >>> from construct_messages import Message
@@ -228,11 +213,6 @@ def open_store(
 
 class StreamStore(StoreReader):
     """A store of streams; see `open_store`.
-
-    Args:
-        path: the path of the file.
-        read_only, reserve_bytes: see `open_store`.
-        clock: returns the time of elements.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder, open_store(f"{folder}/streams.db") as store:

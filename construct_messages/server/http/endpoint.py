@@ -6,8 +6,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractContextManager, asynccontextmanager
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -48,9 +56,14 @@ class Admission:
         self.waiting = 0
         """The number of waiting requests."""
 
-    def enter(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def enter(self) -> AsyncIterator[None]:
         """Waits for a slot, in the order of arrival, and releases it at the end. Without one: 503 and Retry-After."""
-        return _AdmittedRequest(self)
+        await self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
 
     async def acquire(self) -> None:
         """Waits for a slot; see `enter`."""
@@ -83,21 +96,6 @@ class Admission:
             hint=f"try again in {seconds} s",
             retry_after=seconds,
         )
-
-
-class _AdmittedRequest:
-    """A request that waits for a slot and releases it at its end; see `Admission.enter`."""
-
-    __slots__ = ("_admission",)
-
-    def __init__(self, admission: Admission) -> None:
-        self._admission = admission
-
-    async def __aenter__(self) -> None:
-        await self._admission.acquire()
-
-    async def __aexit__(self, *_: object) -> None:
-        self._admission.release()
 
 
 # --- endpoint -------------------------------------------------------------------------------------

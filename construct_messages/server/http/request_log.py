@@ -12,13 +12,14 @@ import random
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from contextvars import ContextVar, Token
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import ClassVar, Final, Protocol, TextIO
+from uuid import UUID
 
 import structlog
 from aiohttp import web
@@ -192,23 +193,7 @@ def request_id(incoming: str | None) -> str:
     if incoming is not None and _REQUEST_ID.fullmatch(incoming):
         return incoming
     # identifiers need not be unpredictable, and a system call for randomness would let other threads run
-    return _uuid(_RANDOM.getrandbits(128))
-
-
-_FOUR: Final = 0x4000_8000_0000_0000_0000
-_FREE: Final = ~0xF000_C000_0000_0000_0000
-
-
-def _uuid(bits: int) -> str:
-    """Returns a random UUID (RFC 9562, section 5.4) as text, five times as fast as by an object of `uuid`.
-
-    >>> import uuid
-    >>> bits = _RANDOM.getrandbits(128)
-    >>> _uuid(bits) == str(uuid.UUID(int=bits, version=4))
-    True
-    """
-    text = f"{bits & _FREE | _FOUR:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return str(UUID(int=_RANDOM.getrandbits(128), version=4))
 
 
 def client_address(peer: str | None, forwarded: str | None, *, trust_forwarded: bool) -> str | None:
@@ -262,9 +247,14 @@ class RequestLog:
             wrapper_class=structlog.make_filtering_bound_logger(self._level),
         )
 
-    def bound(self, record: RequestRecord) -> AbstractContextManager[None]:
+    @contextmanager
+    def bound(self, record: RequestRecord) -> Iterator[None]:
         """Adds the request's identifier to every line that this task and its child tasks write within the block."""
-        return _Bound(record.id)
+        token = _REQUEST.set(record.id)
+        try:
+            yield
+        finally:
+            _REQUEST.reset(token)
 
     def log(self, level: str, event: str, **fields: object) -> None:
         """Writes a line of the server itself, at `debug`, `info`, `warning` or `error`."""
@@ -282,7 +272,7 @@ class RequestLog:
         if self._level > (logging.WARNING if failed else logging.INFO):
             return
         event: dict[str, object] = {
-            "timestamp": _timestamp(time.time_ns() // 1000),
+            "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
             "level": "warning" if failed else "info",
             "event": "request",
         }
@@ -323,36 +313,6 @@ class RequestLog:
             )
         )
         return handler
-
-
-class _Bound:
-    """See `RequestLog.bound`."""
-
-    __slots__ = ("_id", "_token")
-
-    def __init__(self, id: str) -> None:
-        self._id = id
-
-    def __enter__(self) -> None:
-        self._token: Token[str] = _REQUEST.set(self._id)
-
-    def __exit__(self, *_: object) -> None:
-        _REQUEST.reset(self._token)
-
-
-def _timestamp(microseconds: int) -> str:
-    """Formats a time since 1970; each second is formatted once, because that takes most of the time.
-
-    >>> _timestamp(86_400_000_007)
-    '1970-01-02T00:00:00.000007Z'
-    """
-    second, fraction = divmod(microseconds, 1_000_000)
-    return f"{_second(second)}.{fraction:06}Z"
-
-
-@lru_cache(maxsize=1)
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _of_request(_logger: object, _method: str, event: EventDict) -> EventDict:

@@ -199,14 +199,10 @@ class Coder:
         return b"" if self._compressor is None else self._compressor.flush(self._end)
 
 
-def negotiate_coding(accept_encoding: str | None) -> str | None:
-    """Returns the coding to apply, or None.
-
-    >>> negotiate_coding("gzip, deflate, br, zstd"), negotiate_coding("gzip;q=0.5"), negotiate_coding(None)
-    ('zstd', 'gzip', None)
-    """
+def negotiate_coding(request: web.Request) -> str | None:
+    """Returns the coding to apply to the answer to a request, or None."""
     weights: dict[str, float] = {}
-    for item in (accept_encoding or "").lower().split(","):
+    for item in request.headers.get("Accept-Encoding", "").lower().split(","):
         name, _, parameter = (part.strip() for part in item.partition(";"))
         with suppress(ValueError):  # a coding with an invalid weight is ignored
             weights[name] = float(parameter.removeprefix("q=")) if parameter else 1.0
@@ -294,6 +290,13 @@ def is_known(request: web.Request, etag: str) -> bool:
         for tag in request.headers.get("If-None-Match", "").split(",")
     )
     return any(tag in (etag, "*") for tag in known)
+
+
+def answer_whole(request: web.Request, body: bytes, headers: Mapping[str, str]) -> web.Response:
+    """Answers with a body, or with 304 if the client already has it by the `ETag` of the headers."""
+    if is_known(request, headers["ETag"]):
+        return web.Response(status=304, headers=headers)
+    return web.Response(body=body, headers=headers)
 
 
 # --- sending --------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def send_static(request: web.Request, name: str) -> web.Response:
     file = static_files().get(name)
     if file is None:
         raise web.HTTPNotFound
-    coding = negotiate_coding(request.headers.get("Accept-Encoding"))
+    coding = negotiate_coding(request)
     if coding is None:
         return send_file(request, file)
     return send_file(request, _coded(name, coding), {"Content-Encoding": coding})

@@ -510,9 +510,7 @@ class SparqlEndpoint(Endpoint):
         if request.method == "HEAD":
             async with aclosing(answer.body):
                 return web.StreamResponse(status=answer.status, headers=own)
-        coding = (
-            None if settings.is_remote else negotiate_coding(request.headers.get("Accept-Encoding"))
-        )
+        coding = None if settings.is_remote else negotiate_coding(request)
         body = answer.body
         if self._counts(record) and settings.row_cap is not None and answer.status in OK:
             content_type, packed = own.get("Content-Type", ""), own.get("Content-Encoding")

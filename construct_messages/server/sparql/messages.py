@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from aiohttp import web
 
@@ -39,7 +39,7 @@ from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import GROUP_LIMIT
 from construct_messages.rdf.wire import Event, Header
 from construct_messages.server.config import EndpointSettings
-from construct_messages.server.http.request_log import Counted, RequestRecord
+from construct_messages.server.http.request_log import RequestRecord
 from construct_messages.server.http.sending import (
     STILL_HERE,
     check_text,
@@ -254,13 +254,6 @@ def _check(options: JsonOptions) -> None:
 FORMS: Final = frozenset(("SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE", "description"))
 
 
-class CountedLog(Counted, Protocol):
-    """The counters of a message log that is being written."""
-
-    @property
-    def solution_count(self) -> int: ...
-
-
 @dataclass(kw_only=True)
 class SparqlRecord(RequestRecord):
     """The record of a request to a SPARQL endpoint.
@@ -281,7 +274,7 @@ class SparqlRecord(RequestRecord):
 
     form: str | None = None
     query: str | None = None
-    messages: CountedLog | None = None
+    messages: QueryMessages | None = None
     source_seconds: float | None = None
     _source_asked: float | None = None
 
@@ -517,7 +510,7 @@ class MessagesSender:
             headers,
             idle_seconds=self._settings.limits.idle_seconds,
             buffer_bytes=self._settings.buffer_bytes,
-            coding=negotiate_coding(request.headers.get("Accept-Encoding")),
+            coding=negotiate_coding(request),
             sent=self._record.sent,
         )
 
@@ -568,7 +561,7 @@ class MessagesSender:
             events,
             headers,
             idle_seconds=self._settings.limits.idle_seconds,
-            coding=negotiate_coding(request.headers.get("Accept-Encoding")),
+            coding=negotiate_coding(request),
             sent=self._record.sent,
             failure=failure,
         )

@@ -12,7 +12,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from aiohttp import HttpVersion11, WebSocketError, WSCloseCode, WSMsgType, web
 from aiohttp.http import WebSocketReader, WebSocketWriter
@@ -211,24 +211,6 @@ class Pushing:
         return Pushed(tuple(pieces), count, refused)
 
 
-class SharedWriting(Protocol):
-    """Writes to a follower together with others."""
-
-    async def wait(
-        self, stream: str, identity: int, position: int, wrote: Callable[[float], None]
-    ) -> int | None:
-        """Waits while elements after a position are written, until `leave` or until the follower must write itself.
-
-        `wrote` is called after each write with the time of the event loop. Returns the sequence of the last written
-        element; None: the follower cannot be served from this position.
-        """
-        ...
-
-    def leave(self) -> None:
-        """Ends `wait`."""
-        ...
-
-
 class Live:
     """New elements of the streams of a store, until the server stops. Followers get an empty page after `seconds`
     without elements.
@@ -246,7 +228,7 @@ class Live:
             wake()
 
     async def pages(
-        self, stream: str, after: int, place: SharedWriting | None = None
+        self, stream: str, after: int, place: SharedPlace | None = None
     ) -> AsyncGenerator[list[Element]]:
         """Yields pages of elements after a sequence.
 
@@ -493,7 +475,11 @@ class SharedPlace:
     async def wait(
         self, stream: str, identity: int, position: int, wrote: Callable[[float], None]
     ) -> int | None:
-        """Waits in a group of followers; see `SharedWriting.wait`."""
+        """Waits while elements after a position are written, until `leave` or until the follower must write itself.
+
+        `wrote` is called after each write with the time of the event loop. Returns the sequence of the last written
+        element; None: the follower cannot be served from this position.
+        """
         if self._fanout.is_stopped:
             return None
         group = self._fanout.group((stream, identity, self._pushing), position)
@@ -509,7 +495,7 @@ class SharedPlace:
             group.places.pop(self, None)
 
     def leave(self) -> None:
-        """Leaves the group; see `SharedWriting.leave`."""
+        """Ends `wait`."""
         if self._left is not None and not self._left.done():
             self._left.set_result(self._position)
 

@@ -22,10 +22,9 @@ from contextlib import aclosing, nullcontext, suppress
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
-from grpclib.config import Configuration
 from grpclib.const import Status
 from grpclib.metadata import Deadline, encode_grpc_message
-from grpclib.protocol import AbstractHandler, H2Protocol, Stream
+from grpclib.protocol import AbstractHandler, Stream
 from h2.config import H2Configuration
 from h2.exceptions import H2Error
 from multidict import CIMultiDict
@@ -112,13 +111,13 @@ class ServerCall:
         self.path = self.headers.get(":path", "")
         address = stream.connection.get_peer().addr()
         self.client: str | None = address[0] if address else None
-        self._deadline = Deadline.from_headers(headers)
+        self.deadline: Deadline | None = None
         self._began = self._ended = False
 
     @property
     def seconds(self) -> float | None:
         """The remaining time until the client's deadline, in seconds; None: no deadline."""
-        return None if self._deadline is None else self._deadline.time_remaining()
+        return None if self.deadline is None else self.deadline.time_remaining()
 
     @property
     def compresses(self) -> bool:
@@ -182,14 +181,14 @@ class CallServer:
 
     def __init__(self, answer: Answer, *, ping_seconds: float, silent_seconds: float) -> None:
         self._answer = answer
-        self._configuration = configuration(
+        self.configuration = configuration(
             ping_seconds,
             silent_seconds,
             http2_connection_window_size=_WINDOW,
             http2_stream_window_size=_WINDOW,
         ).__for_server__()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._connections: set[_Connection] = set()
+        self.connections: set[_Connection] = set()  # which add and remove themselves
         self._server: asyncio.Server | None = None
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> tuple[str, int]:
@@ -213,12 +212,10 @@ class CallServer:
             task.cancel("the server stops")
         if rest:
             await asyncio.wait(rest)
-        for connection in list(self._connections):
+        for connection in list(self.connections):
             connection.processor.close("the server stops")
         if self._server is not None:
             await self._server.wait_closed()
-
-    # --- called by connections ---
 
     def accept(
         self, stream: Stream, headers: list[tuple[str, str]], release: Callable[[], None]
@@ -227,46 +224,31 @@ class CallServer:
         assert stream.id is not None  # the call has begun
         inbox = ReceiveBuffer(partial(stream.connection.ack, stream.id))
         stream.buffer = inbox  # type: ignore[assignment] # it has the methods that are used
-        task = asyncio.create_task(self._run(stream, inbox, headers, release))
+        call = ServerCall(stream, inbox, headers)
+        task = asyncio.create_task(self._run(stream, call, headers, release))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def opened(self, connection: _Connection) -> H2Protocol:
-        """Adds a connection."""
-        self._connections.add(connection)
-        return connection
-
-    def lost(self, connection: _Connection) -> None:
-        """Removes a connection."""
-        self._connections.discard(connection)
-
-    @property
-    def configuration(self) -> Configuration:
-        """The configuration of connections."""
-        return self._configuration
-
     async def _run(
         self,
         stream: Stream,
-        inbox: ReceiveBuffer,
+        call: ServerCall,
         headers: list[tuple[str, str]],
         release: Callable[[], None],
     ) -> None:
         try:
-            fields = dict(headers)
-            if fields.get(":method") != "POST" or not fields.get("content-type", "").startswith(
-                GRPC
-            ):
+            is_grpc = call.headers.get("content-type", "").startswith(GRPC)
+            if call.headers.get(":method") != "POST" or not is_grpc:
                 await stream.send_headers([(":status", "415")], end_stream=True)
                 return
             if self._server is None or not self._server.is_serving():
-                await _refuse(stream, Status.UNAVAILABLE, "the server stops")
+                await call.end(Status.UNAVAILABLE, "the server stops")
                 return
             try:
-                call = ServerCall(stream, inbox, headers)
+                call.deadline = Deadline.from_headers(headers)
             except ValueError:
-                await _refuse(stream, Status.INVALID_ARGUMENT, "grpc-timeout is no time")
+                await call.end(Status.INVALID_ARGUMENT, "grpc-timeout is no time")
                 return
             await self._answer(call)
         except H2Error:
@@ -275,53 +257,36 @@ class CallServer:
             release()
 
 
-async def _refuse(stream: Stream, status: Status, text: str) -> None:
-    headers = [(":status", "200"), ("content-type", f"{GRPC}+proto")]
-    headers += [("grpc-status", str(status.value)), ("grpc-message", text)]
-    await stream.send_headers(headers, end_stream=True)
-
-
-class _Connection(GrpcProtocol):
-    """A connection of a client."""
+class _Connection(GrpcProtocol, AbstractHandler):
+    """A connection of a client, and its calls."""
 
     def __init__(self, server: CallServer) -> None:
         self._server = server
-        super().__init__(
-            _Calls(server),
-            server.configuration,
-            H2Configuration(client_side=False, header_encoding="ascii"),
-            PIECE_BYTES,
-        )
+        self._calls: dict[Stream, asyncio.Task[None]] = {}
+        http = H2Configuration(client_side=False, header_encoding="ascii")
+        super().__init__(self, server.configuration, http, PIECE_BYTES)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._server.opened(self)
+        self._server.connections.add(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._server.lost(self)
+        self._server.connections.discard(self)
         super().connection_lost(exc)
-
-
-class _Calls(AbstractHandler):
-    """The calls of a connection."""
-
-    def __init__(self, server: CallServer) -> None:
-        self._server = server
-        self._tasks: dict[Stream, asyncio.Task[None]] = {}
 
     def accept(self, stream: Stream, headers: Any, release_stream: Callable[[], None]) -> None:
         """Starts to answer a call."""
-        task = self._tasks[stream] = self._server.accept(stream, headers, release_stream)
-        task.add_done_callback(lambda _: self._tasks.pop(stream, None))
+        task = self._calls[stream] = self._server.accept(stream, headers, release_stream)
+        task.add_done_callback(lambda _: self._calls.pop(stream, None))
 
     def cancel(self, stream: Stream) -> None:
         """Cancels a call that the client has reset."""
-        if (task := self._tasks.get(stream)) is not None:
+        if (task := self._calls.get(stream)) is not None:
             task.cancel()
 
     def close(self) -> None:
         """Cancels all calls after the connection is lost."""
-        for task in list(self._tasks.values()):
+        for task in list(self._calls.values()):
             task.cancel()
 
 

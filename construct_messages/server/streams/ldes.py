@@ -406,7 +406,7 @@ class LdesView:
     ) -> web.StreamResponse:
         accept = accept_of(request)
         media_type = prefer(accept, OFFERED)
-        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
+        coding = negotiate_coding(request)
         record = record_of(request)
         record.format = media_type
         # without named graphs, only the profile shows the content of a member

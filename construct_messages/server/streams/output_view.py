@@ -20,7 +20,7 @@ from construct_messages.rdf.formats.media_types import JSON
 from construct_messages.rdf.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.rdf.vocabulary import CONTEXT, LDP
 from construct_messages.rdf.wire import Header, Property
-from construct_messages.server.http.sending import entity_tag, is_known, negotiate_coding
+from construct_messages.server.http.sending import answer_whole, entity_tag, negotiate_coding
 from construct_messages.server.streams.documents import (
     ElementDocuments,
     ParsedElements,
@@ -286,7 +286,7 @@ class OutputView:
             if is_log_as_stored(*choice):
                 lines = self._store.alines(name, *selection, choice.syntax.delimiter)
                 body = stored_log(counted(record, lines), choice.syntax)
-        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
+        coding = negotiate_coding(request)
         # a stream that was deleted and created again has other times
         times = await self._in_thread(
             self._store.times, name, [selection.last] if selection.last > selection.after else []
@@ -342,7 +342,7 @@ class OutputView:
         media_type = prefer(accept_of(request), DESCRIPTIONS)
         record = record_of(request)
         record.format = media_type
-        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
+        coding = negotiate_coding(request)
         headers = {
             "Content-Type": media_type,
             "ETag": entity_tag(iri, state.id, state.first, state.next, media_type, coding),
@@ -383,7 +383,6 @@ class OutputView:
             "Last-Modified": element.time.strftime("%a, %d %b %Y %H:%M:%S GMT"),
             "Link": f'<{self._iris_of(request, name).stream}>; rel="collection"',
         }
-        if is_known(request, headers["ETag"]):
-            return web.Response(status=304, headers=headers)
-        record.delivered = 1
-        return web.Response(body=body, headers=headers)
+        response = answer_whole(request, body, headers)
+        record.delivered = int(response.status == 200)
+        return response

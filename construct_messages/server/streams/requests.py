@@ -28,7 +28,7 @@ from construct_messages.rdf.wire import Header, Parameter
 from construct_messages.server.http.access import Permit, Requesting
 from construct_messages.server.http.app import accept_header
 from construct_messages.server.http.request_log import RECORD, RequestRecord
-from construct_messages.server.http.sending import entity_tag, is_known, send
+from construct_messages.server.http.sending import answer_whole, entity_tag, is_known, send
 from construct_messages.server.streams.documents import log, not_carried
 from construct_messages.server.streams.resources import Document, serialize
 from construct_messages.streams import Publication
@@ -242,9 +242,7 @@ def described(request: web.Request, document: Document) -> web.Response:
         "ETag": entity_tag(content_type, body),
         "Cache-Control": "no-cache",
     }
-    if is_known(request, headers["ETag"]):
-        return web.Response(status=304, headers=headers)
-    return web.Response(body=body, headers=headers)
+    return answer_whole(request, body, headers)
 
 
 async def unstored(

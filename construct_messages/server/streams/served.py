@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Final, ParamSpec, Protocol, Self, TypeVar
 
@@ -67,15 +67,22 @@ class StreamLimits:
         """Returns the current number of followers of a stream."""
         return list(self._following.values()).count(stream)
 
-    def publishing(
-        self, request: web.Request, permit: Permit
-    ) -> AbstractAsyncContextManager[bytes]:
-        """Reads the body of an unsafe request, which counts until the block ends. 503: no slot is free, or the bodies
-        of all requests together are too large. 401: the token expired meanwhile.
+    @asynccontextmanager
+    async def publishing(self, request: web.Request, permit: Permit) -> AsyncIterator[bytes]:
+        """Reads the body of an unsafe request, which counts until the block ends.
 
-        A request takes a slot when its body has arrived, so a slow body does not block others.
+        A request takes a slot when its body has arrived, so a slow body does not block others. 503: no slot is free, or
+        the bodies of all requests together are too large. 401: the token expired meanwhile.
         """
-        return _PublishingPlace(request, permit, self._settings, self.holding(), self._publishing)
+        settings = self._settings
+        with self.holding() as hold:
+            async with permit.limit():
+                body = await read_body(request, settings.body_bytes, settings.idle_seconds, hold)
+                await self._publishing.acquire()
+            try:
+                yield body
+            finally:
+                self._publishing.release()
 
     def holding(self) -> Holding:
         """Counts bytes in memory until the block ends; call the result with the size of each piece. 503: all bodies
@@ -133,40 +140,6 @@ class Holding:
 
     def __exit__(self, *_: object) -> None:
         self.release()
-
-
-class _PublishingPlace:
-    """See `StreamLimits.publishing`."""
-
-    __slots__ = ("_admission", "_holding", "_permit", "_request", "_settings")
-
-    def __init__(
-        self,
-        request: web.Request,
-        permit: Permit,
-        settings: StreamsSettings,
-        holding: Holding,
-        admission: Admission,
-    ) -> None:
-        self._request, self._permit, self._settings = request, permit, settings
-        self._holding, self._admission = holding, admission
-
-    async def __aenter__(self) -> bytes:
-        settings = self._settings
-        try:
-            async with self._permit.limit():
-                body = await read_body(
-                    self._request, settings.body_bytes, settings.idle_seconds, self._holding
-                )
-                await self._admission.acquire()
-        except BaseException:
-            self._holding.release()
-            raise
-        return body
-
-    async def __aexit__(self, *_: object) -> None:
-        self._admission.release()
-        self._holding.release()
 
 
 def _busy(message: str) -> SourceError:

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 import zstandard
 from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 
 from construct_messages.rdf.errors import ConstructMessagesError, SourceError
 from construct_messages.server.http.sending import (
@@ -278,7 +279,8 @@ async def test_each_chunk_can_be_decoded_when_it_comes(coding: str) -> None:
     ],
 )
 def test_negotiation_of_codings(header: str | None, coding: str | None) -> None:
-    assert negotiate_coding(header) == coding
+    headers = {} if header is None else {"Accept-Encoding": header}
+    assert negotiate_coding(make_mocked_request("GET", "/", headers)) == coding
 
 
 def test_the_identity_changes_nothing() -> None:
