@@ -63,7 +63,7 @@ from construct_messages.query.syntax.nodes import (
     walk,
 )
 from construct_messages.query.syntax.parser import Query, parse
-from construct_messages.query.tokens import QueryText, error, tokenize
+from construct_messages.query.tokens import QueryText, error, spliced, tokenize
 from construct_messages.rdf.errors import QueryError
 
 _SUSPECT: Final = re.compile(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
@@ -82,18 +82,18 @@ def names_in_full(text: str) -> str:
         (index for index, token in enumerate(tokens) if token.is_mark("{")), len(tokens)
     )
     prologue = Prologue.read(text, tokens[:first_group], base=None, prefixes={})
-    pieces, done = [], 0
+    names = []
     for token in tokens:
         if token.kind == "pname" and token.text.partition(":")[2].count(".") > 1:
             try:
                 name = prologue.iri(text, token.text, token.start)
             except QueryError:
                 continue  # the engine reports the error
-            pieces += [text[done : token.start], name]
-            done = token.end
-    return "".join((*pieces, text[done:]))
+            names.append((token.start, token.end, name))
+    return spliced(text, names)
 
 
+_NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
 _ALTERNATIVE: Final = re.compile(r"[^|]\|[^|]")
 _WITHIN_GRAPH: Final = re.compile(r"(?i)\bGRAPH\b")
 _MOST_WAYS: Final = 64
@@ -131,12 +131,13 @@ def _spliced(text: str) -> str:
         form = parse(text).form
     except QueryError:
         return text  # the engine reports the error
-    pieces, done = [], 0
-    for start, end, new in sorted(_splices(text, form)):
-        breaks = "".join(character for character in text[start:end] if character in "\r\n")
-        pieces += [text[done:start], new, breaks]
-        done = end
-    return "".join((*pieces, text[done:]))
+    return spliced(
+        text,
+        (
+            (start, end, new + _NO_LINE_BREAK.sub("", text[start:end]))
+            for start, end, new in _splices(text, form)
+        ),
+    )
 
 
 def _splices(text: str, form: Any) -> Iterator[tuple[int, int, str]]:
@@ -393,7 +394,6 @@ def _written(text: str, node: Any, way: int) -> str:
 
 _ORDER: Final = re.compile(r"(?i)\border\b")
 _DIRECTION: Final = re.compile(r"(?i)(?:asc|desc)\b")
-_NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
 
 # functions whose results the engine compares by a total order: texts, which IRIs come before, and integers
 _TEXTS: Final = frozenset(
@@ -440,21 +440,6 @@ _KEYS: Final[Mapping[str, str]] = {
         CONCAT(STR(DATATYPE(?term)), " ", LANG(?term), " ", LANGDIR(?term))), ?none)""",
 }
 _SORTED: Final = ("subject", "predicate", "kind", "value", "rest")
-
-
-def without_order(text: str) -> str:
-    """Returns the query without ORDER BY, and with the same positions, so that the engine can check it.
-
-    >>> without_order("ASK {} ORDER BY ?a LIMIT 1")
-    'ASK {}             LIMIT 1'
-    """
-    if not _ORDER.search(text):
-        return text
-    clauses = (node for node in walk(parse(text).form) if isinstance(node, OrderClause))
-    for clause in clauses:
-        blank = _NO_LINE_BREAK.sub(" ", text[clause.start : clause.end])
-        text = text[: clause.start] + blank + text[clause.end :]
-    return text
 
 
 class _TotalOrders:

@@ -134,19 +134,6 @@ def undeclared(text: str, known: Collection[str] = ()) -> str | None:
     return None
 
 
-def relative_iri(text: str) -> str | None:
-    """Returns the first relative IRI of a query without a base, in its brackets, or None.
-
-    >>> relative_iri("SELECT * { GRAPH <urn:a> { ?s <p> ?o } }"), relative_iri("BASE <urn:a> ASK { ?s <p> ?o }")
-    ('<p>', None)
-    """
-    tokens = tokenize(text)
-    if any(token.keyword == "BASE" for token in tokens):
-        return None
-    names = (token.text for token in tokens if token.kind == "iri")
-    return next((name for name in names if not _SCHEME.match(name[1:])), None)
-
-
 def check_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
     """Checks prefixes that are declared outside of the query, and returns them.
 

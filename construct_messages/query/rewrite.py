@@ -39,8 +39,8 @@ from construct_messages.query.syntax.nodes import (
     VariableNode,
     walk,
 )
-from construct_messages.query.syntax.parser import CLAUSES, FORMS, Query, parse
-from construct_messages.query.tokens import QueryText, Token, decoded, error, outer, tokenize
+from construct_messages.query.syntax.parser import CLAUSES, FORMS, Query, find_form, parse
+from construct_messages.query.tokens import QueryText, Token, decoded, tokenize
 from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.arguments import checked, warn
 from construct_messages.rdf.errors import NotConstruct, Position, QueryError, UsageError
@@ -155,16 +155,9 @@ def query_form(text: str | QueryText) -> str:
 
 
 def _form(query: QueryText) -> tuple[int, str]:
-    tokens = query.tokens
-    for index in outer(tokens, 0, len(tokens)):
-        keyword = tokens[index].keyword
-        if keyword in FORMS:
-            return index, keyword
-        if keyword in _UPDATES:
-            return index, "UPDATE"
-    raise error(
-        query.text, len(query.text), "there is no CONSTRUCT, nor any other form of query or update"
-    )
+    index = find_form(query, _UPDATES)
+    keyword = query.tokens[index].keyword
+    return index, keyword if keyword in FORMS else "UPDATE"
 
 
 @dataclass(frozen=True, slots=True)

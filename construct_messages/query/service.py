@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from construct_messages.query.prologue import Expansion, Prologue
-from construct_messages.query.tokens import ESCAPE, QueryText, Token
+from construct_messages.query.tokens import ESCAPE, QueryText, Token, spliced
 from construct_messages.rdf.errors import Forbidden, Position, QueryError
 from construct_messages.rdf.terms import iri
 
@@ -102,12 +102,14 @@ def redirect_services(text: str | QueryText, targets: Mapping[str, str]) -> str:
     'ASK { SERVICE <http://127.0.0.1:1/a>{} SERVICE <urn:b>{} }'
     """
     query = QueryText.of(text)
-    pieces, end = [], 0
-    for clause in services(query):
-        if clause.iri in targets and clause.iri is not None:
-            pieces += [query.text[end : clause.start], iri(targets[clause.iri])]
-            end = clause.end
-    return "".join((*pieces, query.text[end:]))
+    return spliced(
+        query.text,
+        [
+            (clause.start, clause.end, iri(targets[clause.iri]))
+            for clause in services(query)
+            if clause.iri is not None and clause.iri in targets
+        ],
+    )
 
 
 def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:

@@ -6,7 +6,7 @@ The time is linear in the length of any text. No grammar and no semantics here.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -149,6 +149,19 @@ def _tokens(text: str) -> Iterator[Token]:
 def error(text: str, offset: int, message: str, hint: str | None = None) -> QueryError:
     """Returns the error with which a query is rejected, at a position in its text."""
     return QueryError(message, position=Position.at(text, offset), hint=hint)
+
+
+def spliced(text: str, splices: Iterable[tuple[int, int, str]]) -> str:
+    """The text with other pieces: each has the offsets of what it replaces. They do not overlap.
+
+    >>> spliced("ASK {}", [(5, 5, "?s ?p ?o"), (0, 3, "SELECT *")])
+    'SELECT * {?s ?p ?o}'
+    """
+    pieces, done = [], 0
+    for start, end, new in sorted(splices):
+        pieces += [text[done:start], new]
+        done = end
+    return "".join((*pieces, text[done:]))
 
 
 def decoded(text: str, token: Token) -> str:

@@ -1,16 +1,12 @@
 """`WrittenQuery`: the original text of a query that was rewritten to a SELECT.
 
-An engine that rejects the SELECT names positions in the SELECT. They are translated to positions in the original text,
-or the engine parses the original text. Nothing is evaluated here.
+An endpoint that rejects the SELECT names positions in the SELECT. They are translated to positions in the original
+text.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
-
-import pyoxigraph as ox
-
-from construct_messages.query.embedded import names_in_full, without_order
 
 _NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
 # compiled when an endpoint rejects a query, which is rare
@@ -47,20 +43,6 @@ class WrittenQuery(NamedTuple):
             start, end = template
             text = text[:start] + _NO_LINE_BREAK.sub(" ", text[start:end]) + text[end:]
         return cls(text, base, prefixes, where)
-
-    def refusal(self) -> SyntaxError | None:
-        """Returns the reason why the embedded engine rejects the query without its ORDER BY, or None."""
-        try:
-            ox.Store().query(
-                names_in_full(without_order(self.text)),
-                base_iri=self.base,
-                prefixes=dict(self.prefixes),
-            )
-        except SyntaxError as error:
-            return error
-        except (OSError, RuntimeError, ValueError):
-            pass  # it is legal but cannot be planned
-        return None
 
     def translated(self, message: str, select: str) -> tuple[str, bool]:
         """Returns an endpoint's error with positions in this query, and whether all positions could be translated.

@@ -372,9 +372,7 @@ def explain(
     known = written or WrittenQuery(text)
     if (own := _grammatical(known)) is not None:
         return QueryError(f"{refused}: {own.message}", position=own.position, hint=own.hint)
-    if (there := known.refusal()) is not None:
-        return refusal(there, known.text, hint if written is None else None, refused)
-    found = refusal(error, text, hint, refused)
+    found = refusal(error, refused, hint)
     if for_embedded(text) != names_in_full(
         text
     ):  # the position is in the text that the engine was asked

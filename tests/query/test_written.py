@@ -15,12 +15,9 @@ import aiohttp
 import pyoxigraph as ox
 import pytest
 import rdflib
-from hypothesis import given
-from hypothesis import strategies as st
 from pyparsing import ParseException
 
 from construct_messages import construct_messages
-from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.errors import Position, QueryError, SourceError
 from construct_messages.rdf.options import Grouping, Requests
@@ -100,13 +97,6 @@ def test_what_was_expected_is_said() -> None:
         list(construct_messages(REFUSED["no template"], ox.Store()))
 
 
-def test_what_only_the_rewriting_makes_wrong_has_its_hint() -> None:
-    """The text as written is legal, so there is no place in it."""
-    query = ConstructQuery.parse("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }")
-    assert query.rewritten.written is not None
-    assert query.rewritten.written.refusal() is None
-
-
 @pytest.mark.parametrize("query", [REFUSED["a word"], REFUSED["no template"], REFUSED["a clause"]])
 def test_by_rdflib(query: str) -> None:
     with pytest.raises(QueryError, match="rdflib refuses the query") as refused:
@@ -182,36 +172,3 @@ def test_places_of_the_select_alone() -> None:
     said = "Line 1, column 40: no; line 1:5: no; Line 1, column 25: no; line 2 column 1"
     translated = "Line 1, column 40: no; line 1:5: no; Line 1, column 32: no; line 2 column 1"
     assert query.translated(said, select) == (translated, False)
-
-
-NAMES: Final = st.sampled_from(["?s", "?p", "<urn:p>", "a", "[]", '"x"@en', "( 1 2 )"])
-SPACES: Final = st.sampled_from([" ", "\n", "\r\n", "\t", "  # a comment }\n"])
-
-
-FAULTS: Final = st.sampled_from(["FILTR", "}", "?x ?y"])
-
-
-@given(st.lists(SPACES, min_size=12, max_size=12), st.lists(NAMES, max_size=4), FAULTS)
-def test_any_spacing(spaces: list[str], names: list[str], fault: str) -> None:
-    words = [
-        "CONSTRUCT",
-        "{",
-        "?s",
-        "?p",
-        "?o",
-        "}",
-        "WHERE",
-        "{",
-        "?s ?p ?o .",
-        " ".join(names),
-        fault,
-        "}",
-    ]
-    query = "".join(word + space for word, space in zip(words, spaces, strict=True))
-    try:
-        select = ConstructQuery.parse(query).rewritten
-    except QueryError:
-        return  # braces, which need no engine
-    assert select.written is not None
-    refused, own = select.written.refusal(), WrittenQuery(query).refusal()
-    assert str(refused) == str(own)

@@ -59,7 +59,7 @@ from construct_messages.query.syntax.nodes import (
     walk,
 )
 from construct_messages.query.syntax.triples import read
-from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
+from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer, spliced
 from construct_messages.rdf.errors import QueryError
 from construct_messages.rdf.terms import iri
 
@@ -445,7 +445,7 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
         output=registration.output,
         operator=registration.operator or of_dialect,
         windows=tuple(patterns.windows.values()),
-        query=_spliced(source, splices),
+        query=spliced(source, splices),
         needs=patterns.needs,
         default=default,
         default_graphs=tuple(graphs[False]),
@@ -561,11 +561,3 @@ def _plain(tokens: Sequence[Token], head: int, clauses: Sequence[_Clause]) -> li
 
 def _blank(text: str, start: int, end: int) -> Splice:
     return Splice(start, end, "".join(char if char in "\r\n" else " " for char in text[start:end]))
-
-
-def _spliced(text: str, splices: Sequence[Splice]) -> str:
-    pieces, done = [], 0
-    for splice in sorted(splices):
-        pieces += [text[done : splice.start], splice.text]
-        done = splice.end
-    return "".join((*pieces, text[done:]))

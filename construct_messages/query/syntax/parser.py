@@ -7,7 +7,7 @@ must be legal, because the package evaluates them. The engine evaluates the rest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -454,13 +454,15 @@ def parse(
     return Query(source, prologue, read(parser.form, text), before)
 
 
-def find_form(source: QueryText) -> int:
-    """The index of the keyword of the form."""
+def find_form(source: QueryText, others: Sequence[str] = ()) -> int:
+    """The index of the keyword of the form, or of one of the other keywords."""
     tokens = source.tokens
     for index in outer(tokens, 0, len(tokens)):
-        if tokens[index].keyword in FORMS:
+        if tokens[index].keyword in FORMS or tokens[index].keyword in others:
             return index
-    raise error(source.text, len(source.text), "there is no CONSTRUCT, nor any other form of query")
+    update = " or update" if others else ""
+    message = f"there is no CONSTRUCT, nor any other form of query{update}"
+    raise error(source.text, len(source.text), message)
 
 
 def _before(parser: QueryParser, head: int) -> tuple[Unknown, ...]:
