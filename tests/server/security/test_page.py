@@ -1,9 +1,12 @@
-"""docs/explanation/security.md names the tests of its guarantees."""
+"""docs/explanation/security.md and `GUARANTEES` have the same guarantees, and their tests exist."""
 
 import re
 from pathlib import Path
 
+from tests.support.conformance.security import GUARANTEES
 from tests.support.places import ROOT
+
+PAGE = (ROOT / "docs" / "explanation" / "security.md").read_text(encoding="utf-8")
 
 
 def defined_in(module: Path) -> set[str]:
@@ -12,19 +15,26 @@ def defined_in(module: Path) -> set[str]:
     )
 
 
-def test_the_page_names_the_tests() -> None:
-    """Each test that it names exists, and it names each test here."""
-    page = (ROOT / "docs" / "explanation" / "security.md").read_text(encoding="utf-8")
-    here = [defined_in(path) for path in Path(__file__).parent.glob("test_*.py")]
-    own = set().union(*here) - {"test_the_page_names_the_tests"}
-    named = re.findall(r"`(?:([\w/]+)::)?(test_\w+)`", page)
-    assert {test for module, test in named if not module} == own
-    for module, test in named:
-        assert not module or test in defined_in(ROOT / "tests" / f"{module}.py"), (module, test)
+def test_each_guarantee_has_tests() -> None:
+    _, _, text = PAGE.partition("## Guarantees\n")
     guarantees = [
-        line
-        for line in page.splitlines()
-        if line.startswith("| ") and not line.startswith(("| guarantee", "|--"))
+        " ".join(item.split())
+        for item in re.findall(
+            r"^- (.*(?:\n  .*)*)", text.partition("## Not guaranteed")[0], re.MULTILINE
+        )
     ]
-    assert len(guarantees) > 20
-    assert all("test_" in line for line in guarantees)
+    assert len(guarantees) == len(GUARANTEES) > 20
+    for key, guarantee in zip(GUARANTEES, guarantees, strict=True):
+        assert guarantee.startswith(key)
+
+
+def test_the_tests_exist_and_each_of_this_folder_is_named() -> None:
+    here = [
+        defined_in(path)
+        for path in Path(__file__).parent.glob("test_*.py")
+        if path != Path(__file__)
+    ]
+    named = [test for tests in GUARANTEES.values() for test in tests]
+    assert {test for test in named if "::" not in test} == set().union(*here)
+    for module, _, test in (test.rpartition("::") for test in named):
+        assert not module or test in defined_in(ROOT / "tests" / f"{module}.py"), (module, test)
