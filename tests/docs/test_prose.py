@@ -48,6 +48,16 @@ def long_lines(page: str) -> Iterator[str]:
             yield line
 
 
+ROOMS = "|".join(path.name for path in (ROOT / "construct_messages").iterdir() if path.is_dir())
+
+
+def missing_modules(page: str) -> Iterator[str]:
+    """Files and folders of the package that a page names are there."""
+    for path in re.findall(rf"`((?:{ROOMS})/[\w./]*)`", TEXTS[page]):
+        if page != "CHANGELOG.md" and not (ROOT / "construct_messages" / path).exists():
+            yield path
+
+
 def long_decisions(page: str) -> Iterator[str]:
     """A decision has at most 400 words: context, decision, consequences. What else there is to say is reference."""
     count = len((ROOT / page).read_text(encoding="utf-8").split())
@@ -103,7 +113,9 @@ def missing_files(block: Block) -> Iterator[str]:
                 yield f"{file} in {command}"
 
 
-@pytest.mark.parametrize("rule", [broken_links, long_lines, long_decisions, missing_extras])
+@pytest.mark.parametrize(
+    "rule", [broken_links, long_lines, missing_modules, long_decisions, missing_extras]
+)
 def test_pages(rule: Callable[[str], Iterator[str]]) -> None:
     assert [f"{page}: {found}" for page in TEXTS for found in rule(page)] == []
 
