@@ -35,7 +35,7 @@ from benchmarks.micro.serving import listening
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.delivery import BATCH
-from construct_messages.logs.jelly.frames import FrameWriter
+from construct_messages.logs.jelly.encoder import FrameWriter
 from construct_messages.logs.jelly.service import (
     PREFERRED_OPTIONS,
     PUBLISH,

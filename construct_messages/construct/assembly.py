@@ -6,8 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from construct_messages.logs import EncoderOptions, FormatOptions, TemplateEncoder, encoder_for
-from construct_messages.logs.layout import EncodedBatch
+from construct_messages.logs import (
+    EncodedBatch,
+    EncoderOptions,
+    FormatOptions,
+    TemplateEncoder,
+    encoder_for,
+)
 from construct_messages.rdf.errors import GroupError, LimitExceeded, SourceError
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message, Quad, of_distinct

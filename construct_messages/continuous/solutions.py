@@ -26,7 +26,7 @@ from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, of_distinct
-from construct_messages.rdf.rows import row_message
+from construct_messages.rdf.template import row_message
 from construct_messages.rdf.terms import XSD, OxTerm, Term, has_blank, map_blanks, parse_term
 from construct_messages.rdf.terms.values import microseconds_of_date_time
 from construct_messages.sparql.engine import StoreQuery

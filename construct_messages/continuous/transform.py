@@ -43,9 +43,8 @@ from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.labels import Labels, may_have_labels
 from construct_messages.rdf.message import Message, of_distinct
-from construct_messages.rdf.rows import row_message
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.rdf.template import Template
+from construct_messages.rdf.template import Template, row_message
 from construct_messages.rdf.terms import parse_term
 from construct_messages.sparql.engine import StoreQuery
 

@@ -37,7 +37,7 @@ from construct_messages.feeds.state import (
 from construct_messages.feeds.table import address_of
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.jelly.frames import FrameWriter
+from construct_messages.logs.jelly.encoder import FrameWriter
 from construct_messages.logs.jelly.service import (
     PREFERRED_OPTIONS,
     PUBLISH,

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Final, Protocol, Self
 
 import pyoxigraph as ox
 
-from construct_messages.logs.layout import EncodedBatch
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import WRITTEN, Format, Syntax
 from construct_messages.rdf.labels import Labels
@@ -151,6 +150,20 @@ class DecoderOptions:
     # whether messages keep their lines if these are canonical N-Quads without blank nodes, and create their terms
     # later, which takes half of the time if they are stored or written unchanged
     keep_lines: bool = False
+
+
+class EncodedBatch(Protocol):
+    """The messages of a batch, in order, each with its delimiter in the log."""
+
+    def __bytes__(self) -> bytes:
+        """Returns all messages, joined. This is the fast path: it should not create a `bytes` object for each
+        message.
+        """
+        ...
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yields the messages one by one; may be called repeatedly, and after `bytes()`."""
+        ...
 
 
 class TemplateEncoder(Protocol):

@@ -20,12 +20,11 @@ from construct_messages.logs import (
     encoder_for,
     read_document,
 )
-from construct_messages.logs.jsonld.deserialization import refusing
+from construct_messages.logs.jsonld.json_text import refusing
 from construct_messages.rdf.errors import LogError, UsageError, shown
 from construct_messages.rdf.formats import FORMATS, LABELLED, RDFM, Format, Syntax
-from construct_messages.rdf.formats.documents import JSON_LD
 from construct_messages.rdf.formats.lookup import asks_for_messages, syntax_of
-from construct_messages.rdf.formats.media_types import ACTIVITY_JSON, read_media_type
+from construct_messages.rdf.formats.media_types import ACTIVITY_JSON, JSON_LD, read_media_type
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.vocabulary import CONTEXT, RSP
 
@@ -36,7 +35,7 @@ from construct_messages.rdf.vocabulary import CONTEXT, RSP
 # includes. The others are in `known_contexts.json`: Web Annotation has each term of the published context (Web
 # Annotation Vocabulary, appendix A). Linked Data Platform, PROV-O and LDN for RDF streams have no published context:
 # theirs are written from the vocabularies, with each class and property, and reject names that are not in them
-# (`logs/jsonld/deserialization.py`).
+# (`logs/jsonld/json_text.py`).
 
 ACTIVITY_STREAMS: Final = "https://www.w3.org/ns/activitystreams"
 """The context that the media type of Activity Streams implies (Activity Streams 2.0, section 2.1)."""

@@ -10,7 +10,7 @@ import pytest
 
 from construct_messages.continuous import continuous
 from construct_messages.rdf.message import Message
-from construct_messages.rdf.rows import RS
+from construct_messages.rdf.template import RS
 from construct_messages.streams.element import Element
 
 STATIC = ox.Store()

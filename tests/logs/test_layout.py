@@ -1,4 +1,4 @@
-"""Layouts of templates in the formats that have them: which equal terms share a layout, and when one is made."""
+"""Layouts of templates in the formats that have them: which equal terms share a text_encoder, and when one is made."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from construct_messages.logs import EncoderOptions, encoder_for, layout
-from construct_messages.logs.jsonld.nodes import RDF_TYPE
+from construct_messages.logs import EncoderOptions, encoder_for, text_encoder
+from construct_messages.logs.jsonld.encoder import RDF_TYPE
 from construct_messages.logs.text_encoder import LayoutEncoder
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import NDJSON_LD, RDF_XML, RDFM, YAML_LD, Format
@@ -215,9 +215,9 @@ def test_a_layout_is_made_once_for_each_shape(
 def test_more_shapes_and_terms_than_are_remembered(
     format: Format, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "_MOST_LAYOUTS", 2)
-    monkeypatch.setattr(layout, "_MOST_TEXTS", 2)
-    monkeypatch.setattr(layout, "_LONGEST", 22)
+    monkeypatch.setattr(text_encoder, "_MOST_LAYOUTS", 2)
+    monkeypatch.setattr(text_encoder, "_MOST_TEXTS", 2)
+    monkeypatch.setattr(text_encoder, "_LONGEST", 22)
     solutions = [
         (X, Y),
         (X, literal("1")),

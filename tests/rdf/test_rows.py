@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
-from construct_messages.rdf.rows import row_message
+from construct_messages.rdf.template import row_message
 from construct_messages.rdf.terms import Term, from_pyoxigraph
 
 READ = """

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain, repeat
 from typing import Any, Final
 
-from construct_messages.logs.columns.arrow import arrow, joined
 from construct_messages.logs.columns.options import ColumnOptions
 from construct_messages.logs.columns.solutions import MOST_BYTES, metadata
-from construct_messages.logs.columns.types import characters, term_array
+from construct_messages.logs.columns.types import arrow, characters, joined, term_array
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Template

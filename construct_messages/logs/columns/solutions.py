@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from construct_messages.logs.columns.arrow import arrow, joined
 from construct_messages.logs.columns.options import ColumnOptions
 from construct_messages.logs.columns.types import (
     CATEGORIES,
@@ -24,9 +23,11 @@ from construct_messages.logs.columns.types import (
     Characters,
     ColumnType,
     TermKind,
+    arrow,
     characters,
     column_type,
     has_zone,
+    joined,
     term_array,
 )
 from construct_messages.rdf.errors import ColumnError, UsageError, shown

@@ -11,14 +11,59 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from construct_messages.logs.columns.arrow import arrow
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import RDF, XSD, unescape
 from construct_messages.rdf.terms.natives import native
 from construct_messages.rdf.terms.values import microseconds_of_date_time
+
+# --- arrow ----------------------------------------------------------------------------------------
+# Imports pyarrow, and the libraries that use its tables, on first use.
+
+
+@cache
+def arrow(module: str = "") -> Any:
+    """Returns pyarrow, or one of its modules.
+
+    >>> arrow().schema([("age", arrow().int64())]).names, arrow("parquet").__name__
+    (['age'], 'pyarrow.parquet')
+    """
+    return needed(
+        f"pyarrow.{module}" if module else "pyarrow", "pip install 'construct-messages[arrow]'"
+    )
+
+
+def joined(arrays: Sequence[Any]) -> Any:
+    """Returns arrays of strings as one; a single one is not copied.
+
+    >>> joined([arrow().array(["a"]), arrow().array(["b"])]).to_pylist(), len(joined([]))
+    (['a', 'b'], 0)
+    """
+    if len(arrays) == 1:
+        return arrays[0]
+    return arrow().concat_arrays(arrays) if arrays else arrow().nulls(0, arrow().string())
+
+
+def needed(module: str, install: str) -> Any:
+    """Returns a module of another library.
+
+    >>> needed("pyarrows", "pip install pyarrows")
+    Traceback (most recent call last):
+    construct_messages.rdf.errors.UsageError: columns need pyarrows, which is not installed
+      hint: pip install pyarrows
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"columns need {error.name}, which is not installed", hint=install
+        ) from error
+
+
+# --- types ----------------------------------------------------------------------------------------
 
 # --- characters -----------------------------------------------------------------------------------
 # The characters of terms by column: IRIs without brackets, literals without quotes, and the kind of each term.

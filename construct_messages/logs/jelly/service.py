@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
 
 from construct_messages.logs import DecoderOptions
+from construct_messages.logs.jelly.decoder import Rows
 from construct_messages.logs.jelly.options import (
     SMALLEST_NAME_TABLE,
     SMALLEST_PREFIX_TABLE,
@@ -17,7 +18,6 @@ from construct_messages.logs.jelly.options import (
     LogicalType,
     PhysicalType,
 )
-from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import (
     Malformed,
     delimited,
@@ -33,7 +33,7 @@ from construct_messages.rdf.message import Message
 # --- frame stream ---------------------------------------------------------------------------------
 # Reads and writes the frames of one stream one by one, as over gRPC, with their metadata.
 #
-# `rows.py` reads the content of frames, and `frames.py` writes it. The lookup tables belong to the whole stream, so
+# `decoder.py` reads the content of frames, and `encoder.py` writes it. The lookup tables belong to the whole stream, so
 # its frames must be written and read in order. Jelly 1.1, gRPC streaming protocol; RdfStreamFrame of rdf.proto.
 
 _METADATA = 15
@@ -45,7 +45,7 @@ class FrameReader:
     """Reads the frames of one stream. `options`: `message_bytes`, `labels`, `generalized`, `shared_labels` and
     `lenience` are used.
 
-    >>> from construct_messages.logs.jelly.frames import FrameWriter
+    >>> from construct_messages.logs.jelly.encoder import FrameWriter
     >>> from construct_messages.logs.jelly.service import DEFAULT_OPTIONS
     >>> writer, reader = FrameWriter(DEFAULT_OPTIONS, {}), FrameReader(DecoderOptions())
     >>> reader.read(writer.write(Message())), reader.options.physical_type.name

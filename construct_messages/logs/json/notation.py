@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 
-from construct_messages.logs.json.frames import NotCompiled
-from construct_messages.logs.json.values import (
+from construct_messages.logs.json.framing import NotCompiled
+from construct_messages.logs.json.nodes import (
     expanded_value,
     is_native,
     json_of,
@@ -22,7 +22,7 @@ from construct_messages.logs.json.values import (
     suffix_of,
 )
 from construct_messages.logs.jsonld.contexts import Processor
-from construct_messages.logs.layout import NoLayout, Texts
+from construct_messages.logs.text_encoder import NoLayout, Texts
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.terms import Term, literal_parts
 

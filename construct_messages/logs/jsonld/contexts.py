@@ -16,7 +16,7 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
 from pyld.resolved_context import ResolvedContext  # type: ignore[import-untyped] # nor has this
 
-from construct_messages.logs.jsonld.deserialization import NO_BASE
+from construct_messages.logs.jsonld.json_text import NO_BASE
 from construct_messages.logs.turtle.scanner import MOST_BASE
 from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, UsageError
 

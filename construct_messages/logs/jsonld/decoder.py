@@ -1,23 +1,359 @@
 """The NDJSON-LD decoder: one JSON-LD document a line, a line whose only key is `@context` for the active context.
 
-RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). `documents.py` interprets documents.
+RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). `decoder.py` interprets documents.
 """
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pyoxigraph as ox
 
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.from_pyoxigraph import most_characters
-from construct_messages.logs.jsonld.documents import Documents
-from construct_messages.logs.jsonld.json_text import JsonReader, mask_halves
+from construct_messages.logs.from_pyoxigraph import most_characters, to_message, too_much
+from construct_messages.logs.jsonld.encoder import GEN_DELIMS
+from construct_messages.logs.jsonld.json_text import (
+    NO_BASE,
+    NO_IRI,
+    JsonReader,
+    mask_halves,
+    may_need_preparation,
+    prepare,
+)
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
-from construct_messages.rdf.errors import LogError, Position
+from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError, UsageError
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
+from construct_messages.rdf.terms import Lenience
+from construct_messages.rdf.terms.wellformed import NO_CHARACTER
+
+if TYPE_CHECKING:
+    from construct_messages.logs.jsonld.contexts import Contexts
+
+
+# --- documents ------------------------------------------------------------------------------------
+# Converts the JSON-LD documents of a log to messages, with the active context.
+#
+# RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/) defines the active context, also for YAML-LD
+# logs here. pyoxigraph, which implements JSON-LD 1.1 with the base directions of RDF 1.2, creates RDF; PyLD expands
+# documents first if contexts have more than prefixes. No parsing of text here.
+
+# --- size -----------------------------------------------------------------------------------------
+# Estimates the size of the RDF of a JSON-LD document, before a parser creates it.
+#
+# The parser creates all quads of a document together, and each contains the `@id` of its node: the memory for a long
+# one with many values grows with the square of its size in the log. Documents are in expanded form, or have a context
+# of prefixes only.
+
+_BLANK: Final = 34
+"""The length of a label that the parser creates."""
+_TYPE: Final = 49
+_LITERAL: Final = 50
+"""The parts of a literal other than its value: quotes, and the datatype of a number."""
+_IN_A_LIST: Final = 2 * (_BLANK + _TYPE + _BLANK)
+
+
+def characters(document: Any, context: Mapping[str, Any]) -> int:
+    """Returns the approximate number of characters of a document's quads as N-Quads.
+
+    >>> characters({"@id": "urn:a", "urn:p": ["b", {"@id": "urn:c"}]}, {})
+    76
+    """
+
+    def iri(name: Any) -> int:
+        if not isinstance(name, str):
+            return _BLANK
+        begins, _, _ = name.partition(":")
+        namespace = context.get(begins, "")
+        if isinstance(namespace, dict):
+            namespace = namespace.get("@id", "")
+        return len(name) + len(namespace)
+
+    total = 0
+    nodes: list[tuple[Any, int]] = [(document, 0)]  # each with the length of its graph's name
+    while nodes:
+        node, graph = nodes.pop()
+        if isinstance(node, list):
+            nodes += ((each, graph) for each in node)
+            continue
+        if not isinstance(node, dict):
+            continue
+        subject = iri(node.get("@id"))
+        for key, values in node.items():
+            if key == "@graph":
+                nodes.append((values, subject))
+            elif key == "@included":
+                nodes.append((values, graph))
+            elif key == "@reverse":
+                nodes += (
+                    ({"@id": node.get("@id"), predicate: each}, graph)
+                    for predicate, each in values.items()
+                )
+            elif key == "@type" or not key.startswith("@"):
+                statement = subject + graph + (_TYPE if key == "@type" else iri(key))
+                for value in _each(values):
+                    total += statement
+                    if not isinstance(value, dict):
+                        total += iri(value) if key == "@type" else _LITERAL + len(str(value))
+                    elif "@value" in value:
+                        total += _LITERAL + sum(len(str(part)) for part in value.values())
+                    elif "@list" in value:
+                        items = (
+                            value["@list"] if isinstance(value["@list"], list) else [value["@list"]]
+                        )
+                        total += len(items) * (_IN_A_LIST + 2 * graph)
+                        nodes += (({key: item}, graph) for item in items)
+                    else:
+                        total += iri(value.get("@id"))
+                        nodes.append((value, graph))
+    return total
+
+
+def _each(values: Any) -> Iterator[Any]:
+    if isinstance(values, list):
+        yield from values
+    else:
+        yield values
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+_NAME: Final = re.compile(r"(?!_$)[^@:/][^:/]*")
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_PLAIN_BASE: Final = re.compile(r"[a-z]+://[^/?#]*/(?:(?!/\.).)*")
+_UNSET: Final = object()
+_RELATIVE: Final = re.compile(rf"<{NO_BASE}([^>]*)>")
+
+
+class Documents:
+    """Converts the documents of one log to messages, in order.
+
+    >>> documents, start = Documents(None, None, Labels("x")), Position(1, 1)
+    >>> documents.read({"@context": {"ex": "http://example.org/"}}, 1, start)
+    >>> documents.read({"@id": "ex:s", "ex:p": "o"}, 1, start)
+    <Message of 1 quad: <http://example.org/s> <http://example.org/p> "o" .>
+    >>> documents.read({}, 2, start)
+    <Message, empty>
+    """
+
+    def __init__(
+        self,
+        # the IRI that relative IRIs resolve against
+        base: str | None,
+        contexts: Mapping[str, Any] | None,
+        labels: Labels,
+        lenience: Lenience | None = None,
+        context: str | None = None,
+    ) -> None:
+        self._base, self._given, self._labels, self._lenience = base, contexts, labels, lenience
+        # whether terms that are not RDF are accepted
+        self.lenient = lenience is not None and not lenience.is_strict
+        # both libraries resolve relative IRIs in the same way only with such a base
+        self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
+        self._active: Any = _UNSET
+        self._before = None if context is None else [context]
+        self._only_prefixes = (
+            context is None
+        )  # in the active context, so that pyoxigraph and PyLD interpret it in the same way
+        # the prefixes that active contexts have declared so far
+        self.prefixes: dict[str, str] = {}
+
+    def read(
+        self,
+        document: Any,
+        number: int,
+        position: Position,
+        most: float = inf,
+        mask: str = "",
+    ) -> Message | None:
+        """Returns the message of a document; None: the document sets the active context. `most`: the maximal number of
+        characters of the message as N-Quads. `mask`: the character in place of halves of surrogate pairs, whose quads
+        are left out.
+        """
+        try:
+            if isinstance(document, dict) and document.keys() == {"@context"}:
+                self._set_context(document["@context"], number, most)
+                return None
+            if document == {}:
+                return Message()
+            quads, rename = (
+                self._quads(document, number, most),
+                self._labels.in_message(number).__getitem__,
+            )
+            if self.lenient:
+                quads = self._sound(quads, mask)
+            return to_message(quads, rename, self._lenience, number=number, most=most)
+        except UsageError as error:
+            raise LogError(
+                error.message, number=number, position=position, hint=error.hint
+            ) from error
+        except MemoryError as error:
+            raise LimitExceeded(
+                f"message {number}: a string is longer than the parser takes: {error}",
+                position=position,
+            ) from error
+
+    def _sound(self, quads: Iterable[ox.Quad], mask: str) -> Iterator[ox.Quad]:
+        """Leaves out quads that JSON-LD drops without an error; those with a term that somebody wrote count."""
+        assert self._lenience is not None
+        for quad in quads:
+            text = str(quad)
+            if mask and mask in text:
+                error = TermError("half a surrogate pair is not a character", kind=NO_CHARACTER)
+            elif relative := _RELATIVE.search(text):
+                error = TermError(f"IRI <{relative[1]}> is relative", kind="a relative IRI")
+            elif NO_IRI in text:
+                continue  # a name that a context maps to null
+            else:
+                yield quad
+                continue
+            self._lenience.skips(error)
+
+    @cached_property
+    def _contexts(self) -> Contexts:
+        # loading PyLD takes a third of a second, and logs of this package do not need it
+        from construct_messages.logs.jsonld.contexts import Contexts
+
+        return Contexts(self._given, self._base)
+
+    def _set_context(self, context: Any, number: int, most: float) -> None:
+        declared, self._only_prefixes = _declared(context)
+        if not self._only_prefixes:
+            self._contexts.expand(
+                {"@graph": {}}, context, number=number, most=most
+            )  # so that an error belongs to this document
+        self._active = context
+        self.prefixes.update(declared)
+
+    def _quads(self, document: Any, number: int, most: float) -> Iterator[ox.Quad]:
+        plain = self._only_prefixes and self._plain_base and _is_node(document)
+        if plain:
+            if self._active is not _UNSET:
+                context = {
+                    name: self._active[name] for name in _names(document) if name in self._active
+                }
+                document = {"@context": context, "@graph": document}
+        elif self._active is not _UNSET:
+            document = self._contexts.expand(
+                {"@graph": document}, self._active, number=number, most=most
+            )
+        else:
+            document = self._contexts.expand(document, self._before, number=number, most=most)
+        written = msgspec.json.encode(document)
+        if not plain or may_need_preparation(written):
+            document = prepare(document)
+            written = msgspec.json.encode(document)
+        # an upper bound of the result, which is small for nearly all documents
+        if written.count(b",") * len(written) > most:
+            context = document.get("@context", {}) if isinstance(document, dict) else {}
+            if characters(document, context) > most:
+                raise too_much(number, int(most))
+        try:
+            yield from ox.parse(
+                written,
+                format=ox.RdfFormat.JSON_LD,
+                base_iri=self._base if plain else None,
+                lenient=self.lenient,
+            )
+        except SyntaxError as error:
+            raise UsageError(f"malformed JSON-LD: {error.msg}") from error
+
+
+# --- documents without expansion, which pyoxigraph and PyLD read in the same way (tests/logs/jsonld/test_documents.py)
+
+
+def _is_node(node: Any) -> bool:
+    """Returns whether it is a node object of IRIs, compact IRIs and values, without a context or rarer keywords."""
+    if not isinstance(node, dict):
+        return False
+    for key, value in node.items():
+        if key == "@id":
+            plain = _is_name(value)
+        elif key == "@type":
+            plain = all(map(_is_name, value)) if isinstance(value, list) else _is_name(value)
+        elif key == "@graph":
+            plain = all(map(_is_node, value)) if isinstance(value, list) else _is_node(value)
+        elif key == "@included":
+            plain = isinstance(value, list) and all(
+                _is_node(node) and node.keys() - {"@id"} for node in value
+            )
+        else:
+            plain = _ABSOLUTE.match(key) is not None and (
+                all(map(_is_value, value)) if isinstance(value, list) else _is_value(value)
+            )
+        if not plain:
+            return False
+    return True
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and not value.startswith("@")
+
+
+def _names(document: Any) -> set[str]:
+    """Returns possible uses of prefixes in a node: its IRIs and its types."""
+    names: set[str] = set()
+    parts = [document]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            for key, value in part.items():
+                names.add(key.partition(":")[0])
+                if key in ("@id", "@type"):
+                    names.update(
+                        name.partition(":")[0]
+                        for name in (value if isinstance(value, list) else [value])
+                    )
+                else:
+                    parts.append(value)
+        elif isinstance(part, list):
+            parts += part
+    return names
+
+
+def _is_value(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return isinstance(value, str | int | float)
+    if "@value" not in value:
+        return _is_node(value)
+    tags = value.keys() - {"@value"}
+    if tags == {"@type"}:
+        # the notation of a number depends on its type, which may be a compact IRI
+        return isinstance(value["@value"], str) and _is_name(value["@type"])
+    return tags <= {"@language"} | {"@direction"} and all(
+        isinstance(part, str) for part in value.values()
+    )
+
+
+def _declared(context: Any) -> tuple[dict[str, str], bool]:
+    """Returns the prefixes that a context declares, and whether it has nothing else."""
+    if not isinstance(context, dict):
+        return {}, False
+    prefixes: dict[str, str] = {}
+    for name, value in context.items():
+        if (
+            isinstance(value, dict)
+            and value.keys() == {"@id", "@prefix"}
+            and value["@prefix"] is True
+        ):
+            value = value["@id"]
+        elif not isinstance(value, str) or not value.endswith(GEN_DELIMS):
+            continue
+        if _NAME.fullmatch(name) and isinstance(value, str) and _ABSOLUTE.match(value):
+            prefixes[name] = value
+    # a namespace that begins with a term is itself a compact IRI
+    plain = all(value.partition(":")[0] not in context for value in prefixes.values())
+    return prefixes, plain and len(prefixes) == len(context)
+
+
+# --- decoder --------------------------------------------------------------------------------------
 
 _ONE_A_LINE: Final = (
     "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"

@@ -1,6 +1,6 @@
 r"""Reads N-Triples and N-Quads logs, from chunks of bytes that may be split anywhere.
 
-This module finds lines, interprets version declarations and delimiters, and assembles messages; `statements.py` reads
+This module finds lines, interprets version declarations and delimiters, and assembles messages; `decoder.py` reads
 the statements, and `encoder.py` writes logs. A line end is LF, CR or CRLF. Each byte is examined once, independently of
 the size of the message. A message only refers to its own terms, not to other parts of the text.
 
@@ -14,25 +14,258 @@ import codecs
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import compress, count
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple, cast
+
+import pyoxigraph as ox
 
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.capabilities import missing_feature
-from construct_messages.logs.from_pyoxigraph import Rename, log_error
+from construct_messages.logs.checking import missing_feature
+from construct_messages.logs.from_pyoxigraph import DEEPEST, Masked, Rename, log_error, to_message
 from construct_messages.logs.line_buffer import too_long
-from construct_messages.logs.lines.statements import (
-    LineParser,
-    StatementLines,
-    count_canonical,
-    read_lines,
-)
+from construct_messages.rdf import compiled
 from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.rdf.formats import LABELLED, RDFM, Format, Syntax
-from construct_messages.rdf.labels import Labels, MessageLabels, may_have_labels
-from construct_messages.rdf.message import Message, of_lines, of_terms
-from construct_messages.rdf.terms import Term, map_blanks
+from construct_messages.rdf.labels import Labels, MessageLabels, are_unique, may_have_labels
+from construct_messages.rdf.message import Message, make_quads, of_lines, of_terms
+from construct_messages.rdf.terms import Lenience, Term, escape, map_blanks, nesting, unescape
+from construct_messages.rdf.terms.grammar import (
+    CANONICAL_BLANK,
+    CANONICAL_IRI,
+    CANONICAL_LITERAL,
+    ECHAR,
+    UCHAR,
+)
+from construct_messages.rdf.terms.wellformed import OUT_OF_PLACE
+
+# --- statements -----------------------------------------------------------------------------------
+# Reads lines of N-Triples and N-Quads as quads: canonical ones by the compiled module or a regular expression, all
+# others by pyoxigraph.
+#
+# Nearly every line of a log is a statement in canonical form, whose terms already have the form of `rdf/terms/`. The
+# compiled module and the expression accept the same subset of the statements that pyoxigraph accepts. pyoxigraph
+# parses all other statements, and alone raises errors. `decoder.py` processes delimiters, messages and bytes.
+#
+# RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
+
+# --- canonical lines ------------------------------------------------------------------------------------------------
+
+
+@cache
+def _statement(graphs: bool) -> re.Pattern[str]:
+    """Returns the expression for a line, with groups for its subject, predicate, object and graph."""
+    node = f"{CANONICAL_IRI}|{CANONICAL_BLANK}"
+    graph = rf"(?: ({node}))?" if graphs else "((?!))?"
+    return re.compile(rf"(?m:^)({node}) ({CANONICAL_IRI}) ({node}|{CANONICAL_LITERAL}){graph} \.\n")
+
+
+def count_canonical(documents: Sequence[bytes], graphs: bool) -> int | None:
+    """Returns the number of lines of all documents together, if each consists of one or more distinct canonical
+    statements, each with a final LF; None: one does not.
+    """
+    if compiled.wire is not None:
+        return compiled.wire.count_canonical([*documents], graphs)
+    for document in documents:
+        lines = document.splitlines(keepends=True)
+        if not document.endswith(b"\n") or len(set(lines)) < len(lines):
+            return None
+    try:
+        others = read_lines(b"".join(documents), graphs=graphs).others
+    except UnicodeDecodeError:
+        return None
+    return None if any(others) else len(others) - 1
+
+
+class StatementLines(NamedTuple):
+    """The statements of some complete lines."""
+
+    # subject, predicate, object and graph of each canonical statement in turn
+    terms: list[Term | None]
+    # the places of the blank nodes among these, ascending; their labels are unchanged
+    blanks: list[int]
+    # the other lines before each of these statements, with their ends, and those after the last; mostly empty
+    others: list[str]
+
+
+def read_lines(lines: bytes, *, graphs: bool) -> StatementLines:
+    r"""Returns the canonical statements of complete lines, each with a final LF; raises `UnicodeDecodeError`.
+
+    >>> found = read_lines(b'<urn:s> <urn:p> "o"@en .\n_:b <urn:p>  <urn:o> .\n', graphs=False)
+    >>> found.terms[2], found.others
+    ('"o"@en', ['', '_:b <urn:p>  <urn:o> .\n'])
+    """
+    if compiled.wire is not None and (found := compiled.wire.statements(lines, graphs)):
+        return StatementLines(*cast("tuple[list[Term | None], list[int], list[str]]", found))
+    text, end = lines.decode(), 0
+    terms: list[Term | None] = []
+    others = []
+    for statement in _statement(graphs).finditer(text):
+        others.append(text[end : statement.start()])
+        terms += cast("list[Term | None]", statement.groups())
+        end = statement.end()
+    others.append(text[end:])
+    blanks = [place for place, term in enumerate(terms) if term is not None and term[0] == "_"]
+    return StatementLines(terms, blanks, others)
+
+
+class LineParser:
+    """Parses lines of one format that are not canonical; without lenience, terms that are not RDF are errors."""
+
+    def __init__(self, format: Format, lenience: Lenience | None = None) -> None:
+        self._graphs, self._lenience = format.graphs, lenience
+        self._lenient = lenience is not None and not lenience.is_strict
+        self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
+
+    def parse(self, line: str) -> Message:
+        """Returns the statement of a line in any form, with its blank node labels; none if lenience leaves it out."""
+        # of this many characters, most are in a string
+        if line.count("<<(") > DEEPEST and nesting(line) > DEEPEST:
+            raise SyntaxError(f"more than {DEEPEST} triple terms in each other", (None, 1, 1, None))
+        try:
+            return self._statement(line) if len(line) <= _LONG else self._parse_long(line)
+        except TermError as error:  # about an escape in a very long string
+            if self._lenience is None or not self._lenience.skips(error):
+                raise
+            return Message()
+
+    def _statement(self, line: str) -> Message:
+        try:
+            return self._parsed(line)
+        except SyntaxError as error:
+            masked = Masked.of(line, self._lenience)
+            if masked is None:
+                return self._without(line, error)
+        try:
+            return self._parsed(masked.text, masked)
+        except SyntaxError as error:
+            return self._without(masked.text, error)
+
+    def _parsed(self, text: str, masked: Masked | None = None) -> Message:
+        quads = ox.parse(text, format=self._parser, lenient=self._lenient)
+        return to_message(quads, None, self._lenience, masked)
+
+    def _without(self, line: str, error: SyntaxError) -> Message:
+        """Leaves out a line if it is a statement but for the positions of its terms; otherwise raises the error."""
+        wrong = TermError(f"{line.strip()}: {error.msg.rpartition(': ')[2]}", kind=OUT_OF_PLACE)
+        if self._lenient and _is_statement(line, graphs=self._graphs):
+            assert self._lenience is not None
+            if self._lenience.skips(wrong):
+                return Message()
+        raise error
+
+    def _parse_long(self, line: str) -> Message:
+        # The parser reads at most 16 MiB: in a longer line, numbers replace the strings.
+        strings: list[str] = []
+
+        def number(match: re.Match[str]) -> str:
+            strings.append(match[1])
+            return f'"{len(strings) - 1}"'
+
+        short = _ANY_STRING.sub(number, line)
+        if len(short) > _LONG:
+            raise LimitExceeded(
+                f"{len(short)} characters of one line outside of its strings are more than {_LONG}",
+                hint="shorten its IRIs, and look for an unknown escape",
+            )
+
+        def string(match: re.Match[str]) -> str:
+            return f'"{escape(unescape(strings[int(match[1])]))}"'
+
+        try:
+            statement = self._statement(short)
+        except SyntaxError as error:
+            raise SyntaxError(error.msg, (None, 1, 1, None)) from error
+        return Message(
+            make_quads(
+                [None if term is None else _NUMBER.sub(string, term) for term in quad]
+                for quad in statement
+            )
+        )
+
+
+# --- other lines ----------------------------------------------------------------------------------------------------
+
+_LONG: Final = 1 << 21
+"""The maximal number of characters of a line that pyoxigraph gets unchanged."""
+
+_CHARS: Final = r'[^"\\\n\r]*+'
+_ANY_STRING: Final = re.compile(rf'"({_CHARS}(?:(?:\\[{ECHAR}]|{UCHAR}){_CHARS})*+)"')
+_NUMBER: Final = re.compile('"([0-9]+)"')
+
+_TERM: Final = (
+    r'(?:<(?!<)[^<>\s]*+>|_:[^\s<>"]++|"(?:[^"\\]|\\.)*+"(?:@[A-Za-z0-9\-]++|\^\^<[^<>\s]*+>)?+)'
+)
+_TRIPLE_TERM: Final = re.compile(rf"<<\(\s*+{_TERM}\s*+{_TERM}\s*+{_TERM}\s*+\)>>")
+
+
+def _is_statement(line: str, *, graphs: bool) -> bool:
+    """Returns whether a line has as many terms as a statement, and a dot.
+
+    >>> [_is_statement(line, graphs=False) for line in ('"a" _:b <<( _:c "d" <urn:e> )>> .', "<urn:a> <urn:b> .")]
+    [True, False]
+    """
+    while "<<(" in line and (simpler := _TRIPLE_TERM.sub("_:t ", line)) != line:
+        line = simpler
+    graph = rf"(?:\s*+{_TERM})?+" if graphs else ""
+    return re.fullmatch(rf"(?:\s*+{_TERM}){{3}}{graph}\s*+\.\s*+(?:#.*)?", line) is not None
+
+
+# --- documents ------------------------------------------------------------------------------------
+# Reads documents of N-Triples and N-Quads, each with one message; those in canonical form are not parsed into terms.
+#
+# The lines of such a document are those of its message, so checking them is sufficient. `decoder.py` reads all other
+# documents, and alone raises errors. A document is only used unchanged if the decoder would read the same statements,
+# in the same order and with the same labels.
+#
+# RDF Messages, section 3 (documents); RDF 1.2 N-Triples, section 4 (the canonical form).
+
+
+def read_document(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
+    r"""Returns the messages of a document; see `Format.document_reader`.
+
+    >>> from construct_messages.rdf.formats import N_QUADS
+    >>> list(read_document(N_QUADS, b'<urn:s> <urn:p> "o" <urn:g> .\n', DecoderOptions()))
+    [<Message of 1 quad: <urn:s> <urn:p> "o" <urn:g> .>]
+    """
+    with_end = document if document.endswith(b"\n") else document + b"\n"
+    lines = document_lines(format, (with_end,), options) if document else None
+    if lines is None:
+        return decoded(format, document, options)
+    return iter((of_lines(lines[0]),))  # not a generator, which would take longer than the rest
+
+
+def decoded(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
+    """Returns the messages of a document in any form."""
+    decoder = LinesDecoder(format, None, options)
+    yield from decoder.feed(document)
+    yield from decoder.close()
+
+
+def document_lines(
+    format: Format, documents: Sequence[bytes], options: DecoderOptions
+) -> Sequence[bytes] | None:
+    r"""Returns the lines of documents if all can be used unchanged; see `Format.document_lines`.
+
+    >>> from construct_messages.rdf.formats import N_TRIPLES
+    >>> document_lines(N_TRIPLES, [b'<urn:s> <urn:p> "o" .\n'], DecoderOptions())
+    [b'<urn:s> <urn:p> "o" .\n']
+    """
+    if max(map(len, documents), default=0) >= options.message_bytes:
+        return None
+    if count_canonical(documents, format.graphs) is None or not _keep_labels(documents, options):
+        return None
+    return documents
+
+
+def _keep_labels(documents: Sequence[bytes], options: DecoderOptions) -> bool:
+    """Returns whether a decoder keeps the labels of all blank nodes in documents of UTF-8."""
+    texts = [each.decode() for each in documents if may_have_labels(each)]
+    return not texts or (options.shared_labels is not False and all(map(are_unique, texts)))
+
+
+# --- decoder --------------------------------------------------------------------------------------
 
 _BLOCK: Final = 1 << 16
 """The number of bytes of lines that are parsed together: large enough to be fast, and small compared to the limit of

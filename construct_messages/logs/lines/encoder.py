@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import Final
 
-from construct_messages.logs import EncoderOptions
-from construct_messages.logs.capabilities import CapabilityCheck
-from construct_messages.logs.layout import EncodedBatch
+from construct_messages.logs import EncodedBatch, EncoderOptions
+from construct_messages.logs.checking import CapabilityCheck
 from construct_messages.logs.text_encoder import PlainTemplateEncoder
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels

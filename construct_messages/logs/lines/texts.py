@@ -13,8 +13,7 @@ from itertools import chain
 from typing import Final
 
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.lines.decoder import LinesDecoder
-from construct_messages.logs.lines.statements import read_lines
+from construct_messages.logs.lines.decoder import LinesDecoder, read_lines
 from construct_messages.rdf import compiled
 from construct_messages.rdf.errors import LogError
 from construct_messages.rdf.formats import N_QUADS, RDFM

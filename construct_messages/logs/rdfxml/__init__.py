@@ -1,7 +1,7 @@
 """Converts RDF/XML documents to N-Triples, for all readers of RDF/XML.
 
 `parser.py` parses XML, limits its cost, and makes a file of N-Triples of a document, `productions.py` has the grammar
-of RDF/XML, `canonical.py` writes the content of XML literals. pyoxigraph parses the output, and checks IRIs and
+of RDF/XML, `productions.py` writes the content of XML literals. pyoxigraph parses the output, and checks IRIs and
 language tags strictly; its own reader of RDF/XML loses statements without an error
 (tests/support/engines/upstream-reports.md). No file is opened here.
 

@@ -15,7 +15,7 @@ import pyoxigraph as ox
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import Rename, log_error, most_characters, to_message
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
-from construct_messages.logs.lines.statements import LineParser
+from construct_messages.logs.lines.decoder import LineParser
 from construct_messages.logs.rdfxml import DocumentLimits, NTriplesFile, RdfXmlError
 from construct_messages.logs.turtle.scanner import MOST_BASE
 from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError

@@ -2,7 +2,7 @@
 
 RDF Messages, section 3 for the lines; RDF 1.1 XML Syntax (https://www.w3.org/TR/rdf-syntax-grammar/) for a message.
 Readers resolve all IRIs except those of predicates, and thereby remove dot segments: such IRIs are rejected.
-`capabilities.py` rejects features that this version of RDF does not have; this module rejects terms that XML cannot
+`logs/checking.py` rejects features that this version of RDF does not have; this module rejects terms that XML cannot
 represent.
 """
 
@@ -16,8 +16,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape
 
 from construct_messages.logs import EncoderOptions
-from construct_messages.logs.layout import Place, Texts, plain
-from construct_messages.logs.text_encoder import LayoutEncoder
+from construct_messages.logs.text_encoder import LayoutEncoder, Place, Texts, plain
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message

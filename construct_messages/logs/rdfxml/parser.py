@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 from xml.parsers import expat
 
-from construct_messages.logs.rdfxml.canonical import SEPARATOR
-from construct_messages.logs.rdfxml.productions import Productions
+from construct_messages.logs.rdfxml.productions import SEPARATOR, Productions
 from construct_messages.rdf.errors import LimitExceeded
 
 # --- files ----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from uuid import uuid4
 import pyoxigraph as ox
 
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.capabilities import missing_feature
+from construct_messages.logs.checking import missing_feature
 from construct_messages.logs.from_pyoxigraph import (
     DEEPEST,
     Masked,

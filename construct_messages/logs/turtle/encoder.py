@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from construct_messages.logs import EncoderOptions
-from construct_messages.logs.layout import Texts
-from construct_messages.logs.text_encoder import TextEncoder
+from construct_messages.logs.text_encoder import TextEncoder, Texts
 from construct_messages.rdf import compiled
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message

@@ -2,7 +2,7 @@
 
 A line that begins with a marker is one, even in literals (YAML 1.2.2, section 9.1.2), so documents are found by line. A
 truncated document in block style is often another valid document. Therefore, if one document of a log ends with `...`,
-like all from our encoder, each later one must. The active context works as in NDJSON-LD. `jsonld/documents.py`
+like all from our encoder, each later one must. The active context works as in NDJSON-LD. `jsonld/decoder.py`
 interprets documents.
 """
 
@@ -18,7 +18,7 @@ import yaml
 
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters
-from construct_messages.logs.jsonld.documents import Documents
+from construct_messages.logs.jsonld.decoder import Documents
 from construct_messages.logs.jsonld.json_text import DEPTH, double, integer, mask_halves
 from construct_messages.logs.line_buffer import decode_utf8, too_long
 from construct_messages.rdf.errors import LimitExceeded, LogError, Position

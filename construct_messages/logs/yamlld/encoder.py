@@ -1,7 +1,7 @@
 """The YAML-LD encoder: one JSON-LD document in YAML for each message, each between `---` and `...`.
 
 RDF Messages names YAML documents separated by `---`; a `...` after each marks it as complete, even without a next one.
-`jsonld/nodes.py` converts messages to JSON-LD.
+`jsonld/encoder.py` converts messages to JSON-LD.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from construct_messages.logs.jsonld.nodes import NodesEncoder, Notation, Properties, nodes_of
-from construct_messages.logs.layout import Place, Texts, TextsByKind
+from construct_messages.logs.jsonld.encoder import NodesEncoder, Notation, Properties, nodes_of
+from construct_messages.logs.text_encoder import Place, Texts, TextsByKind
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import Term
 

@@ -32,12 +32,12 @@ class Wire(Protocol):
     def statements(
         self, lines: bytes, graphs: bool, /
     ) -> tuple[list[str | None], list[int], list[str]] | None:
-        """Takes canonical lines apart: `read_lines` of `logs/lines/statements.py`. None: they are not UTF-8."""
+        """Takes canonical lines apart: `read_lines` of `logs/lines/decoder.py`. None: they are not UTF-8."""
         ...
 
     def count_canonical(self, documents: list[bytes], graphs: bool, /) -> int | None:
         """Returns the number of lines of all documents together, if each is canonical lines, one or more, all
-        different: `count_canonical` of `logs/lines/statements.py`.
+        different: `count_canonical` of `logs/lines/decoder.py`.
         """
         ...
 
@@ -69,7 +69,7 @@ class Wire(Protocol):
         last_prefix: int,
         /,
     ) -> tuple[int, str, int, int, int, int, int]:
-        """Reads rows of a frame: `Rows._rows` of `logs/jelly/rows.py`, where `_compiled_rows` names what it returns.
+        """Reads rows of a frame: `Rows._rows` of `logs/jelly/decoder.py`, where `_compiled_rows` names what it returns.
 
         A statement's row has the tag `statement`; where that is no tag, no statement is known.
         """
@@ -90,7 +90,7 @@ class Wire(Protocol):
         prefixes: tuple[dict[str, int], list[str], int, int],
         /,
     ) -> tuple[bytes, Statement[Term] | None, Statement[Term], int, int, int, int]:
-        """Writes rows of statements: `FrameWriter._statements` of `logs/jelly/frames.py`.
+        """Writes rows of statements: `FrameWriter._statements` of `logs/jelly/encoder.py`.
 
         Returns them, the statement that is not known (None: there is none), the last one before it, the ids of the last
         IRI, and how many names and prefixes were entered.

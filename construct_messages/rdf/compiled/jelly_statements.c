@@ -1,6 +1,6 @@
 /* Rows of Jelly frames, written: statements of IRIs, blank nodes and literals, and entries of names and prefixes.
  *
- * Beside logs/jelly/frames.py and logs/jelly/tables.py. Jelly 1.1, serialization (rdf.proto).
+ * Beside logs/jelly/encoder.py and logs/jelly/wire.py. Jelly 1.1, serialization (rdf.proto).
  */
 
 #include "wire.h"
@@ -12,7 +12,7 @@ enum {
     MOST_BYTES = 1 << 20,  /* of rows at once: then other threads have their turn */
 };
 
-/* A lookup table: `Table` of logs/jelly/tables.py. */
+/* A lookup table: `Table` of logs/jelly/wire.py. */
 typedef struct {
     PyObject *ids, *strings;
     Py_ssize_t size, last, entered;

@@ -147,8 +147,8 @@ N_QUADS: Final = Format(
     graphs=True,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
-    document_reader="lines.documents:read_document",
-    document_lines="lines.documents:document_lines",
+    document_reader="lines.decoder:read_document",
+    document_lines="lines.decoder:document_lines",
     line_based=True,
 )
 TRIG: Final = Format(
@@ -170,8 +170,8 @@ N_TRIPLES: Final = Format(
     graphs=False,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
-    document_reader="lines.documents:read_document",
-    document_lines="lines.documents:document_lines",
+    document_reader="lines.decoder:read_document",
+    document_lines="lines.decoder:document_lines",
     line_based=True,
 )
 TURTLE: Final = Format(

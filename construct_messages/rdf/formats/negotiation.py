@@ -27,9 +27,9 @@ from construct_messages.rdf.formats import (
     Syntax,
     content_type,
 )
-from construct_messages.rdf.formats.documents import DOCUMENTS
 from construct_messages.rdf.formats.lookup import asks_for_messages, find_format, find_syntax
 from construct_messages.rdf.formats.media_types import (
+    DOCUMENTS,
     HTML,
     JSON,
     XHTML,
@@ -263,7 +263,7 @@ def choose(offered: Sequence[S], accept: str | None, format: str | None = None) 
     A serialization has the weight of the most specific range that matches it. At equal weights, a named one precedes a
     wildcard, then the earlier range, then the first offered one. Malformed ranges are ignored.
 
-    >>> from construct_messages.rdf.formats.documents import TRIPLES
+    >>> from construct_messages.rdf.formats.media_types import TRIPLES
     >>> from construct_messages.rdf.formats.results import SOLUTIONS
     >>> choose(SOLUTIONS, "text/csv;q=0.5, application/json").media_type
     'application/sparql-results+json'

@@ -1,7 +1,7 @@
 """RDF terms: a term **is** its canonical N-Triples string.
 
-`canonical.py` makes and reads them, `escapes.py` has their escapes, `wellformed.py` checks IRIs and language tags,
-`resolution.py` resolves relative IRIs, `libraries.py` has terms of pyoxigraph and rdflib, `values.py` has those of
+`canonical.py` makes and reads them, `grammar.py` has their escapes, `wellformed.py` checks IRIs and language tags,
+`canonical.py` resolves relative IRIs, `libraries.py` has terms of pyoxigraph and rdflib, `values.py` has those of
 callers. `natives.py` has values of Python. No I/O here, and nothing about queries, messages or logs.
 """
 
@@ -12,12 +12,13 @@ from construct_messages.rdf.terms.canonical import (
     blank,
     iri,
     literal,
+    resolve,
     triple,
 )
-from construct_messages.rdf.terms.escapes import NEEDS_ESCAPE, escape, unescape
 from construct_messages.rdf.terms.grammar import (
     ASCII_CHARS,
     BLANK_LABEL,
+    NEEDS_ESCAPE,
     OTHER_CHARS,
     PN_BASE,
     PN_CHARS,
@@ -26,6 +27,8 @@ from construct_messages.rdf.terms.grammar import (
     USUAL_IRI,
     USUAL_LANGUAGE,
     XSD,
+    escape,
+    unescape,
 )
 from construct_messages.rdf.terms.libraries import (
     OxTerm,
@@ -45,7 +48,6 @@ from construct_messages.rdf.terms.parts import (
     nesting,
     triple_parts,
 )
-from construct_messages.rdf.terms.resolution import resolve
 from construct_messages.rdf.terms.values import as_term, to_python
 from construct_messages.rdf.terms.wellformed import (
     UNREADABLE,

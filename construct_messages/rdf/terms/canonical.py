@@ -8,18 +8,20 @@ compared as they are. Terms are made here; `parsing.py` reads them, and `parts.p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NewType
 
 from construct_messages.rdf.arguments import wrong_type
 from construct_messages.rdf.errors import TermError
-from construct_messages.rdf.terms.escapes import escape
+from construct_messages.rdf.terms import grammar
 from construct_messages.rdf.terms.grammar import (
     BLANK_LABEL,
     RDF,
     XSD,
     compiled,
+    escape,
 )
 from construct_messages.rdf.terms.natives import form_of
 from construct_messages.rdf.terms.wellformed import (
@@ -37,7 +39,29 @@ from construct_messages.rdf.terms.wellformed import (
     fault_of_iri,
     is_language,
     percent_encoded,
+    resolved,
 )
+
+# --- resolution -----------------------------------------------------------------------------------
+# Resolution of relative IRIs, which is pyoxigraph's: RFC 3986, section 5.2.
+
+_SCHEME: Final = re.compile(grammar.SCHEME)
+
+
+@lru_cache(maxsize=1024)
+def resolve(reference: str, base: str | None, *, lenient: bool = False) -> Term:
+    """Resolves a reference to an IRI. `reference`: an absolute or relative IRI without brackets, escapes decoded.
+    `lenient`: whether to resolve a relative reference even if it, or its base, is malformed.
+
+    >>> resolve("#me", "http://example.org/card")
+    '<http://example.org/card#me>'
+    """
+    if base is None or _SCHEME.match(reference):
+        return iri(reference)
+    return Term(f"<{resolved(reference, base, lenient=lenient)}>")
+
+
+# --- canonical ------------------------------------------------------------------------------------
 
 Term = NewType("Term", str)
 """A canonical N-Triples term. Build one with the functions of this module, never by hand."""

@@ -11,8 +11,7 @@ from construct_messages.rdf import compiled
 from construct_messages.rdf.errors import TermError
 from construct_messages.rdf.terms import grammar
 from construct_messages.rdf.terms.canonical import Term, blank, iri, literal, triple
-from construct_messages.rdf.terms.escapes import unescape
-from construct_messages.rdf.terms.grammar import BLANK_LABEL, IRIREF, XSD
+from construct_messages.rdf.terms.grammar import BLANK_LABEL, IRIREF, XSD, unescape
 from construct_messages.rdf.terms.wellformed import Lenience
 
 _TOKEN: Final = rf"""(?x)\s*+(?:

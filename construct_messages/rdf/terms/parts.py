@@ -12,7 +12,7 @@ from typing import Final
 
 from construct_messages.rdf.errors import TermError
 from construct_messages.rdf.terms.canonical import Term, triple
-from construct_messages.rdf.terms.escapes import unescape
+from construct_messages.rdf.terms.grammar import unescape
 
 
 def is_blank(term: Term) -> bool:

@@ -19,8 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from construct_messages._version import __version__
 from construct_messages.rdf.formats import LOGS, content_type
-from construct_messages.rdf.formats.documents import TRIPLES
-from construct_messages.rdf.formats.media_types import CSS, HTML, JAVASCRIPT, JSON, SVG
+from construct_messages.rdf.formats.media_types import CSS, HTML, JAVASCRIPT, JSON, SVG, TRIPLES
 from construct_messages.rdf.formats.negotiation import prefers_html
 from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.server.http.app import accept_header

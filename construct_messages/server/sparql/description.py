@@ -18,7 +18,7 @@ import pyoxigraph as ox
 from construct_messages.logs.rdfxml import DocumentLimits, NTriplesFile
 from construct_messages.rdf.errors import LimitExceeded
 from construct_messages.rdf.formats import LOGS, content_type
-from construct_messages.rdf.formats.documents import TRIPLES
+from construct_messages.rdf.formats.media_types import TRIPLES
 from construct_messages.rdf.formats.negotiation import prefer
 from construct_messages.rdf.terms import iri
 

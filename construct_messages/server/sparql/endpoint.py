@@ -36,7 +36,7 @@ from construct_messages.rdf.errors import (
     UsageError,
     shown,
 )
-from construct_messages.rdf.formats.documents import (
+from construct_messages.rdf.formats.media_types import (
     JSON_LD,
     N_TRIPLES,
     RDF_XML,

@@ -30,7 +30,7 @@ from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.jelly.frames import FrameWriter
+from construct_messages.logs.jelly.encoder import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.service import (
     PUBLISH,

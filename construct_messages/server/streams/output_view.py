@@ -15,8 +15,7 @@ from aiohttp import web
 
 from construct_messages.rdf.errors import Gone, NotFound, UnsupportedByFormat
 from construct_messages.rdf.formats import FORMATS, NDJSON_LD, RDFM, Format, LogType, content_type
-from construct_messages.rdf.formats.documents import JSON_LD, RDF_XML, TRIG, TURTLE
-from construct_messages.rdf.formats.media_types import JSON
+from construct_messages.rdf.formats.media_types import JSON, JSON_LD, RDF_XML, TRIG, TURTLE
 from construct_messages.rdf.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.rdf.vocabulary import CONTEXT, LDP
 from construct_messages.rdf.wire import Header, Property

@@ -21,8 +21,8 @@ from construct_messages.rdf.errors import (
     UsageError,
 )
 from construct_messages.rdf.formats import N_QUADS, RDFM, LogType, content_type
-from construct_messages.rdf.formats.documents import DOCUMENTS
 from construct_messages.rdf.formats.lookup import find_format
+from construct_messages.rdf.formats.media_types import DOCUMENTS
 from construct_messages.rdf.formats.negotiation import Plain, choose, negotiate
 from construct_messages.rdf.wire import Header, Parameter
 from construct_messages.server.http.access import Permit, Requesting

@@ -15,8 +15,7 @@ import pyoxigraph as ox
 
 from construct_messages.logs import decoder_for
 from construct_messages.rdf.formats import NDJSON_LD
-from construct_messages.rdf.formats.documents import JSON_LD, TRIPLES
-from construct_messages.rdf.formats.media_types import JSON
+from construct_messages.rdf.formats.media_types import JSON, JSON_LD, TRIPLES
 from construct_messages.rdf.formats.negotiation import prefer
 from construct_messages.rdf.vocabulary import CONTEXT, PREFIXES
 from construct_messages.rdf.wire import ENDPOINTS, Parameter, Property

@@ -26,7 +26,7 @@ from construct_messages.rdf.files.unpacking import (
     unmarked,
     unpack_errors,
 )
-from construct_messages.rdf.formats.documents import (
+from construct_messages.rdf.formats.media_types import (
     EXTENSIONS,
     RDF_XML,
     DocumentFormat,

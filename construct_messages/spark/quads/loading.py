@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from construct_messages.query.optimizer.cardinality import PredicateStatistics, Statistics
 from construct_messages.rdf.errors import IncompleteResult, QuadsError, UsageError
 from construct_messages.rdf.files.output import refuse_foreign, refuse_input
-from construct_messages.rdf.formats.documents import N_QUADS, N_TRIPLES
+from construct_messages.rdf.formats.media_types import N_QUADS, N_TRIPLES
 from construct_messages.rdf.terms import Term
 from construct_messages.spark import jar
 from construct_messages.spark.line_numbers import numbered, shown_line

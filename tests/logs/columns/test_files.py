@@ -26,7 +26,7 @@ from construct_messages import (
     read_log,
     write_log,
 )
-from construct_messages.logs.columns import arrow
+from construct_messages.logs.columns import types
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import XSD, Term, number
@@ -352,8 +352,8 @@ def test_without_pyarrow(store: ox.Store, monkeypatch: pytest.MonkeyPatch) -> No
     def missing(name: str) -> Any:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(arrow, "import_module", missing)
-    arrow.arrow.cache_clear()
+    monkeypatch.setattr(types, "import_module", missing)
+    types.arrow.cache_clear()
     with pytest.raises(UsageError, match="pyarrow, which is not installed") as caught:
         construct_messages(QUERY, store).write(io.BytesIO(), "parquet")
     assert caught.value.hint == "pip install 'construct-messages[arrow]'"

@@ -14,9 +14,9 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.logs.jelly.frames import FrameWriter
+from construct_messages.logs.jelly.decoder import Rows
+from construct_messages.logs.jelly.encoder import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
-from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.rdf import compiled
 from construct_messages.rdf.compiled import Wire

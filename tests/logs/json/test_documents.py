@@ -21,9 +21,8 @@ from construct_messages import (
 )
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.json.compiled import by_pyld
-from construct_messages.logs.json.defaults import KeyNames, roots_of, uses_of
-from construct_messages.logs.json.nodes import Nodes, nodes_of, terms_in
-from construct_messages.logs.json.values import json_of, value_object
+from construct_messages.logs.json.documents import KeyNames, roots_of, uses_of
+from construct_messages.logs.json.nodes import Nodes, json_of, nodes_of, terms_in, value_object
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import JSON_DOCUMENTS
 from construct_messages.rdf.solutions import Solutions

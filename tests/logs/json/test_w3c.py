@@ -14,7 +14,7 @@ from construct_messages import JsonOptions, Message, UsageError
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.json.compiled import CompiledFrame, compiled
 from construct_messages.logs.jsonld.contexts import Processor
-from construct_messages.logs.jsonld.documents import Documents
+from construct_messages.logs.jsonld.decoder import Documents
 from construct_messages.rdf.errors import Position
 from construct_messages.rdf.formats import JSON_DOCUMENTS
 from construct_messages.rdf.labels import Labels

@@ -17,8 +17,8 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.jsonld.contexts import Contexts
-from construct_messages.logs.jsonld.deserialization import prepare
-from construct_messages.logs.jsonld.documents import Documents, _is_node
+from construct_messages.logs.jsonld.decoder import Documents, _is_node
+from construct_messages.logs.jsonld.json_text import prepare
 from construct_messages.rdf.errors import LogError, Position, UsageError
 from construct_messages.rdf.formats import NDJSON_LD
 from construct_messages.rdf.labels import Labels

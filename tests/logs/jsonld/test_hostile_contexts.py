@@ -11,7 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.cli import main
-from construct_messages.logs.jsonld.documents import Documents
+from construct_messages.logs.jsonld.decoder import Documents
 from construct_messages.rdf.errors import LimitExceeded, LogError, Position
 from construct_messages.rdf.labels import Labels
 from tests.support.logs.cases.jsonld import parse

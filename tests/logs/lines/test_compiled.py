@@ -12,7 +12,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from construct_messages import Message, Quad
-from construct_messages.logs.lines.statements import (
+from construct_messages.logs.lines.decoder import (
     StatementLines,
     count_canonical,
     read_lines,

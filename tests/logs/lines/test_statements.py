@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
-from construct_messages.logs.lines.statements import LineParser, read_lines
+from construct_messages.logs.lines.decoder import LineParser, read_lines
 from construct_messages.rdf.errors import LimitExceeded, TermError
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.rdf.message import Quad, make_quads

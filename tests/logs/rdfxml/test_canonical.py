@@ -1,4 +1,4 @@
-"""`logs/rdfxml/canonical.py`: lxml's exclusive canonical XML is the same."""
+"""`logs/rdfxml/productions.py`: lxml's exclusive canonical XML is the same."""
 
 from __future__ import annotations
 

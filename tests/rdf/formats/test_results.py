@@ -7,13 +7,13 @@ from itertools import chain
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.rdf.formats.documents import (
+from construct_messages.rdf.formats.media_types import (
     DOCUMENTS,
     DocumentFormat,
+    Serialization,
     find_document_format,
     format_of_document,
 )
-from construct_messages.rdf.formats.media_types import Serialization
 from construct_messages.rdf.formats.results import READ, RESULTS, ResultsFormat, find_results
 from construct_messages.sparql.results import NewDecoder, ResultsDecoder, decoder_of
 

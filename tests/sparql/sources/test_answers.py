@@ -1,5 +1,5 @@
-"""`rdf/formats/results.py` and `rdf/formats/documents.py`: what a client wants of what there is, and that it gets just
-that."""
+"""`rdf/formats/results.py` and `rdf/formats/media_types.py`: what a client wants of what there is, and that it gets
+just that."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from construct_messages.rdf import terms
 from construct_messages.rdf.errors import NotAcceptable
-from construct_messages.rdf.formats.documents import TRIPLES
+from construct_messages.rdf.formats.media_types import TRIPLES
 from construct_messages.rdf.formats.negotiation import choose
 from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.sparql.results.json import JsonDecoder

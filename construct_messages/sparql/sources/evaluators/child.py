@@ -20,7 +20,7 @@ import pyoxigraph as ox
 from construct_messages.query.checks import REWRITTEN
 from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.errors import ConstructMessagesError, NotAcceptable, SourceError
-from construct_messages.rdf.formats.documents import TRIPLES
+from construct_messages.rdf.formats.media_types import TRIPLES
 from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.sparql.children import Failure, Parent
 from construct_messages.sparql.engine import (

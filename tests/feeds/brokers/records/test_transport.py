@@ -31,7 +31,7 @@ from construct_messages.feeds.transport import (
 )
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.documents import CONTEXTS
-from construct_messages.logs.lines.documents import decoded
+from construct_messages.logs.lines.decoder import decoded
 from construct_messages.rdf.errors import CannotWrite, LogError, SourceError, UsageError
 from construct_messages.rdf.formats import FORMATS, N_QUADS, Format
 from construct_messages.rdf.wire import Header
