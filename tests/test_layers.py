@@ -25,33 +25,114 @@ def floors(*floors: str) -> dict[str, int]:
 
 
 FLOORS = {
-    "": floors("_version", "rdf", "logs / query", "sparql / streams", "construct / feeds", "continuous / spark", "server", "cli", "__main__"),
-    "rdf": floors("compiled / errors", "arguments / files", "formats / terms", "isomorphism / labels / options / solutions / wire", "message / vocabulary", "single_use / template"),
-    "logs": floors("checking / from_pyoxigraph / inspection / line_buffer / sniff / spaces / targets", "archive / text_encoder", "columns / jelly / lines / turtle", "jsonld / rdfxml / reading", "documents / json / yamlld", "writing"),
+    "": floors(
+        "_version",
+        "rdf",
+        "logs / query",
+        "sparql / streams",
+        "construct / feeds",
+        "continuous / spark",
+        "server",
+        "cli",
+        "__main__",
+    ),
+    "rdf": floors(
+        "compiled / errors",
+        "arguments / files",
+        "formats / terms",
+        "isomorphism / labels / options / solutions / wire",
+        "message / vocabulary",
+        "single_use / template",
+    ),
+    "logs": floors(
+        "checking / from_pyoxigraph / inspection / line_buffer / sniff / spaces / targets",
+        "archive / text_encoder",
+        "columns / jelly / lines / turtle",
+        "jsonld / rdfxml / reading",
+        "documents / json / yamlld",
+        "writing",
+    ),
     "logs/columns": floors("types", "options", "solutions / tables", "quads", "decoder / encoder"),
     "sparql": floors("children / client / results", "engine", "sources"),
     "construct": floors("assembly / shapes", "rows", "messages"),
-    "sparql/client": floors("grpc / retries / tls / urls", "responses", "aiohttp_client / urllib_client", "oauth"),
+    "sparql/client": floors(
+        "grpc / retries / tls / urls", "responses", "aiohttp_client / urllib_client", "oauth"
+    ),
     "rdf/formats": floors("media_types", "lookup / results", "negotiation"),
-    "query": floors("tokens", "depth / prologue", "service / syntax", "scope", "embedded", "continuous / written", "select", "checks / results / rewrite", "algebra / pages", "optimizer"),
+    "query": floors(
+        "tokens",
+        "depth / prologue",
+        "service / syntax",
+        "scope",
+        "embedded",
+        "continuous / written",
+        "select",
+        "checks / results / rewrite",
+        "algebra / pages",
+        "optimizer",
+    ),
     "query/syntax": floors("nodes", "triples", "patterns", "parser"),
     "query/continuous": floors("values", "clauses", "parse"),
     "streams": floors("element", "database", "publication / reading", "writer", "reader", "store"),
     "construct/shapes": floors("graph", "report / wellformed", "engine", "validation"),
-    "continuous": floors("comparison / dataset / solutions / static / transform / windows", "incremental / timeline", "windowed", "streaming", "watching", "registered"),
-    "continuous/incremental": floors("plan", "expressions / relations", "aggregates / quads / rows", "contents / planner", "maintained"),
-    "continuous/registered": floors("registration", "orders", "evaluator / process", "preview / query", "registry"),
-    "feeds": floors("state / table", "transport", "connections", "brokers / grpc / http", "opening", "delivery", "subscription / registration", "publication / recording / relaying / bridging"),
+    "continuous": floors(
+        "comparison / dataset / solutions / static / transform / windows",
+        "incremental / timeline",
+        "windowed",
+        "streaming",
+        "watching",
+        "registered",
+    ),
+    "continuous/incremental": floors(
+        "plan",
+        "expressions / relations",
+        "aggregates / quads / rows",
+        "contents / planner",
+        "maintained",
+    ),
+    "continuous/registered": floors(
+        "registration", "orders", "evaluator / process", "preview / query", "registry"
+    ),
+    "feeds": floors(
+        "state / table",
+        "transport",
+        "connections",
+        "brokers / grpc / http",
+        "opening",
+        "delivery",
+        "subscription / registration",
+        "publication / recording / relaying / bridging",
+    ),
     "feeds/brokers": floors("records", "kafka / mqtt / nats"),
     "feeds/brokers/kafka": floors("client", "reader", "transport"),
     "feeds/brokers/nats": floors("connection", "transport"),
-    "feeds/http": floors("client / collections", "connections", "discovery", "inbox / ldes / log / sse / websocket"),
+    "feeds/http": floors(
+        "client / collections", "connections", "discovery", "inbox / ldes / log / sse / websocket"
+    ),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
-    "query/algebra": floors("property_paths", "nodes", "correlation / join_order / patterns", "calls", "translation"),
+    "query/algebra": floors(
+        "property_paths", "nodes", "correlation / join_order / patterns", "calls", "translation"
+    ),
     "query/optimizer": floors("cardinality / equalities / push_down", "explanation", "optimize"),
-    "spark": floors("failures / input_size / jar / line_numbers / planning / regex", "session / sql", "quads", "frames", "logs", "construct"),
-    "spark/sql": floors("values", "term_parts", "datetimes / iri_grammar / numbers", "arithmetic / comparisons / date_parts / iris / strings", "aggregates / casts / functions / value_keys", "expressions"),
-    "spark/frames": floors("messages / scans / small_closures / solutions", "joins / paths / stars", "evaluation"),
+    "spark": floors(
+        "failures / input_size / jar / line_numbers / planning / regex",
+        "session / sql",
+        "quads",
+        "frames",
+        "logs",
+        "construct",
+    ),
+    "spark/sql": floors(
+        "values",
+        "term_parts",
+        "datetimes / iri_grammar / numbers",
+        "arithmetic / comparisons / date_parts / iris / strings",
+        "aggregates / casts / functions / value_keys",
+        "expressions",
+    ),
+    "spark/frames": floors(
+        "messages / scans / small_closures / solutions", "joins / paths / stars", "evaluation"
+    ),
 }
 PURE = ("rdf", "query", "logs", "sparql/results", "construct/grouping", "construct/assembly")
 DOES_IO = (
