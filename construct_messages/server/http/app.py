@@ -264,7 +264,6 @@ class _Server:
 
     @contextmanager
     def _observed(self, record: RequestRecord) -> Iterator[None]:
-        """Logs and counts an answer; see `Observe`."""
         with self._request_log.bound(record), self._metrics.watch(record):
             try:
                 yield

@@ -234,8 +234,6 @@ class _Counts:
 
 
 class _Watch:
-    """See `Metrics.watch`."""
-
     __slots__ = ("_counted", "_counts", "_record")
 
     def __init__(self, counts: _Counts, record: RequestRecord) -> None:

@@ -145,8 +145,8 @@ class RequestRecord:
         return {}
 
     def labels(self) -> Mapping[str, str]:
-        """Returns values of `LABELS`; missing ones count as empty."""
-        return {}
+        """Returns the values of `LABELS`, which are attributes; without one, a value is empty."""
+        return {name: getattr(self, name) or "" for name in self.LABELS}
 
     def counts(self) -> Mapping[str, int]:
         """Returns the counts so far, by the names of `COUNTERS`."""

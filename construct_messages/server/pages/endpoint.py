@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -22,6 +23,7 @@ from construct_messages.rdf.formats import LOGS, content_type
 from construct_messages.rdf.formats.media_types import CSS, HTML, JAVASCRIPT, JSON, SVG, TRIPLES
 from construct_messages.rdf.formats.negotiation import prefers_html
 from construct_messages.rdf.formats.results import SOLUTIONS
+from construct_messages.server.config import ExampleSettings
 from construct_messages.server.http.app import accept_header
 from construct_messages.server.http.endpoint import Endpoint, Observe, Route
 from construct_messages.server.http.sending import coder_for, is_known, negotiate_coding
@@ -241,22 +243,13 @@ SERVER: Final = "/-/server.json"
 """The path of the server's description, for the page."""
 
 
-class Example(NamedTuple):
-    """A query that the page offers."""
-
-    name: str
-    query: str
-    sentence: str = ""
-    group_by: Sequence[str] = ()
-
-
 class Listed(NamedTuple):
     """A SPARQL endpoint that the page offers; the name of the one at `/sparql` is empty."""
 
     name: str
     path: str
     prefixes: Mapping[str, str]
-    examples: Sequence[Example] = ()
+    examples: Sequence[ExampleSettings] = ()
 
 
 class PagesEndpoint(Endpoint):
@@ -274,7 +267,6 @@ class PagesEndpoint(Endpoint):
         )
 
     def routes(self) -> Iterable[Route]:
-        """Returns the routes; see `Endpoint.routes`."""
         reading = ("GET", "HEAD")
         return (
             *(Route(path, reading, self._page) for path in self._pages),
@@ -283,7 +275,6 @@ class PagesEndpoint(Endpoint):
         )
 
     async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's
-        """Reads the files; see `Endpoint.start`."""
         static_files()
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
@@ -305,7 +296,7 @@ def _described(endpoints: Sequence[Listed], streams: str | None) -> Mapping[str,
                 "name": endpoint.name,
                 "path": endpoint.path[1:],
                 "prefixes": dict(endpoint.prefixes),
-                "examples": [example._asdict() for example in endpoint.examples],
+                "examples": [asdict(example) for example in endpoint.examples],
             }
             for endpoint in endpoints
         ],

@@ -10,7 +10,7 @@ from construct_messages.server.config import Config, StreamsSettings
 from construct_messages.server.http.access import Access, Authorizer, Nobody, ThisMachine
 from construct_messages.server.http.endpoint import Endpoint
 from construct_messages.server.http.request_log import RequestLog
-from construct_messages.server.pages.endpoint import Example, Listed, PagesEndpoint
+from construct_messages.server.pages.endpoint import Listed, PagesEndpoint
 from construct_messages.server.runtime.checks import bounded
 from construct_messages.server.sparql.backend import open_backend
 from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
@@ -81,7 +81,7 @@ def open_endpoints(
                 name,
                 path_of(name),
                 settings.prefixes,
-                [Example(**vars(each)) for each in settings.examples],
+                settings.examples,
             )
             for name, settings in config.endpoints.items()
         ]

@@ -84,12 +84,10 @@ class ServiceProxy:
 
     @property
     def predefined(self) -> Mapping[str, str]:
-        """See `Source.predefined`."""
         return self._backend.predefined
 
     @property
     def stable_blank_nodes(self) -> bool:
-        """See `Source.stable_blank_nodes`."""
         return self._backend.stable_blank_nodes
 
     async def start(self) -> None:
@@ -103,7 +101,6 @@ class ServiceProxy:
         await self._backend.start()
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """Yields the solutions; see `Source.asolutions`."""
         # the engine requires the complete text
         text, written = self._redirected(str(request.select)), request.select.written
         select = Select("", "", request.select.variables, "", text, written=written)
@@ -117,7 +114,6 @@ class ServiceProxy:
         return self._backend.solutions(request)
 
     async def answer(self, operation: Operation) -> Answer:
-        """Answers a query; see `Backend.answer`."""
         if operation.text is not None:
             operation = replace(operation, text=self._redirected(operation.text))
         with self._restoring():
@@ -127,15 +123,12 @@ class ServiceProxy:
         return replace(answer, body=body)
 
     async def check(self) -> None:
-        """Checks the backend; see `Backend.check`."""
         await self._backend.check()
 
     def close(self) -> None:
-        """Closes the backend; see `Source.close`."""
         self._backend.close()
 
     async def aclose(self) -> None:
-        """Closes the proxy and the backend; see `Backend.aclose`."""
         await self._backend.aclose()
         if self._runner is not None:
             await self._runner.cleanup()

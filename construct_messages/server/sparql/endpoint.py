@@ -344,19 +344,15 @@ class SparqlEndpoint(Endpoint):
         self._self_description = SelfDescription(settings, backend, request_log)
 
     def routes(self) -> Iterable[Route]:
-        """Returns the routes; see `Endpoint.routes`."""
         return (Route(self.path, ("GET", "HEAD", "POST"), self.handle),)
 
     async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's
-        """Starts the backend; see `Endpoint.start`."""
         await self._backend.start()
 
     async def check(self) -> None:
-        """Checks the backend; see `Endpoint.check`."""
         await self._backend.check()
 
     async def aclose(self) -> None:
-        """Closes the backend; see `Endpoint.aclose`."""
         await self._backend.aclose()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:

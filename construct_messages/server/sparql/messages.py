@@ -283,13 +283,11 @@ class SparqlRecord(RequestRecord):
         self._source_asked = self.seconds
 
     def sent(self, size: int) -> None:
-        """Counts bytes of the body; see `RequestRecord.sent`."""
         if self._source_asked is not None and self.source_seconds is None:
             self.source_seconds = self.seconds - self._source_asked
         super().sent(size)
 
     def fields(self) -> dict[str, object]:
-        """Returns the fields of the log line; see `RequestRecord.fields`."""
         return super().fields() | {
             "form": self.form,
             "source_seconds": self.source_seconds,
@@ -297,22 +295,15 @@ class SparqlRecord(RequestRecord):
         }
 
     def texts(self) -> dict[str, object]:
-        """Returns fields with text from the client; see `RequestRecord.texts`."""
         return {"query": self.query}
 
-    def labels(self) -> Mapping[str, str]:
-        """Returns values of labels; see `RequestRecord.labels`."""
-        return {"form": self.form or ""}
-
     def counts(self) -> Mapping[str, int]:
-        """Returns the counts; see `RequestRecord.counts`."""
         return {
             **super().counts(),
             "solutions": self.messages.solution_count if self.messages else 0,
         }
 
     def durations(self) -> Mapping[str, float | None]:
-        """Returns the durations; see `RequestRecord.durations`."""
         return {**super().durations(), "source": self.source_seconds}
 
 

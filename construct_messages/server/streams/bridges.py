@@ -108,7 +108,6 @@ class BridgesEndpoint(Endpoint):
 
     @property
     def reported(self) -> Mapping[str, object]:
-        """See `Endpoint.reported`."""
         return {"bridges": [side.report() for side in self._sides]}
 
     async def start(self, observe: Observe) -> None:  # noqa: ARG002 - it answers no requests
@@ -121,7 +120,6 @@ class BridgesEndpoint(Endpoint):
         await asyncio.gather(*(side.bridge.stop() for side in self._sides))
 
     async def aclose(self) -> None:
-        """Closes the bridges; see `Endpoint.aclose`."""
         await self.stop()
 
     def _sides_of(self, name: str, bridge: BridgeSettings) -> Iterable[_Side]:

@@ -225,7 +225,6 @@ class StreamsEndpoint(Endpoint):
             served.grpc_url = self.grpc.url
 
     def routes(self) -> Iterable[Route]:
-        """Returns the routes; see `Endpoint.routes`."""
         one, reading, socket = f"{ROOT}/{{stream}}", ("GET", "HEAD"), self._publishing.socket
         answering, sends_query = self._answering, {"Accept-Post": SPARQL_QUERY}
         return (
@@ -250,7 +249,6 @@ class StreamsEndpoint(Endpoint):
             await self.grpc.start(observe)
 
     async def check(self) -> None:
-        """Checks the store; see `Endpoint.check`."""
         await self._served.in_thread(self._store.check)
 
     async def stop(self) -> None:
@@ -262,7 +260,6 @@ class StreamsEndpoint(Endpoint):
         await asyncio.gather(self.bounds.end_followers(), self._served.registry.stop())
 
     async def aclose(self) -> None:
-        """Closes the endpoint; see `Endpoint.aclose`."""
         if self.grpc is not None:
             await self.grpc.aclose()
         await self._served.in_thread(self._store.close)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -21,6 +21,7 @@ from aiohttp import web
 from construct_messages.continuous.registered.preview import preview
 from construct_messages.continuous.registered.query import Watched
 from construct_messages.continuous.registered.registration import Registration
+from construct_messages.continuous.registered.registry import Registry
 from construct_messages.continuous.windows import Bounds, Compared
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report, duration
@@ -285,6 +286,38 @@ _PREVIEW_MESSAGES: Final = 100
 _PREVIEW_SECONDS: Final = 10.0
 
 
+_GAUGES: Final[Mapping[str, tuple[str, Callable[[Registry], float]]]] = {
+    "running": ("Registered queries that run.", lambda all: all.count("running")),
+    "paused": ("Registered queries that are paused.", lambda all: all.count("paused")),
+    "failed": ("Registered queries paused by an error.", lambda all: all.count("failed")),
+    "lag": ("Elements that running queries have not read yet.", Registry.lag),
+    "restarts": (
+        "How often processes of queries were started again after a failure.",
+        lambda all: sum(query.restarts for query in all.queries()),
+    ),
+    "memory_bytes": (
+        "Memory of the processes of all queries.",
+        lambda all: sum(query.memory_bytes for query in all.queries()),
+    ),
+    "largest_bytes": (
+        "Memory of the largest of these processes.",
+        lambda all: max((query.memory_bytes for query in all.queries()), default=0),
+    ),
+    "evaluations": (
+        "Evaluations over streams since the server started.",
+        lambda all: sum(query.evaluations for query in all.queries()),
+    ),
+    "evaluation_seconds": (
+        "What these evaluations took together.",
+        lambda all: sum(query.seconds for query in all.queries()),
+    ),
+    "slowest_seconds": (
+        "What the slowest of these evaluations took.",
+        lambda all: max((query.slowest for query in all.queries()), default=0.0),
+    ),
+}
+
+
 class QueriesView:
     """The registered queries of one endpoint of streams.
 
@@ -296,44 +329,9 @@ class QueriesView:
         self._settings, self._store, self._iris_of = served.settings, served.store, served.iris
         self.registry = registry = served.registry
         self._previews = Admission(_PREVIEWS)
-        queries = registry.queries
         self.gauges = {
-            "queries_running": Measure(
-                "Registered queries that run.", partial(registry.count, "running")
-            ),
-            "queries_paused": Measure(
-                "Registered queries that are paused.", partial(registry.count, "paused")
-            ),
-            "queries_failed": Measure(
-                "Registered queries paused by an error.", partial(registry.count, "failed")
-            ),
-            "queries_lag": Measure(
-                "Elements that running queries have not read yet.", registry.lag
-            ),
-            "queries_restarts": Measure(
-                "How often processes of queries were started again after a failure.",
-                lambda: sum(query.restarts for query in queries()),
-            ),
-            "queries_memory_bytes": Measure(
-                "Memory of the processes of all queries.",
-                lambda: sum(query.memory_bytes for query in queries()),
-            ),
-            "queries_largest_bytes": Measure(
-                "Memory of the largest of these processes.",
-                lambda: max((query.memory_bytes for query in queries()), default=0),
-            ),
-            "queries_evaluations": Measure(
-                "Evaluations over streams since the server started.",
-                lambda: sum(query.evaluations for query in queries()),
-            ),
-            "queries_evaluation_seconds": Measure(
-                "What these evaluations took together.",
-                lambda: sum(query.seconds for query in queries()),
-            ),
-            "queries_slowest_seconds": Measure(
-                "What the slowest of these evaluations took.",
-                lambda: max((query.slowest for query in queries()), default=0.0),
-            ),
+            f"queries_{name}": Measure(help, partial(ask, registry))
+            for name, (help, ask) in _GAUGES.items()
         }
 
     async def register(

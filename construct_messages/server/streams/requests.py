@@ -83,7 +83,6 @@ class StreamRecord(RequestRecord):
         self.delivered += count
 
     def fields(self) -> dict[str, object]:
-        """Returns the fields of the log line; see `RequestRecord.fields`."""
         return super().fields() | {
             "stream": self.stream,
             "action": self.action,
@@ -91,12 +90,7 @@ class StreamRecord(RequestRecord):
             "delivered": self.delivered or None,
         }
 
-    def labels(self) -> Mapping[str, str]:
-        """Returns values of labels; see `RequestRecord.labels`."""
-        return {"action": self.action or ""}
-
     def counts(self) -> Mapping[str, int]:
-        """Returns the counts; see `RequestRecord.counts`."""
         return {**super().counts(), "published": self.published, "delivered": self.delivered}
 
 

@@ -115,8 +115,6 @@ class StreamLimits:
 
 
 class Holding:
-    """See `StreamLimits.holding`."""
-
     __slots__ = ("_bounds", "_held", "_most")
 
     def __init__(self, bounds: StreamLimits, most: int) -> None:

@@ -86,7 +86,6 @@ class Everybody:
     asks: Final = "open"
 
     async def admit(self, request: Requesting, right: Right) -> Permit:  # noqa: ARG002 - the protocol's
-        """Checks the request; see `Authorizer`."""
         return Permit(right)
 
 
@@ -96,7 +95,6 @@ class Nobody:
     asks: Final = "deny"
 
     async def admit(self, request: Requesting, right: Right) -> Permit:  # noqa: ARG002 - the protocol's
-        """Checks the request; see `Authorizer`."""
         raise Forbidden(
             f"{RIGHTS[right]} is switched off here",
             hint=f"allow it in the settings: streams.{right}",
@@ -113,7 +111,6 @@ class ThisMachine:
     asks: Final = "open"
 
     async def admit(self, request: Requesting, right: Right) -> Permit:
-        """Checks the request; see `Authorizer`."""
         for origin in request.headers.getall("Origin", ()):
             if not is_loopback(_host(origin)):
                 raise Forbidden(
@@ -132,7 +129,6 @@ class SharedToken:
         self._variable = variable
 
     async def admit(self, request: Requesting, right: Right) -> Permit:
-        """Checks the request; see `Authorizer`."""
         token, sent = os.environ.get(self._variable, ""), bearer_token(request, right)
         if not token or not hmac.compare_digest(sent.encode(), token.encode()):
             raise refused(right)

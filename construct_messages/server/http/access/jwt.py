@@ -190,7 +190,6 @@ class JsonWebTokens:
         )
 
     async def admit(self, request: Requesting, right: Right) -> Permit:
-        """Checks the request; see `Authorizer`."""
         token = bearer_token(request, right)
         try:
             claims = await self._verified(token)
