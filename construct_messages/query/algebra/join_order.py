@@ -115,21 +115,17 @@ def linked(left: Vars, right: Vars, links: Iterable[tuple[Vars, Vars]]) -> bool:
     )
 
 
-def connected_patterns(
-    patterns: Iterable[Triple], links: Iterable[Vars] = (), apart: Vars = NOTHING
-) -> Iterator[list[Triple]]:
-    """The patterns that are connected by variables or links between these, except for the variables in `apart`.
+def connected_patterns(patterns: Iterable[Triple]) -> Iterator[list[Triple]]:
+    """The patterns that are connected by variables.
 
     >>> from construct_messages.rdf.terms import iri
     >>> about_x, of_x, about_y = (Triple(Var(one), iri("urn:p"), Var(other)) for one, other in ("xa", "bx", "yc"))
     >>> list(connected_patterns([about_x, about_y, of_x])) == [[about_y], [about_x, of_x]]
     True
     """
-    links = [link - apart for link in links]
     groups: list[tuple[list[Triple], Vars]] = []
     for pattern in patterns:
-        group, own = [pattern], pattern.variables - apart
-        own = own.union(*(link for link in links if link & own))
+        group, own = [pattern], pattern.variables
         for other in [other for other in groups if other[1] & own]:
             groups.remove(other)
             group, own = [*other[0], *group], own | other[1]

@@ -197,9 +197,7 @@ def test_filters_sink_and_patterns_meet(query: str, wanted: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("query", "wanted"), [*cases("equalities"), *cases("unions"), *cases("semi-joins")]
-)
+@pytest.mark.parametrize(("query", "wanted"), [*cases("equalities"), *cases("unions")])
 def test_equalities_join_and_ways_begin_from_little(query: str, wanted: str) -> None:
     """Issue 13, 27; issue 19."""
     assert (
