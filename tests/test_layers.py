@@ -115,7 +115,7 @@ FLOORS = {
     ),
     "query/optimizer": floors("cardinality / equalities / push_down", "explanation", "optimize"),
     "spark": floors(
-        "failures / input_size / jar / line_numbers / planning / regex",
+        "jar / line_numbers / planning / regex",
         "session / sql",
         "quads",
         "frames",
@@ -124,15 +124,12 @@ FLOORS = {
     ),
     "spark/sql": floors(
         "values",
-        "term_parts",
-        "datetimes / iri_grammar / numbers",
-        "arithmetic / comparisons / date_parts / iris / strings",
-        "aggregates / casts / functions / value_keys",
+        "datetimes / numbers",
+        "comparisons / iris",
+        "aggregates / casts / functions",
         "expressions",
     ),
-    "spark/frames": floors(
-        "messages / scans / small_closures / solutions", "joins / paths / stars", "evaluation"
-    ),
+    "spark/frames": floors("messages / scans / solutions", "joins / paths", "evaluation"),
 }
 PURE = ("rdf", "query", "logs", "sparql/results", "construct/grouping", "construct/assembly")
 DOES_IO = (

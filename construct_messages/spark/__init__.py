@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from construct_messages.query.optimizer.optimize import Hints
     from construct_messages.spark.construct import Messages, construct_messages
     from construct_messages.spark.logs import register
-    from construct_messages.spark.logs.records import with_sequence
+    from construct_messages.spark.logs.source import with_sequence
     from construct_messages.spark.quads.loading import load_quads, read_quads, write_quads
     from construct_messages.spark.quads.table import QuadTable
     from construct_messages.spark.session import local_session, translated
@@ -32,7 +32,7 @@ _ROOMS: Final = {
     "read_quads": "spark.quads.loading",
     "register": "spark.logs",
     "translated": "spark.session",
-    "with_sequence": "spark.logs.records",
+    "with_sequence": "spark.logs.source",
     "write_quads": "spark.quads.loading",
 }
 

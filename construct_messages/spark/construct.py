@@ -22,13 +22,13 @@ from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import UsageError
-from construct_messages.rdf.formats import FORMATS, Format
+from construct_messages.rdf.formats import FORMATS
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.options import Dataset, Grouping
 from construct_messages.spark.frames.evaluation import EvaluationOptions, check, evaluate
 from construct_messages.spark.frames.messages import messages, relabelled
-from construct_messages.spark.logs.writer import Written, write_file, write_folder
+from construct_messages.spark.logs.writer import LogFormat, Written, write_file, write_folder
 from construct_messages.spark.planning import plan_query
 from construct_messages.spark.quads.loading import refuse_files_read
 from construct_messages.spark.quads.table import QuadTable
@@ -226,19 +226,8 @@ class Messages:
                 one whose files the query reads.
             UnsupportedByFormat: the format cannot represent a quad.
         """
-        found, delimiting = find_log(format, syntax, FORMATS)
-        refuse_files_read(path, self.table.frame)
-        return write_folder(
-            self.frame,
-            path,
-            found,
-            delimiting,
-            graphs=self.query.template.names_graphs,
-            prefixes=self._prefixes(found) if prefixes is None else prefixes,
-            options=self._format_options(found, options),
-            mode=mode,
-            compression=compression,
-        )
+        log = self._log_format(path, format, syntax, prefixes, options)
+        return write_folder(self.frame, path, log, mode=mode, compression=compression)
 
     def write_file(
         self,
@@ -261,29 +250,29 @@ class Messages:
             UsageError, UnsupportedByFormat: see `write`.
             IncompleteResult: the executors write to another filesystem.
         """
-        found, delimiting = find_log(format_of_target(path, format), syntax, FORMATS)
-        refuse_files_read(path, self.table.frame)
+        format = format_of_target(path, format)
         return write_file(
-            self.frame,
-            path,
-            found,
-            delimiting,
-            graphs=self.query.template.names_graphs,
-            prefixes=self._prefixes(found) if prefixes is None else prefixes,
-            options=self._format_options(found, options),
+            self.frame, path, self._log_format(path, format, syntax, prefixes, options)
         )
 
-    def _prefixes(self, format: Format) -> Mapping[str, str]:
-        return self.query.prefixes if format.log_prefixes else {}
-
-    def _format_options(
-        self, format: Format, options: FormatOptions | None
-    ) -> FormatOptions | None:
+    def _log_format(
+        self,
+        path: str | os.PathLike[str],
+        format: str,
+        syntax: str | None,
+        prefixes: Mapping[str, str] | None,
+        options: FormatOptions | None,
+    ) -> LogFormat:
+        found, delimiting = find_log(format, syntax, FORMATS)
+        refuse_files_read(path, self.table.frame)
         template = self.query.template
+        if prefixes is None:
+            prefixes = self.query.prefixes if found.log_prefixes else {}
         # computed once, so that all tasks use the same options: the logs of a folder, concatenated, are one log
-        return options_for_writing(
-            format, options, graphs=template.names_graphs, triple_terms=template.has_triple_terms
+        options = options_for_writing(
+            found, options, graphs=template.names_graphs, triple_terms=template.has_triple_terms
         )
+        return LogFormat(found, delimiting, template.names_graphs, prefixes, options)
 
     @cached_property
     def _solutions(self) -> DataFrame:

@@ -85,12 +85,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 def statement(line: str, file: str, *, graphs: bool, lenient: bool) -> str:
     """SQL: a struct of the terms `subject`, `predicate`, `object` and `graph` of a line; NULL where it is malformed.
 
-    The struct has no subject where the line is blank, a comment or a version.
-
-    Args:
-        line: SQL of strings: text without its line break.
-        file: SQL of its file's name, of which labels of blank nodes get their scope (`labels.of_file`).
-        graphs: whether a statement may name a graph (N-Quads).
-        lenient: whether IRIs and language tags that are malformed are passed.
+    The struct has no subject where the line is blank, a comment or a version. Line and file are SQL; labels of blank
+    nodes get the scope of their file (`labels.of_file`).
     """
     return f"{_CATALOG}.statement({line}, {file}, {str(graphs).lower()}, {str(lenient).lower()})"

@@ -23,25 +23,13 @@ _WILD: Final = re.compile(r"[{}\[\]*?\\]")
 
 
 def shown_line(value: str) -> str:
-    """Returns SQL of a line as an error shows it: its beginning, with replacement characters for bytes that are not
-    UTF-8.
-
-    >>> shown_line("value")
-    'left(make_valid_utf8(value), 1000)'
-    """
+    """SQL of a line as an error shows it: its beginning, with replacement characters for bytes that are not UTF-8."""
     return f"left(make_valid_utf8({value}), {TEXT_SHOWN})"
 
 
 def line_number(spark: SparkSession, uri: str, text: str) -> int | None:
-    """Returns the number of the first line of a file whose beginning is shown as the given text.
-
-    Args:
-        spark: reads the file.
-        uri: of the file, as `input_file_name()` has it.
-        text: see `shown_line`.
-
-    Returns:
-        the number, counted from 1; None: there is no such line.
+    """Returns the number (from 1) of the first line of a file, by its URI, that is shown as this text; None: no such
+    line.
     """
     path = _WILD.sub(r"\\\g<0>", unquote(uri))
     lines = numbered(spark.read.option("recursiveFileLookup", True).text(path))
@@ -53,8 +41,7 @@ def line_number(spark: SparkSession, uri: str, text: str) -> int | None:
 def numbered(text: DataFrame) -> DataFrame:
     """Returns the lines of text files (`value`), each with its `file` and its number in it (`line`, from 1).
 
-    Args:
-        text: what Spark's reader has returned. It is read twice, to count the lines of each block of a file first.
+    The text is read twice, to count the lines of each block of a file first.
     """
     lines = text.selectExpr(
         "value",

@@ -28,14 +28,6 @@ def plan_query(
 ) -> tuple[ConstructQuery, Plan]:
     """Parses a CONSTRUCT query and translates its SELECT; returns the query and the plan.
 
-    Args:
-        query, group_by, bindings, dataset, prefixes, base: as for `construct.construct_messages`.
-
-    Raises:
-        QueryError: the query is not a legal CONSTRUCT query; the position refers to its text.
-        UnsupportedQuery: a part of it that is not supported on Spark.
-        UsageError: an invalid option.
-
     >>> parsed, plan = plan_query("CONSTRUCT { ?s a ?o } WHERE { ?s <urn:p> ?o }")
     >>> plan.variables
     ('s', 'o')

@@ -64,14 +64,13 @@ BLOCKS: Final = frozenset(
 
 
 def java_char(char: str) -> str:
-    """Returns a character in Java's syntax, in a character class or outside."""
+    """A character in Java's syntax, in a character class or outside."""
     if _PLAIN.fullmatch(char):
         return char
     return f"\\{char}" if char.isascii() and char.isprintable() else f"\\x{{{ord(char):x}}}"
 
 
 def java_class(chars: str) -> str:
-    """Returns one of some characters."""
     return java_char(chars) if len(chars) == 1 else f"[{''.join(map(java_char, chars))}]"
 
 
@@ -96,7 +95,6 @@ def cased_characters() -> dict[str, str]:
 
 
 def case_variants(char: str) -> str:
-    """Returns a character and its case variants."""
     return cased_characters().get(char, char)
 
 
@@ -109,19 +107,13 @@ class IllegalPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A translated pattern.
-
-    Args:
-        java: the pattern; it needs no flags.
-        groups: how many groups it captures.
-        quoted: whether flag `q` is set, which also applies to the replacement.
-        limit: the length of text (in characters) up to which Java's stack certainly suffices to match it; None: no
-            limit. Java recurses where a group is repeated, and a stack that overflows ends the whole process.
-    """
+    """A translated pattern, which needs no flags."""
 
     java: str
-    groups: int
-    quoted: bool
+    groups: int  # how many it captures
+    quoted: bool  # flag `q`, which also applies to the replacement
+    # The length of text up to which Java's stack certainly suffices; None: any. Java recurses where a group is
+    # repeated, and a stack that overflows ends the whole process.
     limit: int | None
 
 
@@ -137,10 +129,6 @@ _GREATEST_COUNT: Final = 2**31 - 1
 @lru_cache(maxsize=256)
 def translate_pattern(pattern: str, flags: str = "") -> Regex:
     r"""Translates a pattern (F&O 5.6.1) with its flags (5.6.2).
-
-    Raises:
-        IllegalPattern: the pattern or the flags break the rules.
-        UnsupportedQuery: see the docstring of this module.
 
     >>> translate_pattern("^a$").java, translate_pattern("A.b", "i").java, translate_pattern(r"[a-z-[aeiou]]").java
     ('^a\\z', '[Aa][^\\x{a}\\x{d}][Bb]', '[[a-z]&&[^[aeiou]]]')
@@ -161,9 +149,6 @@ def translate_pattern(pattern: str, flags: str = "") -> Regex:
 
 def translate_replacement(text: str, regex: Regex) -> str:
     r"""Translates the replacement string of REPLACE (F&O 5.6.4) into Java's.
-
-    Raises:
-        IllegalPattern: a `$` that is followed by no digit, or a `\` by neither `$` nor `\`.
 
     >>> translate_replacement(r"$1$22\$", translate_pattern("(a)(b)"))
     '$1$2\\2\\$'
@@ -215,19 +200,14 @@ def _without_whitespace(pattern: str) -> str:
 
 
 class _Piece(NamedTuple):
-    """A part of the Java pattern.
-
-    Args:
-        java: its text.
-        depth: how deep Java recurses to match it, repetitions without bound apart.
-        growth: how much deeper it recurses for each character of the text.
-        captured: the groups that have certainly captured a string after it has matched.
-    """
+    """A part of the Java pattern."""
 
     java: str
-    depth: int = 1
-    growth: int = 0
-    captured: frozenset[int] = frozenset()
+    depth: int = 1  # how deep Java recurses to match it, repetitions without bound apart
+    growth: int = 0  # how much deeper it recurses for each character of the text
+    captured: frozenset[int] = (
+        frozenset()
+    )  # the groups that have certainly captured a string after it has matched
 
 
 class _Parser:

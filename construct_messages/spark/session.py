@@ -6,15 +6,18 @@ use RDF or queries, and imports pyspark only when needed, so that a missing pysp
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.rdf.arguments import checked
@@ -26,13 +29,14 @@ from construct_messages.rdf.errors import (
     LogError,
     Position,
     QuadsError,
+    SourceError,
     SparkUnavailable,
     UnsupportedByFormat,
     UsageError,
     ValueOutOfRange,
+    shown,
 )
 from construct_messages.spark import jar
-from construct_messages.spark.failures import disk_full, files_removed
 
 if TYPE_CHECKING:
     from socketserver import BaseServer
@@ -40,11 +44,160 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# --- wrapped errors -------------------------------------------------------------------------------
-# Errors of this package in the exceptions of Spark that wrap them, and failures of Spark that a user can fix.
-#
+# --- failures of Spark as errors of this package --------------------------------------------------
+# The exception of a failed job contains the stacks of Java and of Python workers. The useful parts are the first line
+# and the last cause.
+
+_DEBUG: Final = "--debug shows where"
+_MEMORY: Final = "it may have run out of memory: give it more by --conf spark.driver.memory=4g"
+
+# py4j's messages if there is no answer, and if the process ends during a call
+_NO_ANSWER: Final = re.compile(
+    r"Error while (?:sending or )?receiving|Answer from Java side is empty|An error occurred while calling \S+\Z"
+    r"|An error occurred while trying to connect to the Java server"
+)
+# gRPC's states if no server answers, or if another server without this session answers
+_NO_SERVER: Final = re.compile(
+    r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|Socket closed"
+)
+_NO_SESSION: Final = re.compile(r"INVALID_HANDLE\.(?:SESSION|OPERATION)_\w+")
+
+# the files of Spark's committer, and of a run of this package (`logs.runs`)
+_RUNS: Final = r"/(?:_temporary|\.\d{8}T\d{12}Z-[0-9a-f]{4})\b"
+_REMOVED: Final = (
+    # Hadoop sets permissions after it has made a folder, also for the folder above its own files
+    re.compile(
+        rf"chmod: cannot access '(?:file:)?(?P<folder>[^\n]+?)(?:{_RUNS}[^\n]*)?': No such file"
+    ),
+    re.compile(rf"Mkdirs failed to create (?:file:)?(?P<folder>[^\n]+?){_RUNS}"),
+    re.compile(
+        rf"(?:file:)?(?P<folder>[^\s'\"]+?){_RUNS}[^\n]*?(?:does not exist|No such file or directory)"
+    ),
+)
+# of the disk that is written to: Spark's own files for shuffles have a hint below
+_FULL: Final = re.compile(
+    rf"Task failed while writing rows to (?:file:)?(?P<folder>[^\n]+?)(?:{_RUNS}[^\n]*)?\. SQLSTATE"
+    r".*(?P<reason>No space left on device|Disk quota exceeded|File too large)",
+    re.DOTALL,
+)
+_HINTS: Final = (
+    (
+        re.compile(r"OutOfMemoryError|Java heap space|GC overhead"),
+        "give it more memory: --conf spark.driver.memory=4g",
+    ),
+    (
+        re.compile(r"No space left on device"),
+        "free some space, or name another disk: --conf spark.local.dir=DIR",
+    ),
+    (
+        re.compile(r"ExecutorLostFailure|executor \S+ exited|Executor heartbeat timed out"),
+        "an executor has ended; it may have run out of memory: give it more by --conf spark.executor.memory=4g",
+    ),
+    (
+        re.compile(r"Python worker exited unexpectedly|Python worker failed to connect"),
+        "see the log of the executor",
+    ),
+)
+_LOGGED_BEFORE: Final = re.compile(r"An error occurred while calling \S+\.?\s*:?\s*")
+_CLASS: Final = re.compile(r"(?:[a-z][\w$]*\.)+(?=[A-Z])")
+_STACK: Final = re.compile(
+    r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ more|File \"|Driver stacktrace:|JVM stacktrace:|Suppressed:)"
+)
+_CAUSED_BY: Final = "Caused by: "
+
+
+def error_of(failure: Exception) -> ConstructMessagesError:
+    """Returns the error of this package for a failure of Spark, with one line of text.
+
+    >>> print(error_of(ConnectionRefusedError(111, "Connection refused")))
+    Spark's Java process has ended
+      hint: it may have run out of memory: give it more by --conf spark.driver.memory=4g
+    """
+    text = str(failure).strip()
+    if isinstance(failure, ConnectionError) or _NO_ANSWER.match(text):
+        return SourceError("Spark's Java process has ended", hint=_MEMORY)
+    if _NO_SERVER.search(text):
+        return SourceError(
+            "the Spark Connect server has ended, or cannot be reached any more",
+            hint="see its log; it may have run out of memory: start it with --conf spark.driver.memory=4g",
+        )
+    if _NO_SESSION.search(text):
+        return SourceError(
+            "the Spark Connect server has ended the session",
+            hint="see its log; it may have restarted",
+        )
+    if removed := files_removed(text):
+        return removed
+    hint = next((hint for pattern, hint in _HINTS if pattern.search(text)), _DEBUG)
+    return SourceError(f"Spark failed: {in_short(text)}", hint=hint)
+
+
+def files_removed(text: str) -> IncompleteResult | None:
+    """Returns the error for a job whose files were removed while it ran, if the text of a failure means that.
+
+    >>> print(files_removed("chmod: cannot access '/logs/_temporary/0': No such file or directory"))
+    /logs: the output that was being written there has been removed
+      hint: another job may write to the same folder: run one after the other, or use a separate folder for each
+    """
+    found = next(filter(None, (pattern.search(text) for pattern in _REMOVED)), None)
+    if found is None:
+        return None
+    return IncompleteResult(
+        f"{found['folder']}: the output that was being written there has been removed",
+        hint="another job may write to the same folder: run one after the other, or use a separate folder for each",
+    )
+
+
+def disk_full(text: str) -> CannotWrite | None:
+    """Returns the error for a job whose output has no room, if the text of a failure means that."""
+    if (found := _FULL.search(text)) is None:
+        return None
+    return CannotWrite(
+        f"cannot write to {found['folder']}: {found['reason']}",
+        hint="free some space there, or choose another place",
+    )
+
+
+def in_short(text: str) -> str:
+    r"""Returns the first line of a failure and its last cause, without stacks.
+
+    >>> text = (
+    ...     "An error occurred while calling o12.text.\n: org.apache.spark.SparkException: Job aborted.\n"
+    ...     "\tat a.B.c(B.java:1)\nCaused by: java.io.IOException: disk\n\tat a.B.c(B.java:1)\n"
+    ...     "Caused by: java.lang.Error: broken\n\t... 3 more"
+    ... )
+    >>> in_short(text)
+    'SparkException: Job aborted. (Error: broken)'
+    """
+    text = _LOGGED_BEFORE.sub("", text, count=1)
+    first = " ".join(_until_stack(text))
+    causes = [
+        line.removeprefix(_CAUSED_BY) for line in text.splitlines() if line.startswith(_CAUSED_BY)
+    ]
+    last = causes[-1] if causes else _last_of_traceback(text)
+    message = _CLASS.sub("", first)
+    cause = _CLASS.sub("", last)
+    return shown(message if not cause or cause in message else f"{message} ({cause})")
+
+
+def _until_stack(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if _STACK.match(line) or line.startswith((_CAUSED_BY, "Traceback ")):
+            return
+        if line.strip():
+            yield line.strip()
+
+
+def _last_of_traceback(text: str) -> str:
+    """Returns the exception with which the traceback of a Python worker ends; empty if there is none."""
+    _, found, traceback = text.partition("Traceback (most recent call last):\n")
+    lines = traceback.splitlines() if found else []
+    return next((line for line in lines if line and not line[0].isspace()), "")
+
+
+# --- errors of this package that Spark has wrapped ------------------------------------------------
 # SQL raises errors by `raise_error('ClassName: message')`, and Python workers raise them themselves. Both arrive as
-# text in an exception of Spark. All other failures are handled by `failures`.
+# text in an exception of Spark.
 
 _RAISED: Final = {
     error.__name__: error
@@ -184,14 +337,7 @@ _CONNECT_SECONDS: Final = 10
 
 
 def require(*, java: bool = True) -> None:
-    """Checks that Spark can run here.
-
-    Args:
-        java: whether a driver runs on this machine; a client of Spark Connect needs no Java.
-
-    Raises:
-        SparkUnavailable: pyspark or Java is missing or too old; the hint contains the install command.
-    """
+    """Raises `SparkUnavailable` if Spark cannot run here: with `java` a driver, otherwise a client of Spark Connect."""
     _require_modules(("pyspark", "pyarrow", "pandas"), "Spark", _INSTALL)
     if java:
         _require_java()
@@ -231,13 +377,52 @@ def _check_version(java: str) -> None:
 
 
 def _feature_release(text: str) -> int | None:
-    """Returns the feature release in the output of `java -version`; before Java 9 it was the second number.
-
-    >>> _feature_release('openjdk version "17.0.15" 2025-04-15'), _feature_release('java version "1.8.0_402"')
-    (17, 8)
-    """
+    """Returns the feature release in the output of `java -version`; before Java 9 it was the second number."""
     match = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(match[1]) if match else None
+
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
+_PACKED: Final = {".gz", ".bz2", ".xz", ".zst", ".parquet"}
+_UNPACKED: Final = 10
+"""The approximate ratio of the sizes of RDF files before and after compression."""
+
+
+_MOST_FILES: Final = 10_000
+
+
+def input_size(paths: Iterable[str]) -> int | None:
+    """Estimates the size of files, folders and patterns, unpacked, in bytes; None if it is not known.
+
+    It is not known of files that are not on this machine or that only Spark can find, and of more than 10,000 files.
+    """
+    found: list[str] = []
+    for path in paths:
+        local = path.removeprefix("file:")
+        if _URL.match(local):
+            return None
+        matched = [local] if os.path.exists(local) else glob.glob(local)
+        if not matched:
+            return None
+        found += matched
+    try:
+        files = list(islice(_files(found), _MOST_FILES + 1))
+        return sum(map(_size, files)) if len(files) <= _MOST_FILES else None
+    except OSError:
+        return None
+
+
+def _files(paths: Iterable[str]) -> Iterator[Path]:
+    for path in map(Path, paths):
+        if path.is_dir():
+            yield from (file for file in path.rglob("*") if file.is_file())
+        else:
+            yield path
+
+
+def _size(file: Path) -> int:
+    packed = file.suffix.lower() in _PACKED
+    return file.stat().st_size * (_UNPACKED if packed else 1)
 
 
 @checked
@@ -277,13 +462,10 @@ def local_session(
 
 
 def _expect_end(server: BaseServer | None) -> None:
-    """Prevents pyspark's server for accumulators from printing when Java has ended.
+    """Prevents pyspark's server for accumulators, which has no public name, from printing when Java has ended.
 
     Java holds a connection to it from the first task in Python on. If Java is killed, the server would print a
     traceback in addition to the error that the program raises. Other failures are printed as before.
-
-    Args:
-        server: the server of pyspark, which has no public name; None: there is none.
     """
     if server is None:
         return
@@ -312,25 +494,13 @@ def new_settings(given: Mapping[str, str], *, input_bytes: int | None = None) ->
 
 
 def _partitions(input_bytes: int, cores: int) -> int:
-    """Returns the number of partitions to shuffle into.
-
-    >>> _partitions(0, cores=2), _partitions(1 << 30, cores=2), _partitions(1 << 30, cores=64), _partitions(1 << 40, 64)
-    (2, 34, 64, 200)
-    """
+    """Returns the number of partitions to shuffle into."""
     parallel = min(cores, input_bytes // _LEAST_PARTITION_BYTES)
     return min(_MOST_PARTITIONS, max(2 + input_bytes // _PARTITION_BYTES, parallel))
 
 
 def remote_session(url: str) -> SparkSession:
-    """Creates a session of a Spark Connect server.
-
-    Args:
-        url: `sc://HOST:PORT`, optionally with `/;` and parameters, as Spark's client accepts it.
-
-    Raises:
-        SparkUnavailable: the libraries of the client are not installed, or no server answers.
-        UsageError: not a URL of a server.
-    """
+    """Creates a session of a Spark Connect server at `sc://HOST:PORT`, with any parameters of Spark's client."""
     require(java=False)
     _require_modules(("grpc", "grpc_status"), "Spark Connect", _INSTALL_CONNECT)
     import grpc  # type: ignore[import-untyped]  # grpc has no types

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from construct_messages.spark import input_size as module
-from construct_messages.spark.input_size import input_size
+from construct_messages.spark import session as module
+from construct_messages.spark.session import input_size
 
 pytest.importorskip("pyspark")
 

@@ -22,7 +22,7 @@ from construct_messages.rdf.terms import RDF, Term, is_iri
 pytest.importorskip("pyspark")
 
 from construct_messages.spark.logs import register
-from construct_messages.spark.logs.writer import write_file
+from construct_messages.spark.logs.writer import LogFormat, write_file
 from construct_messages.spark.quads.loading import count_malformed, load_quads
 from construct_messages.spark.session import translated
 from construct_messages.spark.sql import iris
@@ -106,11 +106,11 @@ def test_logs(spark: SparkSession, tmp_path: Path) -> None:
         frame = spark.read.format("rdfm").option("lenient", True).load(str(tmp_path / name))
         target = tmp_path / f"{name}.out.ttl"
         with pytest.raises(ConstructMessagesError):
-            write_file(frame, target, TURTLE, RDFM, graphs=False)
+            write_file(frame, target, LogFormat(TURTLE, RDFM, graphs=False))
         assert not target.exists()
-        write_file(frame, target, TURTLE, RDFM, graphs=False, lenient=True)
+        write_file(frame, target, LogFormat(TURTLE, RDFM, graphs=False, lenient=True))
         assert list(read_log(target, lenient=True)) == messages
-        write_file(frame, tmp_path / f"{name}.out.nq", N_QUADS, RDFM)
+        write_file(frame, tmp_path / f"{name}.out.nq", LogFormat(N_QUADS, RDFM))
         assert list(read_log(tmp_path / f"{name}.out.nq", lenient=True)) == messages
 
 

@@ -58,7 +58,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 
 from construct_messages.spark.construct import construct_messages
-from construct_messages.spark.frames import small_closures
+from construct_messages.spark.frames import paths
 from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
 from construct_messages.spark.quads.table import QuadTable
 from tests.support.queries.options import arguments
@@ -257,7 +257,7 @@ def _is_limited(plan: str) -> bool:
     if limit := re.match(
         r"CollectLimit (\(\d+\))\n(?s:.*)\n\1 CollectLimit\n.*\nArguments: (\d+)\n", tree
     ):
-        return int(limit[2]) <= small_closures.MOST_STEPS + 1
+        return int(limit[2]) <= paths.MOST_STEPS + 1
     # Spark leaves a limit out where it knows that there are no more rows
     return (
         tree.startswith("Project (2)\n+- Range (1)\n\n")
@@ -442,7 +442,7 @@ def test_what_is_fetched_is_found(
     session: SparkSession, table: QuadTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A path of many links counts, also links before it doubles them; what is collected is told apart."""
-    monkeypatch.setattr(small_closures, "MOST_STEPS", 0)
+    monkeypatch.setattr(paths, "MOST_STEPS", 0)
     asked = translate_query(f"SELECT * {{ <urn:0> {P}+ ?x }}", now=NOW)
     actions = Actions(session)
     frame = evaluate(asked, table)
@@ -473,7 +473,7 @@ def test_small_closures_are_found(session: SparkSession, table: QuadTable) -> No
     without = translate_query(f"SELECT * {{ <urn:0> {P} ?x }}", now=NOW)
     with pytest.raises(AssertionError):
         check(session, without, lambda: evaluate(asked, table))
-    first, limit, most = taken[0], "\nArguments: {}\n", small_closures.MOST_STEPS
+    first, limit, most = taken[0], "\nArguments: {}\n", paths.MOST_STEPS
     for changed in (
         first._replace(caller="collect at /construct_messages/spark/frames/paths.py:1"),
         first._replace(plan=first.plan.replace(limit.format(most + 1), limit.format(most + 2))),

@@ -26,9 +26,10 @@ from construct_messages.rdf.errors import (
     ValueOutOfRange,
 )
 from construct_messages.spark import session
-from construct_messages.spark.failures import error_of, in_short
 from construct_messages.spark.session import (
+    error_of,
     failures,
+    in_short,
     local_session,
     remote_session,
     require,

@@ -268,8 +268,9 @@ def _convert(options: argparse.Namespace) -> int:
     own = format_options(options)
     with open_job(options, options.logs) as job:
         from construct_messages.spark.logs import register
-        from construct_messages.spark.logs.writer import write_file, write_folder
+        from construct_messages.spark.logs.writer import LogFormat, write_file, write_folder
 
+        log = LogFormat(found, delimiting, options=own, lenient=options.lenient)
         register(job.spark)
         reader = job.spark.read.format("rdfm").option("lenient", options.lenient)
         for name, value in (("format", options.input_format), ("syntax", options.input_syntax)):
@@ -278,19 +279,9 @@ def _convert(options: argparse.Namespace) -> int:
         frame = reader.load(options.logs)
         with job.stage("log"):
             if _is_file(options):
-                written = write_file(
-                    frame, target, found, delimiting, options=own, lenient=options.lenient
-                )
+                written = write_file(frame, target, log)
             else:
-                written = write_folder(
-                    frame,
-                    target,
-                    found,
-                    delimiting,
-                    options=own,
-                    lenient=options.lenient,
-                    **_folder(options),
-                )
+                written = write_folder(frame, target, log, **_folder(options))
         job.report("messages", written.message_count)
         job.report("quads", written.quads)
     return 0

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Final
 from construct_messages.cli.arguments import add_reports, option, pairs
 from construct_messages.cli.standard import STOP_SIGNALS
 from construct_messages.rdf.errors import UsageError
-from construct_messages.spark.failures import error_of
-from construct_messages.spark.input_size import input_size
 from construct_messages.spark.session import (
     active_session,
+    error_of,
     failures,
+    input_size,
     local_session,
     remote_session,
     require,

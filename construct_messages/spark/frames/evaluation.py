@@ -1,15 +1,14 @@
 """Evaluation of a plan: each node of the algebra as an operation on DataFrames. SPARQL 1.1 Query, section 18.6.
 
-Expressions become SQL in `expressions`, conditions with EXISTS are evaluated in `exists`, solutions are joined in
-`joins` and grouped in `groups`, triples matched in `scans`, `stars` and `paths`. Nothing is collected here, and no
-Python runs on solutions.
+Expressions become SQL in `expressions`, solutions are joined in `joins`, triples matched in `scans` and `paths`.
+Nothing is collected here, and no Python runs on solutions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import count
 from typing import Final, assert_never
 from uuid import uuid4
@@ -77,28 +76,18 @@ from construct_messages.spark.frames.joins import (
     union,
 )
 from construct_messages.spark.frames.paths import path, require_ends
-from construct_messages.spark.frames.scans import named_graphs, needed_quads, scan
+from construct_messages.spark.frames.scans import named_graphs, needed_quads, scan, star
 from construct_messages.spark.frames.solutions import Solutions, names, null
-from construct_messages.spark.frames.stars import star
 from construct_messages.spark.quads.table import COLUMNS, QuadTable
 from construct_messages.spark.sql import expressions
 from construct_messages.spark.sql.values import ERROR, column, literal, out_of_range_unbound
 
-# --- leaf nodes -----------------------------------------------------------------------------------
-# Evaluation of the leaves of a plan, except for stars (`stars`) and paths (`paths`).
-#
-# SPARQL 1.1 Query, sections 10.2.2 (VALUES), 13.3 (GRAPH) and 18.3.1 (triple patterns). Nothing is joined here.
+# --- leaves: SPARQL 1.1 Query, sections 10.2.2 (VALUES), 13.3 (GRAPH), 18.3.1 (triple patterns) --------
 
 
 def unit(table: QuadTable) -> Solutions:
     """Returns one solution that binds nothing."""
     return Solutions(table.frame.sparkSession.range(1).select(), frozenset(), frozenset())
-
-
-def triples(pattern: Triple, table: QuadTable, dataset: Dataset) -> Solutions:
-    """Returns the solutions of a triple pattern."""
-    bound = pattern.variables
-    return Solutions(scan(pattern, table, dataset), bound, bound)
 
 
 def graphs(graph: VarOrTerm, table: QuadTable, dataset: Dataset) -> Solutions:
@@ -133,22 +122,12 @@ def _literal_or_null(term: Term | None) -> str:
 
 
 # --- checks ---------------------------------------------------------------------------------------
-# Refusal of plans that cannot be evaluated, before any job runs.
-#
-# Evaluation raises `UnsupportedQuery` for a function that is not supported and a path that would start at every node,
-# but may have run jobs by then. So all expressions are compiled and all paths checked in advance.
+# Evaluation would refuse an unsupported function, and a path that starts at every node, after it has run jobs. So all
+# expressions are compiled and all paths checked before.
 
 
 def check(plan: Plan, *, allow_full_closure: bool = False) -> None:
-    """Makes sure that a plan can be evaluated.
-
-    Args:
-        plan: before or after `optimize`.
-        allow_full_closure: whether `*` and `+` may start at every node.
-
-    Raises:
-        UnsupportedQuery: a function that is not supported, or a path neither end of which is bound.
-    """
+    """Raises `UnsupportedQuery` for a function that is not supported, and for a path neither end of which is bound."""
     _check_expressions(plan.pattern)
     if not allow_full_closure:
         _check_paths(plan.pattern, NOTHING, NOTHING)
@@ -168,12 +147,9 @@ def _check_expressions(node: Node) -> None:
 
 
 def _check_paths(node: Node, known: Vars, outer: Vars) -> None:
-    """Makes sure that each path has a bound end to begin from, in the order of evaluation.
+    """Checks that each path has a bound end to begin from, in the order of evaluation.
 
-    Args:
-        node: the node.
-        known: variables that the other operands of a join bind.
-        outer: in a body of EXISTS, variables that are bound from outside, also where `known` is not handed down.
+    The other operands of a join bind `known`. In a body of EXISTS, `outer` are the variables that are bound outside.
     """
     inside = (known | outer).union(*(child.certain for child in node.children))
     for expression in node.expressions:
@@ -204,12 +180,7 @@ def _check_paths(node: Node, known: Vars, outer: Vars) -> None:
             assert_never(other)
 
 
-# --- exists ---------------------------------------------------------------------------------------
-# EXISTS: solutions under conditions, and expressions, that may have bodies of EXISTS in them.
-#
-# SPARQL 1.1 Query, section 18.6, substitutes each solution into the body. Here a body is evaluated once and joined on
-# the shared variables, as a semi-join, if the result is the same by `correlation`; any other is evaluated once for
-# all distinct bindings of the variables that it needs. Nodes are evaluated by `evaluation`.
+# --- EXISTS ---------------------------------------------------------------------------------------
 
 _TRUE: Final = boolean("true")
 _FALSE: Final = boolean("false")
@@ -219,10 +190,7 @@ _FALSE: Final = boolean("false")
 class OuterBindings:
     """The bindings for which a correlated body of EXISTS is evaluated, all at once.
 
-    Args:
-        solutions: the distinct bindings, and `key`.
-        key: a variable that distinguishes them, which all solutions of the body bind.
-        variables: of the bindings.
+    The solutions are distinct; the variable `key` tells them apart, and all solutions of the body bind it.
     """
 
     solutions: Solutions
@@ -233,7 +201,7 @@ class OuterBindings:
 def path_starts(left: Solutions, right: Node) -> tuple[Solutions, tuple[Solutions, ...]]:
     """Returns the left side of a join, and the solutions from which paths on the right side may begin.
 
-    The latter is the left side, if the right side has paths; the left side is then materialized, as it is read twice.
+    These are the left side, which is then read twice and so is materialized, or none if there are no paths.
     """
     if not contains_path(right):
         return left, ()
@@ -242,142 +210,21 @@ def path_starts(left: Solutions, right: Node) -> tuple[Solutions, tuple[Solution
 
 
 def is_join_condition(condition: Expression) -> bool:
-    """Returns whether Spark can join on a condition."""
     return not exists_in(condition) and not is_volatile(condition)
 
 
 def _is_uncorrelated(solutions: Solutions, body: Node) -> bool:
-    """Returns whether a body can be evaluated without the solutions, and joined with them directly."""
     shared = body.possible & solutions.possible
     return not correlated_variables(body) & solutions.possible and shared <= body.certain
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """Evaluates conditions and expressions over solutions.
-
-    Args:
-        evaluate: returns the solutions of a node; paths in it may begin from the solutions of the second argument.
-        evaluate_for: returns the solutions of a node for outer bindings.
-        fresh: returns a new variable whose name begins with a dot and the letter.
-    """
-
-    evaluate: Callable[[Node, tuple[Solutions, ...]], Solutions]
-    evaluate_for: Callable[[Node, OuterBindings], Solutions]
-    fresh: Callable[[str], Var]
-
-    def filter(self, solutions: Solutions, conditions: tuple[Expression, ...]) -> Solutions:
-        """Returns the solutions for which all conditions are true."""
-        plain = conjunction(one for one in conditions if not exists_in(one))
-        if plain is not None:
-            wide = solutions.with_columns_of(mentions(plain))
-            wide = replace(wide, frame=wide.frame.filter(expressions.condition(plain)))
-            deterministic = solutions.deterministic and not is_volatile(plain)
-            solutions = replace(
-                wide.without(wide.possible - solutions.possible), deterministic=deterministic
-            )
-        for one in conditions:
-            match one:
-                case Exists(body):
-                    solutions = self._exists(solutions, body, keep=True)
-                case Call("!", (Exists(body),)):
-                    solutions = self._exists(solutions, body, keep=False)
-                case _ if exists_in(one):
-                    marked, condition = self.with_marks(solutions, one)
-                    solutions = self.filter(marked, (condition,)).without(
-                        marked.possible - solutions.possible
-                    )
-        return solutions
-
-    def with_marks(
-        self, solutions: Solutions, expression: Expression
-    ) -> tuple[Solutions, Expression]:
-        """Returns the solutions with a boolean for each EXISTS in an expression, and the expression over these.
-
-        The solutions have a column for each variable of the expression.
-        """
-        variables: dict[Exists, Var] = {}
-        for exists in dict.fromkeys(exists_in(expression)):
-            variables[exists] = marked = self.fresh("e")
-            left, right = self._partners(solutions, exists.pattern, keys=True)
-            keys = left.possible - solutions.possible
-            solutions = mark_join(left, right, marked, _TRUE, _FALSE).without(keys)
-        value = replace_exists(expression, variables.__getitem__)
-        return solutions.with_columns_of(mentions(value)), value
-
-    def _exists(self, solutions: Solutions, body: Node, keep: bool) -> Solutions:
-        """Returns the solutions for which the body has a solution, or, if `keep` is False, those for which
-        it has none.
-        """
-        match body:
-            case Filter(pattern, condition) if _is_uncorrelated(solutions, pattern):
-                conditions = conjuncts(condition)
-                own = tuple(
-                    one
-                    for one in conditions
-                    if mentions(one) & solutions.possible <= pattern.certain
-                )
-                across = conjunction(one for one in conditions if one not in own)
-                if across is not None and is_join_condition(across):
-                    shared = mentions(across) & pattern.possible & solutions.possible
-                    if shared <= solutions.certain:
-                        left, starts = path_starts(solutions, pattern)
-                        right = self.filter(self.evaluate(pattern, starts), own)
-                        wide = left.with_columns_of(mentions(across) - right.possible)
-                        found = semi_join(wide, right, keep, expressions.condition(across))
-                        return found.without(wide.possible - left.possible)
-        if not correlated_variables(body) & solutions.possible and not _is_uncorrelated(
-            solutions, body
-        ):
-            left, starts = path_starts(solutions, body)
-            right = self.evaluate(body, starts).only(solutions.possible).distinct()
-            pairs = compatible_pairs(left, right, self.fresh("t"))
-            return pairs.semi_join() if keep else pairs.anti_join()
-        left, right = self._partners(solutions, body)
-        return semi_join(left, right, keep).without(left.possible - solutions.possible)
-
-    def _partners(
-        self, solutions: Solutions, body: Node, keys: bool = False
-    ) -> tuple[Solutions, Solutions]:
-        """Returns two sides of a join: a left solution has a partner if the body has a solution for it.
-
-        Args:
-            solutions: the solutions for which the body is evaluated.
-            body: the body of an EXISTS.
-            keys: whether the two must share a variable, and each bind all that they share.
-        """
-        shared = body.possible & solutions.possible
-        if _is_uncorrelated(solutions, body) and (
-            not keys or (shared and shared <= solutions.certain)
-        ):
-            left, starts = path_starts(solutions, body)
-            return left, self.evaluate(body, starts).only(shared)
-        variables = (body.possible | correlated_variables(body)) & solutions.possible
-        key = self.fresh("t")
-        left = solutions.materialize().with_key(variables, key)
-        bindings = left.only(variables | {key})
-        outer = OuterBindings(replace(bindings, frame=bindings.frame.distinct()), key, variables)
-        return left, self.evaluate_for(body, outer).only(frozenset({key}))
-
-
-# --- evaluation -----------------------------------------------------------------------------------
-
 # --- shared scan ----------------------------------------------------------------------------------
-# The shared scan of a query: quads that several patterns match, read once and shuffled by subject.
-#
-# Text is parsed and checked each time that it is read, which takes longer than the rest of the evaluation. The
-# optimizer decides which patterns share a scan; each pattern then selects its own quads from the result, in `scans`
-# or `stars`.
+# Text is parsed and checked each time that it is read, which takes longer than the rest of the evaluation. So patterns
+# that the optimizer chooses share one scan, shuffled by subject, and select their quads from its result.
 
 
 def shared_scan(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> QuadTable:
-    """Returns the quads that any of the patterns needs, with all quads of a subject in one partition.
-
-    Args:
-        scans: the patterns, with the filters pushed down to them.
-        table: all quads.
-        dataset: the graphs of FROM and FROM NAMED.
-    """
+    """Returns the quads that any of the patterns needs, with all quads of a subject in one partition."""
     quads = needed_quads(scans, table, dataset).frame.repartition("subject")
     # Spark would push the filters and columns of each pattern below the shuffle, and so read and shuffle the quads once
     # for each pattern, if that did not change an observed figure: this is the only purpose of the figure.
@@ -388,10 +235,7 @@ def shared_scan(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> Qu
     return replace(table, frame=quads.observe(f"shared scan {uuid4()}", count.alias("quads")))
 
 
-# --- groups ---------------------------------------------------------------------------------------
-# Groups of solutions and their aggregates. SPARQL 1.1 Query, section 18.5.1.
-#
-# Where Spark cannot aggregate an expression itself, it is bound to a variable before.
+# --- groups: SPARQL 1.1 Query, section 18.5.1 ---------------------------------------------------------
 
 _INTEGER: Final = f'"^^<{XSD}integer>'
 _NONDETERMINISTIC: Final = {"SUM", "AVG", "SAMPLE", "GROUP_CONCAT"}
@@ -405,14 +249,9 @@ def group(
     outer: OuterBindings | None,
     table: QuadTable,
 ) -> Solutions:
-    """Returns a solution for each group, and for each of the outer bindings.
+    """Returns a solution for each group, and for each of the outer bindings, if there are any.
 
-    Args:
-        node: the node, for its keys and the variables of its pattern.
-        solutions: the solutions of the pattern, with columns for all keys and all aggregated variables.
-        aggregates: the variables to bind, each with its aggregate.
-        outer: the bindings that a body of EXISTS is evaluated for; None: outside of such bodies.
-        table: the quads, for the session that they are in.
+    The solutions have columns for all keys and all aggregated variables.
     """
     keys = frozenset(node.keys)
     if outer:
@@ -447,11 +286,7 @@ def group(
 
 
 def _aggregate(aggregation: Aggregation, inside: Vars) -> str:
-    """Returns the SQL of an aggregate, also of `COUNT(DISTINCT *)`, which needs the columns of a solution.
-
-    Args:
-        inside: the variables of the pattern that is grouped.
-    """
+    """Returns the SQL of an aggregate, also of `COUNT(DISTINCT *)`, which needs the columns of the pattern inside."""
     if aggregation.argument is not None or not aggregation.distinct:
         return expressions.aggregate(aggregation)
     solution = names(variable for variable in inside if not variable.hidden)
@@ -464,14 +299,9 @@ def _aggregate(aggregation: Aggregation, inside: Vars) -> str:
 
 @dataclass(frozen=True)
 class EvaluationOptions:
-    """Limits of evaluation.
+    """Limits of evaluation, see `construct.construct_messages`.
 
-    Args:
-        max_path_rounds: the longest path, in steps, that `*` and `+` follow; a longer one is an error.
-        allow_full_closure: whether `*` and `+` may be computed between all nodes of the data, where neither end of
-            the path is known.
-        labels: their prefix begins the labels of the blank nodes that BNODE makes: a table holds no such label.
-        out_of_range_unbound: whether a value that Spark cannot hold is an error of the query, and does not end the job.
+    The prefix of `labels` begins the labels of the blank nodes that BNODE makes: a table holds no such label.
     """
 
     max_path_rounds: int = 1000
@@ -481,19 +311,9 @@ class EvaluationOptions:
 
 
 def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = None) -> DataFrame:
-    """Evaluates a query.
+    """Returns a string column for each of the plan's variables, named by `values.column`; NULL is unbound.
 
-    Args:
-        plan: the result of `translate_query`, best after `optimize`.
-        table: the quads.
-        options: limits.
-
-    Returns:
-        a DataFrame with a string column for each of the plan's variables, named by `values.column`; NULL is unbound.
-        For ASK a frame without columns, of one solution if the answer is true and none if it is false.
-
-    Raises:
-        UnsupportedQuery: a part of the query that is not supported; before any job runs.
+    For ASK: no columns, and one row if the answer is true.
     """
     options = options or EvaluationOptions()
     check(plan, allow_full_closure=options.allow_full_closure)
@@ -511,9 +331,7 @@ def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = N
 
 
 def _without_projection(plan: Plan) -> Node:
-    """Returns the pattern of a plan, without a projection at its top that selecting the plan's variables makes
-    redundant.
-    """
+    """Returns the pattern without a projection at its top that selecting the plan's variables makes redundant."""
     match plan.pattern:
         case Project(pattern, kept) if set(map(Var, plan.variables)) <= set(kept):
             return pattern
@@ -524,14 +342,8 @@ def _without_projection(plan: Plan) -> Node:
 class _PlanEvaluation:
     """The evaluation of one query, or of a body of EXISTS for outer bindings.
 
-    Args:
-        table: the quads.
-        shared_scan: the quads of the patterns that are not matched in the table.
-        dataset: the graphs of FROM and FROM NAMED.
-        options: limits.
-        outer: the first leaf of each operand is joined with these, and so is every leaf of operands that need them.
-            Thus conditions at any depth see the bindings, and groups, slices and MINUS are evaluated for each of them.
-        numbers: for names that are unique in the query.
+    The first leaf of each operand is joined with the outer bindings, and so is every leaf of operands that need them.
+    Thus conditions at any depth see the bindings, and groups, slices and MINUS are evaluated for each of them.
     """
 
     table: QuadTable
@@ -539,15 +351,12 @@ class _PlanEvaluation:
     dataset: Dataset
     options: EvaluationOptions
     outer: OuterBindings | None = None
-    numbers: Iterator[int] = field(default_factory=count)
+    numbers: Iterator[int] = field(default_factory=count)  # for names that are unique in the query
 
     def solutions(self, node: Node, known: tuple[Solutions, ...] = ()) -> Solutions:
-        """Returns the solutions of a node.
+        """Returns the solutions of a node, which the caller joins with the known relations.
 
-        Args:
-            node: the node.
-            known: relations that the result is going to be joined with, from which a path may begin: solutions that
-                are compatible with none of theirs may be missing.
+        Paths may begin from these: solutions that are compatible with none of theirs may be missing.
         """
         match node:
             case Unit():
@@ -591,16 +400,7 @@ class _PlanEvaluation:
                 assert_never(other)
 
     def _unordered(self, node: Node, known: tuple[Solutions, ...] = ()) -> Solutions:
-        """Returns the solutions of a node in no order."""
         return self.solutions(node, known).unordered()
-
-    @cached_property
-    def _conditions(self) -> Conditions:
-        return Conditions(
-            self._without_outer()._unordered,
-            lambda body, outer: replace(self, outer=outer)._unordered(body),
-            self._fresh,
-        )
 
     def _fresh(self, letter: str) -> Var:
         return Var(f".{letter}{next(self.numbers)}")
@@ -611,7 +411,8 @@ class _PlanEvaluation:
         return (self.outer.solutions,) if self.outer else ()
 
     def _triples(self, pattern: Triple) -> Solutions:
-        return triples(pattern, self._quads(pattern), self.dataset)
+        bound = pattern.variables
+        return Solutions(scan(pattern, self._quads(pattern), self.dataset), bound, bound)
 
     def _quads(self, pattern: Triple) -> QuadTable:
         return self.shared_scan.get(pattern, self.table)
@@ -620,9 +421,7 @@ class _PlanEvaluation:
         return join(self.outer.solutions, solutions.unordered()) if self.outer else solutions
 
     def _path(self, node: Path, known: tuple[Solutions, ...]) -> Solutions:
-        """Evaluates a path from the values of a variable at one end, taken from the solutions that it
-        is joined with.
-        """
+        """Evaluates a path from the values of one end, taken from the solutions that it is joined with."""
         seeds = None
         for relation in (*known, *self._outer_solutions()):
             if ends := variables((node.subject, node.object)) & relation.certain:
@@ -649,19 +448,13 @@ class _PlanEvaluation:
             conditions = (*conjuncts(pattern.condition), *conditions)
             pattern = pattern.pattern
         if isinstance(pattern, Join):
-            return self._conditions.filter(self._join(pattern, known, conditions), conditions)
-        return self._conditions.filter(self.solutions(pattern, known), conditions)
+            return self._where(self._join(pattern, known, conditions), conditions)
+        return self._where(self.solutions(pattern, known), conditions)
 
     def _join(
         self, node: Join, known: tuple[Solutions, ...], conditions: tuple[Expression, ...] = ()
     ) -> Solutions:
-        """Returns the solutions of both sides, merged.
-
-        Args:
-            node: the join.
-            known: as for `solutions`.
-            conditions: on the result; Spark pushes them down to the first join that has all their variables.
-        """
+        """Returns the joined solutions; Spark pushes the conditions, which the caller applies, down to the joins."""
         bound = NOTHING.union(
             *(relation.certain for relation in (*known, *self._outer_solutions()))
         )
@@ -675,7 +468,7 @@ class _PlanEvaluation:
                     for one in conditions
                     if is_join_condition(one) and mentions(one) <= solutions.certain
                 )
-                solutions = self._conditions.filter(solutions, own)
+                solutions = self._where(solutions, own)
             solutions = join(*self._right(solutions, other, known))
         return solutions
 
@@ -698,7 +491,7 @@ class _PlanEvaluation:
         # conditions on the right side alone only narrow it
         own = tuple(one for one in conditions if mentions(one) & left.possible <= right.certain)
         if own:
-            right = self._conditions.filter(right, own)
+            right = self._where(right, own)
         rest = conjunction(one for one in conditions if one not in own)
         unsure = (left.possible & right.possible) - left.certain
         if binds_shared(left, right):
@@ -711,7 +504,7 @@ class _PlanEvaluation:
                 )
         pairs = compatible_pairs(left, right, self._fresh("t"))
         if rest is not None:
-            marked, value = self._conditions.with_marks(pairs.solutions, rest)
+            marked, value = self._with_marks(pairs.solutions, rest)
             marked = replace(marked, deterministic=marked.deterministic and not is_volatile(rest))
             pairs = replace(pairs, solutions=marked).where(expressions.condition(value))
         return pairs.left_join().only(left.possible | right.possible)
@@ -731,7 +524,7 @@ class _PlanEvaluation:
         return replace(self, outer=None) if self.outer else self
 
     def _extend(self, solutions: Solutions, variable: Var, expression: Expression) -> Solutions:
-        marked, value = self._conditions.with_marks(solutions, expression)
+        marked, value = self._with_marks(solutions, expression)
         certain = isinstance(value, Constant) or (
             isinstance(value, Var) and value in marked.certain
         )
@@ -750,6 +543,101 @@ class _PlanEvaluation:
         number = F.concat(F.lit(name), F.monotonically_increasing_id().cast("string"))
         numbered = solutions.bind(variable, number, certain=True)
         return replace(numbered, deterministic=False)
+
+    # --- EXISTS ---------------------------------------------------------------------------------------------------
+    # SPARQL 1.1 Query, section 18.6, substitutes each solution into the body. Here a body is evaluated once and joined
+    # on the shared variables, as a semi-join, if `correlation` shows that the result is the same; any other is
+    # evaluated once for all distinct bindings of the variables that it needs.
+
+    def _where(self, solutions: Solutions, conditions: tuple[Expression, ...]) -> Solutions:
+        """Returns the solutions for which all conditions are true."""
+        plain = conjunction(one for one in conditions if not exists_in(one))
+        if plain is not None:
+            wide = solutions.with_columns_of(mentions(plain))
+            wide = replace(wide, frame=wide.frame.filter(expressions.condition(plain)))
+            deterministic = solutions.deterministic and not is_volatile(plain)
+            solutions = replace(
+                wide.without(wide.possible - solutions.possible), deterministic=deterministic
+            )
+        for one in conditions:
+            match one:
+                case Exists(body):
+                    solutions = self._exists(solutions, body, keep=True)
+                case Call("!", (Exists(body),)):
+                    solutions = self._exists(solutions, body, keep=False)
+                case _ if exists_in(one):
+                    marked, condition = self._with_marks(solutions, one)
+                    solutions = self._where(marked, (condition,)).without(
+                        marked.possible - solutions.possible
+                    )
+        return solutions
+
+    def _with_marks(
+        self, solutions: Solutions, expression: Expression
+    ) -> tuple[Solutions, Expression]:
+        """Returns the solutions with a boolean for each EXISTS in an expression, and the expression over these.
+
+        The solutions have a column for each variable of the expression.
+        """
+        variables: dict[Exists, Var] = {}
+        for exists in dict.fromkeys(exists_in(expression)):
+            variables[exists] = marked = self._fresh("e")
+            left, right = self._partners(solutions, exists.pattern, keys=True)
+            keys = left.possible - solutions.possible
+            solutions = mark_join(left, right, marked, _TRUE, _FALSE).without(keys)
+        value = replace_exists(expression, variables.__getitem__)
+        return solutions.with_columns_of(mentions(value)), value
+
+    def _exists(self, solutions: Solutions, body: Node, keep: bool) -> Solutions:
+        """Returns the solutions for which the body has a solution; if not `keep`, those for which it has none."""
+        match body:
+            case Filter(pattern, condition) if _is_uncorrelated(solutions, pattern):
+                conditions = conjuncts(condition)
+                own = tuple(
+                    one
+                    for one in conditions
+                    if mentions(one) & solutions.possible <= pattern.certain
+                )
+                across = conjunction(one for one in conditions if one not in own)
+                if across is not None and is_join_condition(across):
+                    shared = mentions(across) & pattern.possible & solutions.possible
+                    if shared <= solutions.certain:
+                        left, starts = path_starts(solutions, pattern)
+                        right = self._where(self._without_outer()._unordered(pattern, starts), own)
+                        wide = left.with_columns_of(mentions(across) - right.possible)
+                        found = semi_join(wide, right, keep, expressions.condition(across))
+                        return found.without(wide.possible - left.possible)
+        if not correlated_variables(body) & solutions.possible and not _is_uncorrelated(
+            solutions, body
+        ):
+            left, starts = path_starts(solutions, body)
+            right = (
+                self._without_outer()._unordered(body, starts).only(solutions.possible).distinct()
+            )
+            pairs = compatible_pairs(left, right, self._fresh("t"))
+            return pairs.semi_join() if keep else pairs.anti_join()
+        left, right = self._partners(solutions, body)
+        return semi_join(left, right, keep).without(left.possible - solutions.possible)
+
+    def _partners(
+        self, solutions: Solutions, body: Node, keys: bool = False
+    ) -> tuple[Solutions, Solutions]:
+        """Returns two sides of a join: a left solution has a partner if the body has a solution for it.
+
+        With `keys`, the two share a variable, and each binds all that they share.
+        """
+        shared = body.possible & solutions.possible
+        if _is_uncorrelated(solutions, body) and (
+            not keys or (shared and shared <= solutions.certain)
+        ):
+            left, starts = path_starts(solutions, body)
+            return left, self._without_outer()._unordered(body, starts).only(shared)
+        variables = (body.possible | correlated_variables(body)) & solutions.possible
+        key = self._fresh("t")
+        left = solutions.materialize().with_key(variables, key)
+        bindings = left.only(variables | {key})
+        outer = OuterBindings(replace(bindings, frame=bindings.frame.distinct()), key, variables)
+        return left, replace(self, outer=outer)._unordered(body).only(frozenset({key}))
 
     # --- groups ---------------------------------------------------------------------------------------------------
 
@@ -788,8 +676,8 @@ class _PlanEvaluation:
         marked = solutions
         keys: list[tuple[str, bool]] = []
         for expression, descending in conditions:
-            marked, value = self._conditions.with_marks(marked, expression)
-            keys += ((key, descending) for key in expressions.order(value))
+            marked, value = self._with_marks(marked, expression)
+            keys.append((expressions.order(value), descending))
         ordered = marked.order_by(keys, next(self.numbers)).without(
             marked.possible - solutions.possible
         )

@@ -33,7 +33,6 @@ _PAIRS: Final = "pairs"
 
 
 def union(left: Solutions, right: Solutions) -> Solutions:
-    """Returns the solutions of both."""
     possible = left.possible | right.possible
     frame = left.with_columns_of(possible).frame.unionByName(right.with_columns_of(possible).frame)
     return Solutions(
@@ -44,9 +43,7 @@ def union(left: Solutions, right: Solutions) -> Solutions:
 def join(left: Solutions, right: Solutions, overlapping: Vars | None = None) -> Solutions:
     """Join: the compatible pairs, merged; a cross product only where no variable is shared.
 
-    Args:
-        left, right: the two sides.
-        overlapping: keep only pairs that both bind one of these variables.
+    With `overlapping`, only pairs that both bind one of these variables.
     """
     shared = left.possible & right.possible
     equal = shared & left.certain & right.certain
@@ -88,11 +85,8 @@ def binds_shared(left: Solutions, right: Solutions) -> bool:
 def left_join(left: Solutions, right: Solutions, condition: str | None = None) -> Solutions:
     """LeftJoin: each left solution merged with the compatible right ones that meet `condition`, or alone.
 
-    Args:
-        left: the left side.
-        right: binds all shared variables, see `binds_shared`.
-        condition: SQL over the columns of both sides; of the shared variables, only those that the left side binds
-            too may occur.
+    The right side binds all shared variables. The condition is SQL over the columns of both; of the shared variables,
+    it names those only that the left side binds too.
     """
     shared = left.possible & right.possible
     unsure = sorted(shared - left.certain)
@@ -115,12 +109,7 @@ def left_join(left: Solutions, right: Solutions, condition: str | None = None) -
 def semi_join(
     left: Solutions, right: Solutions, keep: bool, condition: str | None = None
 ) -> Solutions:
-    """Semi-join or anti-join: the left solutions that have a compatible right one, or that have none.
-
-    Args:
-        left, right, condition: as for `left_join`.
-        keep: True for a semi-join, False for an anti-join.
-    """
+    """Semi-join or (not `keep`) anti-join: the left solutions with a compatible right one, or without one."""
     how = "left_semi" if keep else "left_anti"
     shared = left.possible & right.possible
     if shared and shared <= left.certain and condition is None:
@@ -136,11 +125,7 @@ def semi_join(
 def mark_join(left: Solutions, right: Solutions, marked: Var, true: str, false: str) -> Solutions:
     """Mark join: each left solution once, with another variable for whether there is a compatible right one.
 
-    Args:
-        left: the left side.
-        right: shares at least one variable, and both sides bind all that are shared.
-        marked: the variable.
-        true, false: terms.
+    The sides share at least one variable, and both bind all that they share.
     """
     shared = names(left.possible & right.possible)
     found = right.frame.select(*shared).distinct().withColumn("found", F.lit(True))
@@ -159,10 +144,7 @@ def mark_join(left: Solutions, right: Solutions, marked: Var, true: str, false: 
 def minus(left: Solutions, right: Solutions, within: Vars, key: Var) -> Solutions:
     """Minus: the left solutions without those that share a bound variable with a compatible right one.
 
-    Args:
-        left, right: the two sides.
-        within: variables that must agree and do not count as shared.
-        key: a variable that neither side has.
+    Variables `within` must agree, but do not count as shared.
     """
     shared = left.possible & right.possible
     counting = shared - within
@@ -182,18 +164,14 @@ class Pairs:
     """Each left solution once alone, and merged with each compatible right one, from which any join can be selected.
 
     Each side is read once; a join united with an anti-join would read the left side three times.
-
-    Args:
-        solutions: the pairs and the left solutions, with `key` and `mark`.
-        left: the variables of the left side, and those that all of its solutions bind.
-        key: the same for all pairs of left solutions with the same bindings.
-        mark: bound in pairs, unbound where a left solution is alone.
     """
 
-    solutions: Solutions
-    left: tuple[Vars, Vars]
-    key: Var
-    mark: Var
+    solutions: Solutions  # with `key` and `mark`
+    left: tuple[
+        Vars, Vars
+    ]  # the variables of the left side, and those that all of its solutions bind
+    key: Var  # the same for all pairs of left solutions with the same bindings
+    mark: Var  # bound in pairs, unbound where a left solution is alone
 
     def where(self, condition: str) -> Pairs:
         """Drops pairs that do not meet a condition, SQL over the columns of `solutions`."""
@@ -227,13 +205,7 @@ class Pairs:
 def compatible_pairs(
     left: Solutions, right: Solutions, key: Var, overlapping: Vars | None = None
 ) -> Pairs:
-    """Returns the compatible pairs, and the left solutions.
-
-    Args:
-        left, right: the two sides.
-        key: a variable that neither side has; nor may they have one of the same name with an `m` at its end.
-        overlapping: only pairs that both bind one of these variables.
-    """
+    """The pairs, overlapping as in `join`. Neither side has the variable `key`, or that with an `m` at its end."""
     shared = left.possible & right.possible
     equal = shared & left.certain & right.certain
     unsure = sorted(shared - equal)
@@ -360,7 +332,7 @@ def _overlap(variables: Iterable[Var]) -> Column:
 
 
 def _right_column(variable: Var) -> str:
-    """Returns the column of a variable that the other side has too."""
+    """The column of a variable that the other side has, too."""
     return "r" + column(variable)
 
 

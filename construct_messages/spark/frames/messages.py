@@ -75,12 +75,8 @@ def messages(
 ) -> DataFrame:
     """Instantiates the template: a frame of one column, `message`.
 
-    Args:
-        solutions: a column for each of the template's variables, named by `values.column`; NULL is unbound.
-        template: the template of the query.
-        options: which solutions make a message, and which messages are kept.
-        ordered: whether the order of the solutions is that of the messages (of groups: of their first solutions).
-        columns: SQL of the columns of the solutions, for example from `relabelled`.
+    The solutions have a column for each of the template's variables; `columns` is SQL of them, for example from
+    `relabelled`. If `ordered`, their order is that of the messages (of groups: of their first solutions).
     """
     # a separate column: inside another expression the number might not be computed for every solution
     frame = solutions.selectExpr(*columns, f"monotonically_increasing_id() AS {_NUMBER}")
@@ -150,10 +146,7 @@ def _is_fresh(slot: Slot | None) -> bool:
 def message_sql(template: Template, number: str, *, skolemize: str | None = None) -> str:
     """Returns the message of a solution as an SQL expression of type STRING, never NULL.
 
-    Args:
-        template: its variables are columns, named by `values.column`.
-        number: SQL of a string of digits that no other solution has; it makes blank nodes of the template fresh.
-        skolemize: see `Options`.
+    `number` is SQL of digits that no other solution has, which makes blank nodes of the template fresh.
 
     >>> from construct_messages.rdf.terms import Term
     >>> template = Template(("x",), (Pattern(Blank(0), Constant(Term("<urn:p>")), Variable(0)),), Labels("x"))
@@ -189,8 +182,6 @@ def _merged(pieces: Iterator[_Piece]) -> Iterator[str]:
 
 
 class _Slots:
-    """The slots of a template as pieces of lines."""
-
     def __init__(self, template: Template, number: str, skolemize: str | None) -> None:
         self._template, self._number, self._skolemize = template, number, skolemize
 
@@ -228,9 +219,7 @@ class _Slots:
 
 
 def _relabelled(name: str, before: str, after: str) -> str:
-    """Returns SQL of a column of terms whose blank nodes have `before` instead of `_:` and `after`
-    after their labels.
-    """
+    """Returns SQL of a column of terms: their blank nodes begin with `before` instead of `_:`, and end with `after`."""
     replacement = f"$1{before.replace('$', chr(92) + '$')}$2{after}"
     return case(
         (

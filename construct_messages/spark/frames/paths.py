@@ -8,11 +8,14 @@ of all rounds. Single patterns are matched by `scans`; paths are joined with the
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final, assert_never
 
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from construct_messages.query.algebra.nodes import (
@@ -42,10 +45,88 @@ from construct_messages.query.algebra.property_paths import (
 from construct_messages.rdf.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.rdf.terms import Term
 from construct_messages.spark.frames.scans import named_graphs, scan
-from construct_messages.spark.frames.small_closures import small_closure
 from construct_messages.spark.frames.solutions import checkpointed
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.values import column
+
+# --- small closures -------------------------------------------------------------------------------
+# A round on executors takes two jobs with shuffles, even if it finds nothing: a path of 100 links over 3,000 quads took
+# 54 seconds. If steps and pairs are few enough, they are collected and followed on the driver; both find the same
+# pairs.
+
+MOST_STEPS: Final = 100_000
+"""The most steps, and the most pairs to begin with, that are collected: about 30 MB."""
+
+MOST_PAIRS: Final = 100_000
+"""The most pairs that are found on the driver."""
+
+Pair = tuple[str, ...]
+"""A start and an end, after the graph where that varies."""
+
+
+def small_closure(
+    begin: Callable[[], DataFrame], steps: DataFrame, *, max_rounds: int
+) -> DataFrame | None:
+    """Extends pairs by any number of steps; None if there are too many steps, pairs or rounds. Each pair comes once."""
+    few = _few(steps, MOST_STEPS)
+    pairs = None if few is None else _few(begin().select(*steps.columns), MOST_STEPS)
+    found = (
+        None
+        if few is None or pairs is None
+        else reached(pairs, few, max_rounds=max_rounds, most=MOST_PAIRS)
+    )
+    return None if found is None else _frame(steps.sparkSession, found, steps.columns)
+
+
+def _few(pairs: DataFrame, most: int) -> list[Pair] | None:
+    """Collects pairs; None if there are more than `most`, of which Spark then reads only slightly more."""
+    rows = pairs.limit(most + 1).collect()
+    return None if len(rows) > most else [tuple(row) for row in rows]
+
+
+def reached(
+    begin: Iterable[Pair], steps: Iterable[Pair], *, max_rounds: int, most: int
+) -> set[Pair] | None:
+    """Extends pairs by any number of steps; returns None if there are too many pairs or rounds.
+
+    >>> steps = [("a", "b"), ("b", "c"), ("c", "b")]
+    >>> sorted(reached([("a", "b")], steps, max_rounds=2, most=9))
+    [('a', 'b'), ('a', 'c')]
+    >>> reached([("a", "b")], steps, max_rounds=0, most=9) is reached([("a", "b")], steps, max_rounds=2, most=1) is None
+    True
+    """
+    ends = defaultdict[Pair, list[str]](list)
+    for *graph, start, end in steps:
+        ends[*graph, start].append(end)
+    found = set(begin)
+    frontier = found.copy()
+    rounds = 0
+    while frontier and len(found) <= most:
+        news = set[Pair]()
+        for *graph, start, via in frontier:
+            news.update((*graph, start, end) for end in ends.get((*graph, via), ()))
+            if len(news) > 2 * most:
+                return None
+        frontier = news - found
+        found |= frontier
+        rounds += bool(frontier)
+        if rounds > max_rounds:
+            return None
+    return found if len(found) <= most else None
+
+
+def _frame(spark: SparkSession, pairs: Collection[Pair], columns: list[str]) -> DataFrame:
+    by_column = zip(*sorted(pairs), strict=True) if pairs else ([] for _ in columns)
+    table = pa.table(
+        {
+            name: pa.array(values, pa.string())
+            for name, values in zip(columns, by_column, strict=True)
+        }
+    )
+    return spark.createDataFrame(table)
+
+
+# --- paths ----------------------------------------------------------------------------------------
 
 # A frontier of at most this many pairs goes to all executors rather than all steps to the frontier's partitions.
 _SMALL_FRONTIER: Final = 50_000
@@ -60,27 +141,14 @@ def path(
     dataset: Dataset,
     *,
     seeds: DataFrame | None = None,
-    seeds_in_graph: bool = False,
     max_rounds: int = 100,
     allow_full_closure: bool = False,
 ) -> DataFrame:
     """Evaluates a path: a column for each of its variables, none of them NULL.
 
-    Closures are evaluated here and now; the rest when the DataFrame is.
-
-    Args:
-        node: the path and its ends.
-        table: the quads.
-        dataset: the graphs of FROM and FROM NAMED.
-        seeds: distinct solutions of some of the node's variables, none of them NULL, that the path is going to be
-            joined with: solutions that are compatible with no seed may be missing from the result.
-        seeds_in_graph: whether each seed is known to be a subject or object of the graph that the path matches in.
-        max_rounds: how often a frontier may move; a path of n links takes n rounds at most.
-        allow_full_closure: whether a closure may start at every node, where neither of its ends is bound.
-
-    Raises:
-        LimitExceeded: after `max_rounds` rounds the frontier still meets new nodes.
-        UnsupportedQuery: neither end of a closure is bound, and `allow_full_closure` does not allow that.
+    Closures are evaluated here and now; the rest when the DataFrame is. The result is going to be joined with the
+    seeds, distinct solutions of some of the variables: solutions that are compatible with none may be missing. A path
+    of n links takes at most n rounds; after `max_rounds`, new nodes raise `LimitExceeded`.
     """
     names = set() if seeds is None else set(seeds.columns)
 
@@ -92,7 +160,7 @@ def path(
         keys = [F.col(column(end)).alias("node")]
         if isinstance(node.graph, Var) and column(node.graph) in names:
             keys.append(F.col(column(node.graph)).alias("graph"))
-        return _Seeds(seeds.select(*keys).distinct(), seeds_in_graph)
+        return _Seeds(seeds.select(*keys).distinct(), known=False)
 
     expression, start, end = outward(node.path), bound(node.subject), bound(node.object)
     matching = _Matching(table, dataset, node.graph, max_rounds)
@@ -110,10 +178,7 @@ def path(
 
 
 def require_ends(node: Path, bound: Vars) -> None:
-    """Makes sure that no closure in a path would start at every node, where these variables are bound.
-
-    Raises:
-        UnsupportedQuery: a closure would.
+    """Raises `UnsupportedQuery` for a closure that would start at every node, where these variables are bound.
 
     >>> from construct_messages.rdf.terms import iri
     >>> require_ends(Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y")), frozenset({Var("y")}))
@@ -150,15 +215,10 @@ def _named(pairs: DataFrame, node: Path) -> DataFrame:
 
 @dataclass(frozen=True)
 class _Seeds:
-    """The values of a bound end of a path.
-
-    Args:
-        frame: distinct values in a column `node`, with their graphs in `graph` where these are bound, too.
-        known: whether each of them is a node of the graph.
-    """
+    """The distinct values of a bound end of a path: a column `node`, and `graph` where that is bound, too."""
 
     frame: DataFrame
-    known: bool
+    known: bool  # whether each is a node of the graph
 
 
 _Bound = Term | _Seeds | None
@@ -178,9 +238,9 @@ class _Matching:
         return ["graph"] if isinstance(self.graph, Var) else []
 
     def pairs(self, path: PathExpression, start: _Bound, end: _Bound) -> DataFrame:
-        """Returns the pairs that the path joins, if an end is a term only those with it.
+        """Returns the pairs that the path joins; with a term as an end, only those that have it.
 
-        Where an end is bound by seeds, the result may or may not contain pairs with other nodes.
+        Where an end is bound by seeds, the result may contain pairs with other nodes.
         """
         match path:
             case Link(predicate):
@@ -213,9 +273,7 @@ class _Matching:
                 assert_never(path)
 
     def quads(self, predicate: VarOrTerm) -> DataFrame:
-        """Returns the quads with this predicate, in columns `start`, `end`, `predicate` and `graph`, as far as they
-        vary.
-        """
+        """Returns the quads with this predicate: `start`, `end`, and `predicate` and `graph` where these vary."""
         places = {"start": Var("start"), "end": Var("end")}
         if isinstance(predicate, Var):
             places["predicate"] = predicate
@@ -245,9 +303,7 @@ class _Matching:
         )
 
     def sequence(self, paths: tuple[PathExpression, ...], start: _Bound, end: _Bound) -> DataFrame:
-        """Joins the parts, beginning at a bound end or at a part that needs none, so that closures
-        between have seeds.
-        """
+        """Joins the parts, from a bound end or from a part that needs none on, so that closures between have seeds."""
         last = len(paths) - 1
         first = first_part(paths, start is not None, end is not None)
         # intermediate nodes are in the graph, unless a term outside it is connected to itself by a path of length 0

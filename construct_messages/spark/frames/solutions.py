@@ -23,22 +23,13 @@ _RANK: Final = "rank"
 
 @dataclass(frozen=True)
 class Solutions:
-    """A bag or sequence of solutions.
+    """A bag or sequence of solutions."""
 
-    Args:
-        frame: a string column for each possible variable, named by `values.column`, NULL where it is unbound; its only
-            other columns are those of `order`.
-        possible: the variables that have a column.
-        certain: the variables that every solution binds.
-        deterministic: whether two evaluations of the frame have the same solutions; see `materialize`.
-        order: the columns that the solutions are ordered by; each has a boolean, True for descending order.
-    """
-
-    frame: DataFrame
+    frame: DataFrame  # a string column for each possible variable (`values.column`), and those of `order`
     possible: Vars
-    certain: Vars
-    deterministic: bool = True
-    order: tuple[tuple[str, bool], ...] = ()
+    certain: Vars  # bound in every solution
+    deterministic: bool = True  # whether two evaluations have the same solutions, see `materialize`
+    order: tuple[tuple[str, bool], ...] = ()  # columns, each with whether it descends
 
     # --- which variables ------------------------------------------------------------------------------------------
 
@@ -52,7 +43,6 @@ class Solutions:
         )
 
     def unordered(self) -> Solutions:
-        """Returns the same solutions in no order."""
         return self.only(self.possible)
 
     def without(self, variables: Vars) -> Solutions:
@@ -74,12 +64,9 @@ class Solutions:
         return replace(self, frame=frame, possible=self.possible | new)
 
     def bind(self, variable: Var, value: Column, certain: bool = False) -> Solutions:
-        """Binds a variable; drops solutions that bind it to another value already.
+        """Binds a variable; drops solutions that bind it to another value already. NULL leaves it unbound.
 
-        Args:
-            variable: the variable.
-            value: NULL leaves it unbound.
-            certain: whether the value is never NULL.
+        If `certain`, the value is never NULL.
         """
         name = column(variable)
         if variable in self.possible:
@@ -142,12 +129,7 @@ class Solutions:
     # --- in which order -------------------------------------------------------------------------------------------
 
     def order_by(self, keys: Sequence[tuple[str, bool]], number: int) -> Solutions:
-        """Orders the solutions.
-
-        Args:
-            keys: SQL to order by, each with a boolean, True for descending order.
-            number: for the names of columns; unique in the query.
-        """
+        """Orders by SQL, each with whether it descends; the number, unique in the query, is in the columns' names."""
         order = tuple(
             (f"o{number}_{index}", descending) for index, (_, descending) in enumerate(keys)
         )

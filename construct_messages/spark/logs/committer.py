@@ -20,14 +20,21 @@ from pyarrow import fs
 
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.lines.texts import to_messages
-from construct_messages.rdf.errors import CannotWrite, LogError, UnsupportedByFormat, UsageError
+from construct_messages.rdf.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.rdf.files.unpacking import opener
 from construct_messages.rdf.formats import content_type
 from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.logs.files import Place, place_of
 from construct_messages.spark.logs.options import WriteOptions
-from construct_messages.spark.logs.records import LogFile, RunRecord
-from construct_messages.spark.logs.runs import Owner, Run, check_overwriting, check_runs
+from construct_messages.spark.logs.runs import (
+    LogFile,
+    Owner,
+    Run,
+    RunRecord,
+    check_overwriting,
+    check_runs,
+    unwritable,
+)
 
 _CHUNK_BYTES: Final = 1 << 20
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -36,15 +43,7 @@ _KEYS: Final = ("file", "block", "ordinal", "sequence")
 
 
 class Part(NamedTuple):
-    """The log that a task has written.
-
-    Args:
-        partition: its number.
-        path: its temporary path.
-        bytes: its size.
-        messages, quads: their numbers.
-        crc32: the CRC-32 of its bytes.
-    """
+    """The log that a task has written to a temporary path."""
 
     partition: int
     path: str
@@ -56,29 +55,16 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class LogJob:
-    """A job that writes one log for each partition that has messages into a folder, or one log of all partitions.
-
-    Args:
-        options: the path, the format and so on.
-        stamp: the identifier of its run.
-        overwrite: whether existing logs are removed.
-        fresh: whether the folder is new.
-    """
+    """A job that writes one log for each partition that has messages into a folder, or one log of all partitions."""
 
     options: WriteOptions
-    stamp: str
+    stamp: str  # the identifier of its run
     overwrite: bool
-    fresh: bool
+    fresh: bool  # whether the folder is new
 
     @classmethod
     def begin(cls, options: WriteOptions, *, overwrite: bool) -> LogJob:
-        """Starts a job: makes its hidden folder, which `commit` or `abort` removes.
-
-        Raises:
-            UsageError: the mode does not allow the existing content of the path, or the path cannot be reached or
-                written.
-            IncompleteResult: the existing logs of the folder are incomplete.
-        """
+        """Starts a job: makes its hidden folder, which `commit` or `abort` removes."""
         place = place_of(options.path, options.s3)
         try:
             there = place.files.get_file_info(place.path).type
@@ -105,7 +91,7 @@ class LogJob:
             )
             job._open()
         except OSError as error:
-            raise _unwritable(options.path, error) from error
+            raise unwritable(options.path, error) from error
         return job
 
     def _open(self) -> None:
@@ -117,16 +103,8 @@ class LogJob:
     # --- in tasks -----------------------------------------------------------------------------------------------------
 
     def write(self, batches: Iterable[pa.RecordBatch], partition: int, attempt: int) -> Part | None:
-        """Writes the messages of one partition; returns None if it has none.
-
-        Args:
-            batches: batches with a column `message`.
-            partition, attempt: the numbers that identify the task.
-
-        Raises:
-            UnsupportedByFormat: see `Encoder.encode`; the error names the partition and the message.
-            LogError: see `to_messages`; likewise.
-            UsageError: the job has ended, or its folder cannot be reached from here.
+        """Writes the messages of one partition, in the column `message`; returns None if it has none. Errors name the
+        message.
         """
         encoder = self._encoder()
         opening = encoder.start()
@@ -162,12 +140,7 @@ class LogJob:
     # --- on the driver ------------------------------------------------------------------------------------------------
 
     def commit(self, parts: Iterable[Part]) -> None:
-        """Renames the logs, and removes files to overwrite and temporary files of tasks.
-
-        Raises:
-            UsageError: the file of a task cannot be reached from here.
-            IncompleteResult: another job has written to the folder at the same time.
-        """
+        """Renames the logs, and removes files to overwrite and temporary files of tasks."""
         parts = sorted(parts)
         try:
             if self.options.single:
@@ -176,7 +149,7 @@ class LogJob:
                 self._commit(parts)
         except OSError as error:
             if error.errno in _NO_ROOM:
-                raise _unwritable(self.options.path, error) from error
+                raise unwritable(self.options.path, error) from error
             raise UsageError(
                 f"cannot put logs at {self.options.path}: {error}",
                 hint="write to a place that the driver and all executors share",
@@ -269,7 +242,7 @@ class LogJob:
             with suppress(FileNotFoundError):  # it was not made, or was removed with the folder
                 files.delete_file(path)
             if isinstance(error, OSError):
-                raise _unwritable(self.options.path, error) from error
+                raise unwritable(self.options.path, error) from error
             raise
 
     @contextmanager
@@ -291,30 +264,20 @@ class LogJob:
 
 
 class _Sums:
-    """A file that counts the written bytes and computes their CRC-32.
-
-    Args:
-        file: the underlying file.
-    """
+    """A file that counts the written bytes and computes their CRC-32."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.bytes = self.crc32 = 0
 
     def write(self, data: bytes) -> int:
-        """Writes bytes; returns their number."""
         self._file.write(data)
         self.bytes += len(data)
         self.crc32 = zlib.crc32(data, self.crc32)
         return len(data)
 
     def flush(self) -> None:
-        """Writes the buffered bytes of the file."""
         self._file.flush()
-
-
-def _unwritable(path: str, error: OSError) -> CannotWrite:
-    return CannotWrite(f"cannot write to {path}: {error}", hint="choose another place")
 
 
 def _encoded(
@@ -346,6 +309,5 @@ def _encoded(
 
 
 def _row(batch: pa.RecordBatch, row: int, task: str) -> str:
-    """Returns the identity of the message, as far as the columns contain it."""
     keys = [f"{key} {batch.column(key)[row]}" for key in _KEYS if key in batch.schema.names]
     return ", ".join([task, *keys])

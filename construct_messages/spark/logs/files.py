@@ -51,51 +51,33 @@ S3Settings = tuple[tuple[str, str], ...]
 
 
 class Place(NamedTuple):
-    """The location of a file or folder, which need not exist.
+    """The location of a file or folder, which need not exist."""
 
-    Args:
-        files: the file system of pyarrow.
-        path: the path in it.
-        root: the beginning of the path that is not part of the URI.
-        prefix: the beginning of the URI, in place of `root`.
-    """
-
-    files: Any
-    path: str
-    root: str
-    prefix: str
+    files: Any  # the file system of pyarrow
+    path: str  # in that file system
+    root: str  # the beginning of the path that is not part of the URI
+    prefix: str  # the beginning of the URI, in place of `root`
 
     @property
     def uri(self) -> str:
-        """The URI, as in messages to users."""
         return f"{self.prefix}/{self.path.removeprefix(self.root).lstrip('/')}"
 
     @property
     def is_local(self) -> bool:
-        """Whether it is on this machine's file system."""
         return isinstance(self.files, fs.LocalFileSystem)
 
     def at(self, path: str) -> Place:
-        """Returns another path in the same file system."""
         return self._replace(path=path)
 
 
 class File(NamedTuple):
-    """A file that was found.
-
-    Args:
-        uri: its URI.
-        size: its size in bytes.
-        written: when it was last written, in nanoseconds, if the file system stores it.
-    """
-
     uri: str
-    size: int
-    written: int = 0
+    size: int  # in bytes
+    written: int = 0  # in nanoseconds, if the file system stores it
 
 
 def s3_settings(spark: SparkSession) -> S3Settings:
-    """Returns the settings of a session for S3, as far as they are given."""
+    """Returns the settings of a session for S3, those of Hadoop and of Spark."""
     found: dict[str, str] = {}
     if not is_remote(spark):
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()
@@ -116,14 +98,7 @@ def s3_settings_of(found: Mapping[str, str], options: Mapping[str, str]) -> S3Se
 
 
 def place_of(path: str, s3: S3Settings = ()) -> Place:
-    """Returns the place of a path or a URI.
-
-    Args:
-        path: the path or URI.
-        s3: settings for S3; empty: those of the environment (`AWS_ACCESS_KEY_ID` and so on).
-
-    Raises:
-        UsageError: pyarrow cannot reach it.
+    """Returns the place of a path or a URI. Without settings, S3 is reached by those of the environment.
 
     >>> place_of("file:/tmp/a%20b").uri, place_of("/tmp//logs/").path
     ('file:///tmp/a%20b', '/tmp/logs')
@@ -178,15 +153,9 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> Any:
 
 
 def find(path: str, s3: S3Settings = ()) -> list[File]:
-    """Returns the files of a path: the file itself, all files in a folder, or those that match `*`, `?` and `[…]`.
+    """Returns the files of a path, at least one: the file itself, all files in a folder, or those of a pattern.
 
-    Names that begin with `.` or `_` are ignored, as in Spark, unless the path contains them.
-
-    Returns:
-        at least one file, in order of their URIs.
-
-    Raises:
-        UsageError: there are none, or the path cannot be reached.
+    A pattern has `*`, `?` and `[…]`. Names that begin with `.` or `_` are ignored, as in Spark, unless named.
     """
     place = place_of(path, s3)
     try:
@@ -205,7 +174,6 @@ def find(path: str, s3: S3Settings = ()) -> list[File]:
 
 
 def _matching(place: Place) -> list[Any]:
-    """Returns the files and folders that match a path with wildcards."""
     fixed, *segments = re.split(r"/(?=[^/]*[*?\[])", place.path, maxsplit=1)
     infos = [place.files.get_file_info(fixed or "/")]
     for pattern in "/".join(segments).split("/"):
@@ -239,11 +207,6 @@ def visible_below(place: Place, folder: str) -> Iterator[Any]:
 
 
 def read_bytes(place: Place, path: str) -> bytes:
-    """Returns the contents of a small file in the same file system.
-
-    Raises:
-        OSError: it cannot be read; FileNotFoundError if there is none.
-    """
     with place.files.open_input_stream(path, compression=None) as file:
         return bytes(file.read())
 
@@ -253,11 +216,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def remove_folder(place: Place) -> None:
-    """Removes a folder, if there is one, although tasks of a job that has ended may still make files in it.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
+    """Removes a folder, if there is one, although tasks of a job that has ended may still make files in it."""
     for attempt in range(_ATTEMPTS):
         try:
             place.files.delete_dir(place.path)
@@ -272,13 +231,7 @@ def remove_folder(place: Place) -> None:
 
 
 def read_from(uri: str, start: int = 0, s3: S3Settings = ()) -> Iterator[bytes]:
-    """Yields the bytes of a file from `start` on, in chunks; the file is open until the iterator is exhausted or
-    closed.
-
-    Raises:
-        UsageError: the file cannot be opened.
-        IncompleteResult: a later part cannot be read.
-    """
+    """Yields the bytes of a file from `start` on, in chunks; the file is open until the iterator ends or is closed."""
     place = place_of(uri, s3)
     try:
         file = place.files.open_input_file(place.path)

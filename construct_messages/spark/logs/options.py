@@ -37,14 +37,7 @@ _PACKINGS: Final = {
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options for reading logs.
-
-    Args:
-        paths: files, folders and patterns.
-        format, syntax, base, contexts, message_bytes, lenient, shared_labels: see `read_log`.
-        partition_bytes: the size of the ranges that logs are split into, and of the small logs in one partition.
-        s3: settings for S3.
-    """
+    """Options for reading logs; see `register` and `read_log`."""
 
     paths: tuple[str, ...]
     format: str | None = None
@@ -52,20 +45,16 @@ class ReadOptions:
     base: str | None = None
     contexts: Mapping[str, Any] | None = None
     message_bytes: int = MESSAGE_BYTES
-    partition_bytes: int = _PARTITION_BYTES
+    partition_bytes: int = (
+        _PARTITION_BYTES  # of the ranges of a log, and of the small logs in one partition
+    )
     lenient: bool = False
     shared_labels: bool | None = None
     s3: S3Settings = ()
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
-        """Creates options from those of a data source.
-
-        Args:
-            options: by name in lower case, as Spark passes them.
-
-        Raises:
-            UsageError: an unknown option or value.
+        """Takes the options of a data source, by name in lower case, as Spark passes them.
 
         >>> ReadOptions.of({"path": "logs", "maxpartitionbytes": "64m"}).partition_bytes
         67108864
@@ -98,18 +87,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """Options for writing logs.
-
-    Args:
-        path: the folder, or the single log.
-        format, syntax: of the logs.
-        prefixes, graphs, own: see `EncoderOptions`.
-        packing: the extension of files with the same compression; empty: no compression.
-        single: whether all messages form one log.
-        lenient: write malformed IRIs and language tags unchanged.
-        alone: whether it is an error if the folder has other logs when these get their names.
-        s3: settings for S3.
-    """
+    """Options for writing logs; see `register` and `EncoderOptions`."""
 
     path: str
     format: Format
@@ -117,18 +95,15 @@ class WriteOptions:
     prefixes: Mapping[str, str] | None = None
     graphs: bool = True
     own: FormatOptions | None = None
-    packing: str = ""
-    single: bool = False
+    packing: str = ""  # the extension of the compression; empty: none
+    single: bool = False  # whether all messages form one log
     lenient: bool = False
-    alone: bool = False
+    alone: bool = False  # whether logs of others in the folder are an error
     s3: S3Settings = ()
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> WriteOptions:
-        """Creates options from those of a data source; see `ReadOptions.of`.
-
-        Raises:
-            UsageError: an unknown option or value, or more than one path.
+        """Takes the options of a data source; see `ReadOptions.of`.
 
         >>> options = WriteOptions.of({"path": "logs", "format": "trig", "compression": "gzip"})
         >>> options.format.name, options.syntax.label, options.packing
@@ -219,7 +194,6 @@ class _Given:
         return value
 
     def format_options(self, format: Format) -> FormatOptions | None:
-        """Returns the options of one format, from the option with the name of that format."""
         for each in FORMATS:
             if (own := options_class(each)) and (
                 values := self.mapping(each.extension)

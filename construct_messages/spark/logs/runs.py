@@ -12,31 +12,155 @@ import fcntl
 import os
 import platform
 import re
+import secrets
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from pyarrow import fs
 
-from construct_messages.rdf.errors import IncompleteResult, UsageError
+from construct_messages.rdf.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.rdf.files.output import refuse_foreign
-from construct_messages.spark.logs.files import Place, read_bytes, remove_folder
-from construct_messages.spark.logs.records import (
-    SUCCESS,
-    RunRecord,
-    damage,
-    last_run,
-    records,
-    remove_record,
-    run_id,
-    sizes,
-    write,
-)
+from construct_messages.spark.logs.files import Place, read_bytes, remove_folder, visible_below
+
+# --- records --------------------------------------------------------------------------------------
+# Each run has a record, `_run-ID.json`, written before its logs get their names. `_SUCCESS` names the last run, and is
+# written when all its logs have their names. Spark ignores names that begin with `_`.
+
+SUCCESS: Final = "_SUCCESS"
+"""The file by which Spark's own writers mark a folder as complete; theirs is empty."""
+
+RECORDS: Final = "_run-*.json"
+"""The names of the files of records."""
+
+_PREFIX, _, _SUFFIX = RECORDS.partition("*")
+
+
+def run_id() -> str:
+    """Returns the identifier of a new run, which sorts after those of earlier runs."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(2)}"
+
+
+class LogFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    name: str
+    bytes: int
+    messages: int | None = None  # None: not known for each log
+    crc32: int | None = None  # of its bytes, as of zlib
+
+
+class RunRecord(msgspec.Struct, frozen=True):
+    run: str  # its identifier, which is part of the names of its logs
+    format: str  # the media type of the logs, without their compression
+    messages: int
+    quads: int
+    files: Sequence[LogFile]
+
+    @property
+    def name(self) -> str:
+        return f"{_PREFIX}{self.run}{_SUFFIX}"
+
+    def encoded(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(self)) + b"\n"
+
+    def success(self) -> bytes:
+        """Returns the contents of `_SUCCESS`."""
+        figures = {
+            "run": self.run,
+            "messages": self.messages,
+            "quads": self.quads,
+            "files": len(self.files),
+        }
+        return msgspec.json.encode(figures) + b"\n"
+
+
+def write(folder: Place, name: str, contents: bytes) -> None:
+    with folder.files.open_output_stream(f"{folder.path}/{name}", compression=None) as file:
+        file.write(contents)
+
+
+def records(folder: Place) -> list[RunRecord]:
+    """Returns the records of a folder, in the order of the runs."""
+    infos = [
+        info
+        for info in folder.files.get_file_info(fs.FileSelector(folder.path, allow_not_found=True))
+        if info.base_name.startswith(_PREFIX) and info.base_name.endswith(_SUFFIX)
+    ]
+    # what Spark alone has written, over Spark Connect, is a folder with one file
+    whole = [info for info in infos if info.type == fs.FileType.Directory]
+    infos += [file for info in whole for file in visible_below(folder, info.path)]
+    found = list[RunRecord]()
+    for path in sorted(info.path for info in infos if info.type == fs.FileType.File):
+        try:
+            contents = read_bytes(folder, path)
+        except FileNotFoundError:  # another run has overwritten it meanwhile
+            continue
+        found.append(record_of(folder.at(path).uri, contents))
+    return found
+
+
+def record_of(name: str, contents: bytes) -> RunRecord:
+    try:
+        return msgspec.json.decode(contents, type=RunRecord)
+    except msgspec.DecodeError as error:
+        raise IncompleteResult(
+            f"{name} is no record of a run: {error}", hint="remove it, or write to another folder"
+        ) from error
+
+
+def remove_record(folder: Place, record: RunRecord) -> None:
+    place = folder.at(f"{folder.path}/{record.name}")
+    if place.files.get_file_info(place.path).type == fs.FileType.Directory:
+        remove_folder(place)
+    else:
+        with suppress(FileNotFoundError):
+            place.files.delete_file(place.path)
+
+
+def last_run(folder: Place) -> str | None:
+    """Returns the run that `_SUCCESS` names; an empty string if it names none, None if there is no `_SUCCESS`."""
+    try:
+        contents = read_bytes(folder, f"{folder.path}/{SUCCESS}")
+    except FileNotFoundError:
+        return None
+    try:
+        success: Any = msgspec.json.decode(contents)
+    except msgspec.DecodeError:
+        return ""
+    return str(success.get("run", "")) if isinstance(success, dict) else ""
+
+
+def sizes(folder: Place) -> dict[str, int]:
+    """Returns the size of each log in a folder, by its path in it."""
+    return {
+        info.path.removeprefix(f"{folder.path}/"): info.size
+        for info in visible_below(folder, folder.path)
+    }
+
+
+def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
+    """Returns descriptions of the logs of a run that are missing or have another size.
+
+    >>> record = RunRecord("x", "application/n-quads", 2, 4, [LogFile("a.nq", 9), LogFile("b.nq", 9)])
+    >>> damage(record, {"a.nq": 8})
+    ['a.nq has 8 bytes, and 9 were written', 'b.nq is missing']
+    """
+    problems = list[str]()
+    for file in record.files:
+        size = found.get(file.name)
+        if size is None:
+            problems.append(f"{file.name} is missing")
+        elif size != file.bytes:
+            problems.append(f"{file.name} has {size:,} bytes, and {file.bytes:,} were written")
+    return problems
+
+
+# --- runs -----------------------------------------------------------------------------------------
 
 # --- owners ---------------------------------------------------------------------------------------
 # The process of a run that writes logs, and whether it has ended: the files of such a run may then be removed.
@@ -51,22 +175,15 @@ _JAVA: Final = "java"
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """A process.
+    """A process: its number and its start, as the system stores it."""
 
-    Args:
-        machine: its machine: the name of the host, and on Linux its boot and the namespace of the process number,
-            since containers may have equal names.
-        process: its number.
-        started: its start time, as the system stores it.
-    """
-
+    # the host, and on Linux its boot and the namespace of the process number, as containers may have equal names
     machine: str
     process: int
     started: str
 
     @classmethod
     def this(cls) -> Owner:
-        """Returns this process."""
         return cls._of(os.getpid())
 
     @classmethod
@@ -85,11 +202,7 @@ class Owner(msgspec.Struct, frozen=True):
         return cls(_machine(), number, found.started if found else "")
 
     def has_ended(self) -> bool:
-        """Returns whether the process is known to have ended; False if this cannot be known.
-
-        >>> Owner.this().has_ended()
-        False
-        """
+        """Returns whether the process is known to have ended; False if this cannot be known."""
         if self.machine != _machine():
             return False
         try:
@@ -162,12 +275,8 @@ _NAMED: Final = 3  # names that a message lists
 
 @dataclass(frozen=True)
 class Run:
-    """A run that writes into a folder.
-
-    Args:
-        folder: the folder.
-        id: the name of its hidden folder, after a dot, and part of the names of its logs; the logs of later runs sort
-            after those of earlier ones.
+    """A run that writes into a folder. Its id names its hidden folder, after a dot, and is part of the names of its
+    logs.
     """
 
     folder: Place
@@ -175,15 +284,7 @@ class Run:
 
     @classmethod
     def begin(cls, folder: Place, owner: Owner) -> Run:
-        """Starts a run: makes its hidden folder, which `end` removes, and removes the hidden folders of ended runs.
-
-        Args:
-            folder: the folder, which need not exist.
-            owner: the process of the run; when it has ended, so has the run.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
+        """Starts a run: makes its hidden folder, which `end` removes, and removes the hidden folders of ended runs."""
         run = cls(folder, run_id())
         folder.files.create_dir(run.hidden, recursive=True)
         write(folder.at(run.hidden), _OWNER, msgspec.json.encode(owner))
@@ -194,18 +295,10 @@ class Run:
 
     @property
     def hidden(self) -> str:
-        """The path of its hidden folder."""
         return f"{self.folder.path}/.{self.id}"
 
     def end(self, *, new: bool = False) -> None:
-        """Removes the hidden folder.
-
-        Args:
-            new: also remove the folder of the logs, if it is empty.
-
-        Raises:
-            OSError: something cannot be removed.
-        """
+        """Removes the hidden folder; if `new`, also the folder of the logs, if it is empty."""
         remove_folder(self.folder.at(self.hidden))
         files, path = self.folder.files, self.folder.path
         if new and not files.get_file_info(fs.FileSelector(path, allow_not_found=True)):
@@ -217,16 +310,8 @@ class Run:
     ) -> None:
         """Renames the logs, removes files to overwrite, and writes `_SUCCESS` when all logs are there.
 
-        Args:
-            written: the paths of the logs.
-            record: has their names, in the same order.
-            overwrite: whether logs of other runs are removed.
-            alone: whether logs of other runs are an error.
-
-        Raises:
-            UsageError: there are logs of other runs, or files to overwrite that no run has written.
-            IncompleteResult: another run has written here meanwhile, or an earlier one was stopped.
-            OSError: a file cannot be moved or removed; existing logs are then kept.
+        The record has the names of the logs in `written`. If `alone`, logs of other runs are an error. If a file cannot
+        be moved or removed, existing logs are kept.
         """
         with _locked(self.folder):
             self._commit(written, record, overwrite, alone)
@@ -265,12 +350,7 @@ class Run:
             )
 
     def _differences(self, record: RunRecord, *, others: bool) -> list[str]:
-        """Describes the changes of another run to the files that this one has just written.
-
-        Args:
-            record: of this run.
-            others: whether there may be logs of other runs.
-        """
+        """Describes the changes of another run to the files that this one has just written."""
         wrong = damage(record, found := sizes(self.folder))
         if record not in records(self.folder):
             wrong.append(f"{record.name} is missing")
@@ -282,7 +362,6 @@ class Run:
         return wrong
 
     def _take_success(self) -> bytes | None:
-        """Removes `_SUCCESS`; returns its contents."""
         try:
             before = read_bytes(self.folder, f"{self.folder.path}/{SUCCESS}")
         except FileNotFoundError:
@@ -291,7 +370,6 @@ class Run:
         return before
 
     def _move(self, source: str, name: str) -> None:
-        """Moves a log, and its checksums."""
         files, path = self.folder.files, self.folder.path
         files.move(source, f"{path}/{name}")
         if self.folder.is_local:
@@ -332,12 +410,7 @@ def _locked(folder: Place) -> Iterator[None]:
 
 
 def check_runs(folder: Place) -> None:
-    """Checks that all logs of earlier runs are there: otherwise logs added to a broken folder would look complete.
-
-    Raises:
-        IncompleteResult: one is missing, or has another size.
-        OSError: the folder cannot be read.
-    """
+    """Checks that all logs of earlier runs are there: otherwise logs added to a broken folder would look complete."""
     known = records(folder)
     committing = {
         run.run for run in left_over(folder) if run.owner is None or not run.owner.has_ended()
@@ -354,13 +427,7 @@ def check_runs(folder: Place) -> None:
 
 
 def check_overwriting(folder: Place) -> None:
-    """Checks that all visible files in a folder are logs of earlier runs: only these are overwritten.
-
-    Raises:
-        UsageError: there are others.
-        IncompleteResult: a record cannot be read.
-        OSError: the folder cannot be read.
-    """
+    """Checks that all visible files in a folder are logs of earlier runs: only these are overwritten."""
     # another run may replace both between two looks
     known, found, now = records(folder), sizes(folder), records(folder)
     refuse_foreign(folder.uri, found, {log.name for run in (*known, *now) for log in run.files})
@@ -368,13 +435,7 @@ def check_overwriting(folder: Place) -> None:
 
 @dataclass(frozen=True)
 class LeftOver:
-    """The hidden folder of a run that is still running, or was stopped.
-
-    Args:
-        path: its path.
-        run: the run.
-        owner: its process; None: unknown.
-    """
+    """The hidden folder of a run that is still running, or was stopped; its owner is None if it is unknown."""
 
     path: str
     run: str
@@ -382,11 +443,6 @@ class LeftOver:
 
 
 def left_over(folder: Place) -> list[LeftOver]:
-    """Returns the hidden folders of runs in a folder, in the order of the runs.
-
-    Raises:
-        OSError: it cannot be listed.
-    """
     found = list[LeftOver]()
     for info in folder.files.get_file_info(fs.FileSelector(folder.path, allow_not_found=True)):
         if (match := _HIDDEN.fullmatch(info.base_name)) and info.type == fs.FileType.Directory:
@@ -401,12 +457,12 @@ def _owner_of(folder: Place, path: str) -> Owner | None:
         return None
 
 
-def checksums(path: str) -> str:
-    """Returns the path of the checksums that Hadoop stores for a file on a local file system.
+def unwritable(path: str, error: OSError) -> CannotWrite:
+    return CannotWrite(f"cannot write to {path}: {error}", hint="choose another place")
 
-    >>> checksums("/logs/part-0.txt")
-    '/logs/.part-0.txt.crc'
-    """
+
+def checksums(path: str) -> str:
+    """Returns the path of the checksums that Hadoop stores for a file on a local file system."""
     above, _, name = path.rpartition("/")
     return f"{above}/.{name}.crc"
 

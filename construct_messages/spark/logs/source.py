@@ -16,6 +16,8 @@ from typing import IO, ClassVar, Final, NamedTuple, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -66,19 +68,10 @@ def messages_of(
     syntax: Syntax | None = None,
     options: DecoderOptions | None = None,
 ) -> Iterator[Message]:
-    r"""Yields the messages that a range of a log owns, in order.
+    r"""Yields the messages that a range of a log owns, in order; its end is excluded.
 
-    Args:
-        chunks: the log from the byte before `start` on, or from its beginning if `start` is 0; chunks are read only as
-            far as needed.
-        start, end: the range in bytes, the end excluded.
-        format: N-Triples or N-Quads.
-        syntax: the syntax of the log; None: it announces none (`announced_in`).
-        options: see `decoder_for`.
-
-    Raises:
-        LogError: malformed lines; numbers of messages and lines count from the first line that begins in the range.
-        LimitExceeded: a message that is too large.
+    The chunks begin with the byte before `start`, or with the log, and are read only as far as needed. Numbers of
+    messages and lines in errors count from the first line that begins in the range.
 
     >>> from construct_messages.rdf.formats import N_TRIPLES
     >>> log = b"# @message\n<urn:a> <urn:p> <urn:o> .\n# @message\n<urn:b> <urn:p> <urn:o> .\n"
@@ -100,21 +93,7 @@ def messages_of(
 def announced_in(
     chunks: Iterable[bytes], format: Format, *, message_bytes: int = MESSAGE_BYTES
 ) -> Syntax | None:
-    r"""Returns the syntax that a log declares before its first statement; None: no syntax.
-
-    Args:
-        chunks: the log from its beginning; chunks are read only as far as needed.
-        format: N-Triples or N-Quads.
-        message_bytes: the maximal length of a line.
-
-    Raises:
-        LogError: the first line that is not empty or a comment is malformed.
-        LimitExceeded: a line that is too long.
-
-    >>> from construct_messages.rdf.formats import N_TRIPLES
-    >>> announced_in([b'# log\nVERSION "1.2-mess', b'ages"\n'], N_TRIPLES).label
-    '1.2-messages'
-    """
+    r"""Returns the syntax that a log declares before its first statement; None: no syntax."""
     line = LinesDecoder(format, None, DecoderOptions(message_bytes=message_bytes))
     for _, chunk in _placed(chunks, 0):
         for piece in chunk.splitlines(keepends=True):
@@ -132,9 +111,7 @@ def _read_split(
 ) -> Iterator[Message]:
     """Yields the messages up to the first delimiter on a line that begins at `end` or after it.
 
-    Args:
-        placed: chunks, each with its place in the log.
-        continued: whether the log begins before the chunks; then no message is owned without a delimiter before `end`.
+    If the log has begun before (`continued`), no message is owned without a delimiter before `end`.
     """
     last: int | None = None  # the last delimiter before `end`, once that is reached
     for place, chunk in placed:
@@ -203,19 +180,12 @@ def _plain(data: bytes) -> bytes:
 
 
 class Block(NamedTuple):
-    """Some bytes of a log.
-
-    Args:
-        uri: the URI of the log.
-        start: the offset of the first byte.
-        end: the offset after the last byte; None: the block is the whole log.
-        written: when the log was last written, in nanoseconds; 0: not known.
-    """
+    """Some bytes of a log."""
 
     uri: str
     start: int
-    end: int | None
-    written: int = 0
+    end: int | None  # after the last byte; None: the block is the whole log
+    written: int = 0  # when the log was last written, in nanoseconds; 0: not known
 
     def __str__(self) -> str:
         return f"{self.uri} from byte {self.start}" if self.start else self.uri
@@ -223,9 +193,8 @@ class Block(NamedTuple):
     def labels(self, *, of_log: bool) -> Labels:
         """Returns the labels of its nodes: equal in a task that runs again, different after the log was overwritten.
 
-        Args:
-            of_log: whether all blocks of the log have the same labels; otherwise each message has its own labels, as
-                messages are counted within their block.
+        Those of a log are the same in all its blocks; otherwise each message has its own, as messages are counted in
+        their block.
         """
         return Labels.at(f"{self.written} {self.uri if of_log else self}")
 
@@ -280,12 +249,7 @@ def _splittable(uri: str, options: ReadOptions) -> Format | None:
 
 
 def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
-    """Yields the messages that a block owns, in order, each as text.
-
-    Raises:
-        LogError, LimitExceeded: naming the block; see `read_log` and `messages_of`.
-        UsageError, IncompleteResult: the log cannot be read.
-    """
+    """Yields the messages that a block owns, in order, each as text. Errors name the block."""
     lenience = Lenience() if options.lenient else None
     try:
         yield from map(to_text, _read_block(block, options, lenience))
@@ -360,7 +324,6 @@ class _Named:
 
 
 def _announced(format: Format, options: ReadOptions) -> Syntax | None:
-    """Returns the syntax that the options announce."""
     if options.syntax is not None:
         return find_log(options.format or format.extension, options.syntax)[1]
     return find_format(options.format)[1] if options.format else None
@@ -390,29 +353,19 @@ _CHARACTERS: Final = 1 << 20
 
 
 class LogSource(DataSource):
-    """Logs as a data source; see `register`.
+    """Logs as a data source; see `register`."""
 
-    Attributes:
-        session: settings of the session for S3, as options; a data source sees only its own options.
-    """
-
+    # settings of the session for S3, as options: a data source sees only its own options
     session: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def name(cls) -> str:
-        """Returns the name of the data source."""
         return "rdfm"
 
     def schema(self) -> StructType:
-        """Returns the columns of a log that is read."""
         return SCHEMA
 
     def reader(self, schema: StructType) -> LogReader:
-        """Reads logs.
-
-        Raises:
-            UsageError: an invalid option, or a schema other than that of logs.
-        """
         if schema != SCHEMA:
             raise UsageError(
                 "logs have a schema of their own",
@@ -421,11 +374,6 @@ class LogSource(DataSource):
         return LogReader(ReadOptions.of({**self.session, **self.options}))
 
     def writer(self, schema: StructType, overwrite: bool) -> LogWriter:
-        """Writes logs.
-
-        Raises:
-            UsageError: an invalid option, or no column of messages.
-        """
         if "message" not in schema.names or not isinstance(schema["message"].dataType, StringType):
             raise UsageError(
                 f"no column `message` of strings among {', '.join(schema.names)}",
@@ -438,31 +386,14 @@ class LogSource(DataSource):
 
 @dataclass
 class Blocks(InputPartition):
-    """The blocks that a task reads.
-
-    Args:
-        value: the blocks, in order.
-    """
-
     value: tuple[Block, ...]
 
 
 class LogReader(DataSourceReader):
-    """Reads logs block by block.
-
-    Args:
-        options: the options of reading.
-    """
-
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Returns the blocks for each task.
-
-        Raises:
-            UsageError: there are no logs at the paths.
-        """
         files = dict.fromkeys(
             file for path in self._options.paths for file in find(path, self._options.s3)
         )
@@ -470,7 +401,6 @@ class LogReader(DataSourceReader):
         return [Blocks(blocks) for blocks in partitions(sorted(files), self._options) or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yields the messages of some blocks, in order."""
         for block in partition.value:
             first, texts, size = 0, list[str](), 0
             for text in texts_of(block, self._options):
@@ -497,42 +427,50 @@ def _batch(block: Block, first: int, texts: list[str]) -> pa.RecordBatch:
 
 @dataclass
 class Written(WriterCommitMessage):
-    """The result of a task that writes.
-
-    Args:
-        part: its file; None: it had no messages.
-    """
-
-    part: Part | None
+    part: Part | None  # None: the task had no messages
 
 
 class LogWriter(DataSourceArrowWriter):
-    """Writes a log for each partition, or one log of all partitions.
-
-    Args:
-        job: the job.
-    """
-
     def __init__(self, job: LogJob) -> None:
         self._job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Writes the messages of a partition into a temporary file in the same folder.
-
-        Raises:
-            UnsupportedByFormat: a message that the format has no syntax for.
-            LogError: a text that is not a message.
-        """
         context = TaskContext.get()
         assert context is not None  # a task has one
         return Written(self._job.write(iterator, context.partitionId(), context.taskAttemptId()))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Renames the files of the tasks to their final names."""
         self._job.commit(
             [written.part for written in messages if isinstance(written, Written) and written.part]
         )
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - a lost task sends none
-        """Removes all files of the tasks."""
         self._job.abort()
+
+
+# --- sequence -------------------------------------------------------------------------------------
+
+
+def with_sequence(messages: DataFrame) -> DataFrame:
+    """Adds a column `sequence` to messages: 0, 1, 2, … in the order of (file, block, ordinal), without gaps.
+
+    Blocks are counted first, so the logs are read twice, and no message moves between partitions.
+
+    Args:
+        messages: a DataFrame with the columns `file`, `block` and `ordinal`, with all rows of its logs.
+
+    >>> messages = spark.createDataFrame([("a.nq", 0, 0), ("a.nq", 0, 1), ("b.nq", 0, 0)], ["file", "block", "ordinal"])
+    >>> sorted(row["sequence"] for row in with_sequence(messages).collect())
+    [0, 1, 2]
+    """
+    counted = messages.groupBy("file", "block").agg(F.count("*").alias("messages"))
+    # the blocks alone are few enough for one task
+    before = Window.orderBy("file", "block").rowsBetween(Window.unboundedPreceding, -1)
+    first = counted.select(
+        "file", "block", F.coalesce(F.sum("messages").over(before), F.lit(0)).alias("first")
+    )
+    return (
+        messages.join(F.broadcast(first), ["file", "block"])
+        .withColumn("sequence", F.col("first") + F.col("ordinal"))
+        .drop("first")
+    )

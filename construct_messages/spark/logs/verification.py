@@ -21,16 +21,18 @@ from construct_messages.logs.reading import read_log
 from construct_messages.rdf.errors import ConstructMessagesError, UsageError
 from construct_messages.rdf.formats.lookup import format_of_file
 from construct_messages.spark.logs.files import Place, place_of, read_bytes, read_from
-from construct_messages.spark.logs.records import (
+from construct_messages.spark.logs.runs import (
     SUCCESS,
+    LeftOver,
     LogFile,
     RunRecord,
+    checksums,
     damage,
     last_run,
+    left_over,
     records,
     sizes,
 )
-from construct_messages.spark.logs.runs import LeftOver, checksums, left_over
 
 _MESSAGE_BYTES: Final = 1 << 40  # no limit: every log that was written can be read
 _PARALLEL_BYTES: Final = 64 << 20  # for fewer bytes, starting processes takes longer than reading
@@ -60,20 +62,10 @@ class Verification(NamedTuple):
 
 @dataclass(frozen=True)
 class _Task:
-    """A log to read.
-
-    Args:
-        uri: its URI.
-        name: its name in the folder.
-        format: its media type; None: that of its name.
-        written: its entry in the record of its run.
-        lenient: whether malformed IRIs and language tags are passed.
-    """
-
     uri: str
     name: str
-    format: str | None
-    written: LogFile | None
+    format: str | None  # None: that of the name
+    written: LogFile | None  # its entry in the record of its run
     lenient: bool
 
 
@@ -120,7 +112,6 @@ def verify_folder(
 
 
 def _problems(found: dict[str, int], runs: Sequence[RunRecord], last: str | None) -> Iterator[str]:
-    """Yields the problems that names and sizes show."""
     if last is None:
         yield f"there is no {SUCCESS}: its writer is still running, or was stopped"
     elif last and last not in {record.run for record in runs}:
@@ -162,11 +153,7 @@ def _tasks(
 
 
 def _format_of(name: str) -> str | None:
-    """Returns the format of a log that no record names; None if it must be detected from its beginning.
-
-    >>> _format_of("part-00000-9d8f-c000.txt.gz"), _format_of("a.trig"), _format_of("a")
-    ('nq', 'trig', None)
-    """
+    """Returns the format of a log that no record names; None if it must be detected from its beginning."""
     if (format := format_of_file(name)) is not None:
         return format.extension
     return (
@@ -187,26 +174,30 @@ def _read_all(tasks: Iterable[_Task], size: int, processes: int | None) -> Itera
 
 
 def _read(task: _Task) -> _Read:
-    """Reads a log to its end."""
-    messages = quads = 0
-    sums = _Sums()
+    messages = quads = crc32 = 0
+
+    def summed() -> Iterator[bytes]:
+        nonlocal crc32
+        for chunk in read_from(task.uri):
+            crc32 = zlib.crc32(chunk, crc32)
+            yield chunk
+
     try:
-        chunks = sums.over(read_from(task.uri))
         for message in read_log(
-            chunks, task.format, lenient=task.lenient, message_bytes=_MESSAGE_BYTES
+            summed(), task.format, lenient=task.lenient, message_bytes=_MESSAGE_BYTES
         ):
             messages += 1
             quads += len(message)
-        problem = _difference(task, messages, sums)
+        problem = _difference(task, messages, crc32)
     except (ConstructMessagesError, OSError) as error:
         problem = " ".join(str(error).partition("\n  hint: ")[0].split())
     return _Read(task.name, messages, quads, problem)
 
 
-def _difference(task: _Task, messages: int, sums: _Sums) -> str | None:
+def _difference(task: _Task, messages: int, crc32: int) -> str | None:
     """Describes how a log that was read to its end differs from its record; None if it does not."""
     written = task.written
-    if written is not None and written.crc32 not in (None, sums.crc32):
+    if written is not None and written.crc32 not in (None, crc32):
         return "its bytes are not those that were written (CRC-32)"
     if written is not None and written.messages not in (None, messages):
         return f"{messages:,} messages, and {written.messages:,} were written"
@@ -258,15 +249,3 @@ def _wrong_sums(runs: Sequence[RunRecord], read: dict[str, _Read]) -> Iterator[s
                 f"run {record.run} wrote {record.messages:,} messages of {record.quads:,} quads, "
                 f"and its logs have {messages:,} of {quads:,}"
             )
-
-
-class _Sums:
-    """The size and the CRC-32 of the chunks that pass through `over`."""
-
-    def __init__(self) -> None:
-        self.crc32 = 0
-
-    def over(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        for chunk in chunks:
-            self.crc32 = zlib.crc32(chunk, self.crc32)
-            yield chunk

@@ -28,15 +28,19 @@ from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format, Syntax, c
 from construct_messages.spark.frames.messages import MESSAGE
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.files import Place, place_of, s3_settings
-from construct_messages.spark.logs.records import (
+from construct_messages.spark.logs.runs import (
     RECORDS,
     SUCCESS,
     LogFile,
+    Owner,
+    Run,
     RunRecord,
+    check_overwriting,
+    check_runs,
     record_of,
     run_id,
+    unwritable,
 )
-from construct_messages.spark.logs.runs import Owner, Run, check_overwriting, check_runs
 from construct_messages.spark.quads.loading import literal_path, refuse_foreign_files
 from construct_messages.spark.session import is_remote, translated
 from construct_messages.spark.sql.values import literal
@@ -59,14 +63,6 @@ _HINT: Final = "run one after the other, or give each a folder of its own"
 
 
 class _Part(NamedTuple):
-    """A file of Spark's text writer.
-
-    Args:
-        partition: the number of the task.
-        name: its name.
-        bytes: its size.
-    """
-
     partition: int
     name: str
     bytes: int
@@ -81,21 +77,7 @@ def write_texts(
     mode: str,
     compression: str,
 ) -> None:
-    """Writes values as lines of logs into a folder, one log for each partition.
-
-    Args:
-        values: a column of strings, observed by `observation`.
-        observation: observes `messages`, `quads` and `FIGURES`.
-        path: the folder.
-        media_type: of the logs.
-        mode: `"error"`, `"overwrite"` or `"append"`.
-        compression: a codec of Spark; `NO_COMPRESSION`.
-
-    Raises:
-        UsageError: the folder exists, or is a file.
-        CannotWrite: it cannot be written.
-        IncompleteResult: another job wrote to the folder at the same time, or the executors write elsewhere.
-    """
+    """Writes values as lines of logs into a folder, one log for each partition. They are observed by `observation`."""
     if (place := _place_here(values.sparkSession, path)) is not None:
         _write_run(values, observation, place, media_type, mode, compression)
     else:
@@ -105,7 +87,6 @@ def write_texts(
 def write_parts(
     values: DataFrame, path: str, *, mode: str = "error", compression: str = NO_COMPRESSION
 ) -> None:
-    """Writes values as lines, one file for each partition, by Spark's writer alone."""
     # with a limit, the second file of a partition would lack the announcement of the syntax
     values.write.mode(mode).option("maxRecordsPerFile", 0).text(
         path, compression=compression, lineSep="\n"
@@ -156,14 +137,14 @@ def _write_run(
             check_overwriting(folder)
         run = Run.begin(folder, Owner.this())
     except OSError as error:
-        raise _cannot_write(folder, error) from error
+        raise unwritable(folder.path, error) from error
     try:
         write_parts(values, f"file:{run.hidden}/logs", compression=compression)
         figures = observation.get
         try:
             _commit(run, media_type, figures, mode, compression)
         except OSError as error:
-            raise _cannot_write(folder, error) from error
+            raise unwritable(folder.path, error) from error
     finally:
         run.end(new=there == fs.FileType.NotFound)
 
@@ -219,10 +200,6 @@ def _record(
     run: str, media_type: str, figures: Mapping[str, Any], files: list[LogFile]
 ) -> RunRecord:
     return RunRecord(run, media_type, figures["messages"], figures["quads"] or 0, files)
-
-
-def _cannot_write(folder: Place, error: OSError) -> CannotWrite:
-    return CannotWrite(f"cannot write to {folder.path}: {error}", hint="choose another place")
 
 
 # --- where Spark alone reaches the files ------------------------------------------------------------------------------
@@ -325,124 +302,74 @@ class Written(NamedTuple):
     quads: int
 
 
+class LogFormat(NamedTuple):
+    """The format and the syntax of logs, and the options of their encoder; see `construct.Messages.write`."""
+
+    format: Format
+    syntax: Syntax
+    graphs: bool = True  # whether messages may have named graphs
+    prefixes: Mapping[str, str] | None = None
+    options: FormatOptions | None = None
+    lenient: bool = False  # whether malformed IRIs and language tags are written unchanged
+
+    @property
+    def is_native(self) -> bool:
+        """Whether each message can be written as its own N-Quads lines."""
+        carries = self.format == N_QUADS or (self.format == N_TRIPLES and not self.graphs)
+        return carries and self.syntax.triple_terms and self.syntax.directions
+
+
 def write_folder(
     messages: DataFrame,
     path: str | os.PathLike[str],
-    format: Format,
-    syntax: Syntax,
+    log: LogFormat,
     *,
-    graphs: bool = True,
-    prefixes: Mapping[str, str] | None = None,
-    options: FormatOptions | None = None,
     mode: str = "error",
     compression: str | None = None,
-    lenient: bool = False,
 ) -> Written:
-    """Writes one log per partition into a folder, which contains `_SUCCESS` when all of them are complete.
-
-    Args:
-        messages: a frame with the column `message`; partitions are written in their order.
-        path: the folder, on any filesystem that Spark can write to.
-        format, syntax: the format and the syntax of the logs.
-        graphs: whether messages may have named graphs.
-        prefixes: for formats that have prefixes.
-        options: options of the format.
-        mode: one of `MODES`. Only logs that earlier runs have recorded are overwritten.
-        compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows; None: no compression.
-        lenient: write malformed IRIs and language tags unchanged.
-
-    Raises:
-        UsageError: an unknown mode, an existing folder, or files of others in one to overwrite.
-        UnsupportedByFormat: the format cannot represent a quad.
-        IncompleteResult: another job wrote to the folder at the same time, or its existing logs are incomplete.
-    """
+    """Writes one log per partition into a folder, which contains `_SUCCESS` when all of them are complete."""
     if mode not in MODES:
         raise UsageError(f"mode {mode!r} is unknown", hint=f"choose one of {', '.join(MODES)}")
-    check_options(format, options)
+    check_options(log.format, log.options)
     # over Spark Connect, Spark's own overwriting would remove files that no run has recorded
     removes = mode == "overwrite" and is_remote(messages.sparkSession)
-    if removes or not (_is_native(format, syntax, graphs=graphs) and compression in _CODECS):
+    if removes or not (log.is_native and compression in _CODECS):
         how = {"compression": compression} if compression else {}
-        return _write_rdfm(
-            messages, os.fspath(path), format, syntax, graphs, prefixes, options, mode, how, lenient
-        )
-    values, observation = _observed(messages, _value(syntax, announced=True))
+        return _write_rdfm(messages, os.fspath(path), log, mode, how)
+    values, observation = _observed(messages, _value(log.syntax, announced=True))
     with translated():
-        media_type = content_type(format, syntax)
         write_texts(
             values,
             observation,
             os.fspath(path),
-            media_type,
+            content_type(log.format, log.syntax),
             mode=mode,
             compression=_CODECS[compression],
         )
         return _written(observation)
 
 
-def write_file(
-    messages: DataFrame,
-    path: str | os.PathLike[str],
-    format: Format,
-    syntax: Syntax,
-    *,
-    graphs: bool = True,
-    prefixes: Mapping[str, str] | None = None,
-    options: FormatOptions | None = None,
-    lenient: bool = False,
-) -> Written:
-    """Writes one log with all messages in their order. Partitions are written in the same folder and then concatenated.
-
-    Args:
-        messages: a frame with the column `message`.
-        path: a file on a filesystem that the driver and all executors share; compressed if it ends in `.gz`, `.bz2`,
-            `.xz` or `.zst`.
-        format, syntax, graphs, prefixes, options, lenient: as for `write_folder`.
-
-    Raises:
-        CannotWrite: the path cannot be written.
-        IncompleteResult: the executors write to another filesystem.
-        UnsupportedByFormat: as for `write_folder`.
-    """
+def write_file(messages: DataFrame, path: str | os.PathLike[str], log: LogFormat) -> Written:
+    """Writes one log with all messages in their order: partitions, written in the same folder, are concatenated."""
     if _URL.match(name := os.fspath(path)):
         raise UsageError(
             f"{name} is no file of this machine", hint="name a folder: it may be on any filesystem"
         )
     target = Path(name.removeprefix("file:"))
-    check_options(format, options)
-    if _is_native(format, syntax, graphs=graphs):
-        with _parts(messages, syntax, target) as (parts, written), atomic_file(target) as log:
-            log.write(syntax.announcement.encode())
-            for chunk in _chunks(parts):
-                log.write(chunk)
-        return written
-    how = {"single": "true"}
-    return _write_rdfm(
-        messages,
-        os.fspath(path),
-        format,
-        syntax,
-        graphs,
-        prefixes,
-        options,
-        "overwrite",
-        how,
-        lenient,
-    )
+    check_options(log.format, log.options)
+    if not log.is_native:
+        return _write_rdfm(messages, name, log, "overwrite", {"single": "true"})
+    with _parts(messages, log.syntax, target) as (parts, written), atomic_file(target) as file:
+        file.write(log.syntax.announcement.encode())
+        for chunk in _chunks(parts):
+            file.write(chunk)
+    return written
 
 
 def _write_rdfm(
-    messages: DataFrame,
-    path: str,
-    format: Format,
-    syntax: Syntax,
-    graphs: bool,
-    prefixes: Mapping[str, str] | None,
-    options: FormatOptions | None,
-    mode: str,
-    how: Mapping[str, str],
-    lenient: bool,
+    messages: DataFrame, path: str, log: LogFormat, mode: str, how: Mapping[str, str]
 ) -> Written:
+    """Writes by the encoder of the format, in Python workers; `how` has further options of the data source."""
     place = place_of(path, s3_settings(messages.sparkSession))
     if mode == "error" and place.files.get_file_info(place.path).type != fs.FileType.NotFound:
         raise UsageError(
@@ -450,26 +377,22 @@ def _write_rdfm(
         )
     register(messages.sparkSession)
     observation = Observation()
-    writer = messages.observe(observation, *map(expr, _FIGURES)).write.format("rdfm").options(**how)
-    writer = (
-        writer.option("format", content_type(format, syntax))
-        .option("graphs", graphs)
-        .option("lenient", lenient)
-    )
-    writer = writer.option("prefixes", json.dumps(dict(prefixes or {})))
-    if options is not None:
-        writer = writer.option(format.extension, json.dumps(options.as_dict()))
+    options: dict[str, str | bool] = {
+        **how,
+        "format": content_type(log.format, log.syntax),
+        "graphs": log.graphs,
+        "lenient": log.lenient,
+        "prefixes": json.dumps(dict(log.prefixes or {})),
+    }
+    if log.options is not None:
+        options[log.format.extension] = json.dumps(log.options.as_dict())
+    if mode == "error":  # a data source in Python has no such mode, which is checked above
+        options["alone"] = "true"
+    observed = messages.observe(observation, *map(expr, _FIGURES))
+    writer = observed.write.format("rdfm").options(**options)
     with translated():
-        # a data source in Python has no mode "error", which is checked above
-        writer = writer.option("alone", "true") if mode == "error" else writer
         writer.mode("append" if mode == "error" else mode).save(path)
         return _written(observation)
-
-
-def _is_native(format: Format, syntax: Syntax, *, graphs: bool) -> bool:
-    """Returns whether each message can be written as its own N-Quads lines."""
-    carries = format == N_QUADS or (format == N_TRIPLES and not graphs)
-    return carries and syntax.triple_terms and syntax.directions
 
 
 def _value(syntax: Syntax, *, announced: bool) -> str:

@@ -61,28 +61,13 @@ Row = tuple[Term, Term, Term, Term | None]
 
 
 class Kind(NamedTuple):
-    """Format and packing of a file, by its name.
-
-    Args:
-        format: of the content.
-        packing: `.gz` and so on, as written; empty where the file is not packed.
-        suffix: the extensions of the name, as written.
-    """
-
     format: DocumentFormat
-    packing: str
-    suffix: str
+    packing: str  # `.gz` and so on, as written; empty where the file is not packed
+    suffix: str  # the extensions of the name, as written
 
 
 def kind_of(file: str, format: str | None = None) -> Kind:
-    """Returns the kind of a file.
-
-    Args:
-        file: its URL.
-        format: an extension or media type that overrides that of the name.
-
-    Raises:
-        UsageError: an unknown format.
+    """Returns format and packing of a file, by its URL, or by an extension or media type that overrides that.
 
     >>> kind = kind_of("hdfs:///dumps/a.ttl.bz2")
     >>> kind.format.name, kind.packing, kind.suffix
@@ -108,16 +93,7 @@ def kind_of(file: str, format: str | None = None) -> Kind:
 
 
 def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """Returns a function for `mapInArrow` that parses files: from columns `file` (a URL) and `content` (bytes) to
-    quads.
-
-    Args:
-        format: as for `kind_of`.
-        lenient: whether IRIs and language tags that are malformed are passed.
-
-    Raises:
-        QuadsError: raised by the function, for a malformed file.
-    """
+    """Returns a function for `mapInArrow`: from files (`file`, a URL, and `content`, bytes) to quads."""
 
     def parsed(batches: Batches) -> Batches:
         for file, content in _rows(batches):
@@ -127,9 +103,7 @@ def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batc
 
 
 def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """Returns a function for `mapInArrow` that finds malformed files: a row each, with the URL and the reason,
-    and neither line nor text.
-    """
+    """Returns a function for `mapInArrow`: from files to a row for each malformed one, without line and text."""
 
     def failed(batches: Batches) -> Batches:
         for file, content in _rows(batches):
@@ -143,15 +117,8 @@ def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], B
 
 
 def lines(graphs: bool, strict: bool, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """Returns a function for `mapInArrow` that parses lines: from columns `file` and `text` (bytes) to quads.
-
-    Args:
-        graphs: whether a line may name a graph.
-        strict: whether a malformed line is an error; otherwise it is left out.
-        lenient: see `quads`.
-
-    Raises:
-        QuadsError: raised by the function, for a malformed line.
+    """Returns a function for `mapInArrow`: from lines (`file` and `text`, bytes) to quads; a malformed line raises if
+    `strict`.
     """
 
     def statements(batches: Batches) -> Iterator[Row]:
@@ -169,13 +136,9 @@ def lines(graphs: bool, strict: bool, lenient: bool = False) -> Callable[[Batche
 def reasons(
     graphs: bool, lenient: bool = False, *, malformed: bool = True
 ) -> Callable[[Batches], Batches]:
-    """Returns a function for `mapInArrow` that adds the reason why a line is malformed to `file`, `line` (its
-    number) and `text` (bytes).
+    """Returns a function for `mapInArrow`: from `file`, `line` (a number) and `text` (bytes) to why they are malformed.
 
-    Args:
-        graphs: whether a line may name a graph.
-        lenient: see `quads`.
-        malformed: whether all lines are malformed; otherwise well-formed lines are left out.
+    If not all of the lines are `malformed`, well-formed ones are left out.
     """
 
     def reason(file: str, line: bytes) -> str | None:

@@ -30,7 +30,7 @@ from construct_messages.spark.line_numbers import numbered, shown_line
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.table import QuadTable, loaded
 from construct_messages.spark.session import translated
-from construct_messages.spark.sql.iri_grammar import malformed
+from construct_messages.spark.sql.iris import malformed
 from construct_messages.spark.sql.values import fail, literal
 
 ON_ERROR: Final = ("fail", "quarantine")
@@ -130,11 +130,7 @@ def literal_path(path: str) -> str:
 
 
 def refuse_files_read(path: str | os.PathLike[str], frame: DataFrame) -> None:
-    """Checks that a file or folder is none that a frame reads, nor has one in it.
-
-    Raises:
-        UsageError: it is.
-    """
+    """Refuses a path that a frame reads, or that has a file in it that the frame reads."""
     with translated():
         files = frame.inputFiles()  # as URIs
     refuse_input(
@@ -147,11 +143,7 @@ def refuse_files_read(path: str | os.PathLike[str], frame: DataFrame) -> None:
 
 
 def refuse_foreign_files(spark: SparkSession, path: str, recorded: Iterable[str]) -> None:
-    """Checks that Spark, which removes a folder to overwrite it, removes no files but those of a record.
-
-    Raises:
-        UsageError: there are others.
-    """
+    """Checks that Spark, which removes a folder to overwrite it, removes no files but those of a record."""
     folder = literal_path(path)
     files = _files_at(spark, folder) or []
     top = min((file.rpartition("/")[0] for file in files), key=len, default="")
@@ -236,9 +228,7 @@ class _Dump:
         )
 
     def quads(self, failed: DataFrame | None = None) -> DataFrame:
-        """Returns the quads without malformed files and lines, if `failed` has these; otherwise the first one ends the
-        job.
-        """
+        """Returns the quads without the `failed` files and lines; without these, a malformed one ends the job."""
         read = _by_java if self._by_java else _by_python
         frames = [
             read(self._text(kinds), graphs, failed is None, self._lenient)
@@ -302,11 +292,7 @@ def _by_python(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> Da
 
 
 def count_malformed(quads: DataFrame | QuadTable) -> int:
-    """Counts terms that are not RDF in quads that were read leniently. This reads all of them.
-
-    Raises:
-        QuadsError: a malformed line or file, or columns that are not quads.
-    """
+    """Counts terms that are not RDF in quads that were read leniently. This reads all of them."""
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
     each = " + ".join(malformed(column) for column in ("subject", "predicate", "object", "graph"))
     with translated():
@@ -382,11 +368,7 @@ def _recorded(spark: SparkSession, path: str) -> list[str]:
 
 
 def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:
-    """Returns whether a path contains Parquet, as a table of quads does, and not a dump.
-
-    Raises:
-        UsageError: the path does not exist.
-    """
+    """Returns whether a path, which must exist, contains Parquet, as a table of quads does, and not a dump."""
     with translated():
         parquet = (
             spark.read.format("binaryFile")

@@ -135,10 +135,8 @@ def loaded(frame: DataFrame) -> DataFrame:
 
 
 def _checked(names: Mapping[str, str]) -> str:
-    """Returns SQL over a table's columns: true, or the job ends with the row and the column that holds no term.
-
-    Args:
-        names: the caller's names of the columns, for the error.
+    """Returns SQL over a table's columns: true, or the job ends with the row and the column (the caller's name) at
+    fault.
     """
     sound = {
         place: f"coalesce({_is_term(place)}, {str(place == 'graph').lower()})" for place in COLUMNS

@@ -8,34 +8,28 @@ memory; only their DISTINCT, and GROUP_CONCAT, hold the values of a group.
 from __future__ import annotations
 
 from construct_messages.spark.sql import comparisons
-from construct_messages.spark.sql.arithmetic import arithmetic
-from construct_messages.spark.sql.numbers import as_type, in_range, is_of, rank
-from construct_messages.spark.sql.term_parts import as_term, is_string, tagged, text_of
-from construct_messages.spark.sql.values import Scalar, Type, case, let, literal
+from construct_messages.spark.sql.numbers import arithmetic, as_type, in_range, is_of, rank
+from construct_messages.spark.sql.values import (
+    Scalar,
+    Type,
+    as_term,
+    case,
+    is_string,
+    let,
+    literal,
+    tagged,
+    text_of,
+)
 
 _ZERO = as_term(Scalar("CAST(0 AS DECIMAL(38,0))", Type.INTEGER))
 
 
 def count_all() -> Scalar:
-    """Returns `COUNT(*)`."""
     return Scalar("CAST(count(1) AS DECIMAL(38,0))", Type.INTEGER)
 
 
 def aggregate(name: str, value: Scalar, *, distinct: bool = False, separator: str = " ") -> Scalar:
-    """Returns an aggregate over the values of a group.
-
-    Args:
-        name: the name in `algebra.Aggregation`.
-        value: the value of a solution.
-        distinct: whether equal terms count once.
-        separator: the separator of GROUP_CONCAT.
-
-    Raises (in the job):
-        ValueOutOfRange: a value or a sum that INTEGER or DECIMAL cannot hold.
-
-    >>> aggregate("COUNT", Scalar("v_x"), distinct=True).sql
-    'CAST(count(DISTINCT v_x) AS DECIMAL(38,0))'
-    """
+    """An aggregate (by its name in `algebra.Aggregation`) over the value's values in a group."""
     term = as_term(value)
     match name:
         case "COUNT":

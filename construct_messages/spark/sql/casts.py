@@ -14,32 +14,28 @@ from typing import Final
 from construct_messages.rdf.errors import ValueOutOfRange
 from construct_messages.rdf.terms import XSD
 from construct_messages.spark.sql import comparisons, datetimes, numbers
-from construct_messages.spark.sql.arithmetic import positive
-from construct_messages.spark.sql.numbers import NUMERIC, as_type, in_range
-from construct_messages.spark.sql.term_parts import (
+from construct_messages.spark.sql.numbers import NUMERIC, as_type, in_range, positive
+from construct_messages.spark.sql.values import (
+    Scalar,
+    Type,
     as_term,
     as_text,
+    case,
     digits,
+    fail,
     iri_text,
     is_iri,
     is_literal,
     is_simple,
+    let,
     lexical_form,
+    literal,
     xsd_type,
 )
-from construct_messages.spark.sql.values import Scalar, Type, case, fail, let, literal
 
 
 def cast(name: str, value: Scalar) -> Scalar:
-    """Returns a cast to one of `NAMES`, the IRI of the datatype as a term; NULL where the value cannot be cast.
-
-    Raises (in the job):
-        ValueOutOfRange: a number that the native type cannot hold.
-
-    >>> from construct_messages.spark.sql.values import Type
-    >>> cast(f"<{XSD}string>", Scalar("v_x", Type.STRING)).sql
-    'v_x'
-    """
+    """A cast to one of `NAMES`, the IRI of the datatype as a term; NULL where the value cannot be cast."""
     return _CASTS[name](value)
 
 

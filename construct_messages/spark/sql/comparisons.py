@@ -8,13 +8,18 @@ compared, too. Numbers and dates themselves are in `numbers` and `datetimes`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from construct_messages.rdf.terms import XSD
 from construct_messages.spark.sql import datetimes, numbers
 from construct_messages.spark.sql.datetimes import Point
 from construct_messages.spark.sql.numbers import NUMERIC, Operand
-from construct_messages.spark.sql.term_parts import (
+from construct_messages.spark.sql.values import (
+    Scalar,
+    Type,
+    any_of,
     as_term,
+    case,
     characters,
     digits,
     escaped,
@@ -22,20 +27,15 @@ from construct_messages.spark.sql.term_parts import (
     is_blank,
     is_iri,
     is_literal,
+    is_out_of_range_unbound,
     is_simple,
     is_string,
-    suffix,
-    xsd_type,
-)
-from construct_messages.spark.sql.values import (
-    Scalar,
-    Type,
-    any_of,
-    case,
-    is_out_of_range_unbound,
     let,
     literal,
+    may_fail,
     one_of,
+    suffix,
+    xsd_type,
 )
 
 TRUE, FALSE = (
@@ -48,7 +48,7 @@ NATIVE = (Type.STRING, Type.BOOLEAN, Type.INTEGER, Type.DECIMAL)
 
 
 def is_typed(term: str) -> str:
-    """Returns SQL that tests whether a term is a literal with a datatype, not a string with or without a language."""
+    """Tests for a literal with a datatype, not a string with or without a language."""
     return f"({is_literal(term)} AND endswith({term}, '>'))"
 
 
@@ -56,7 +56,7 @@ def is_typed(term: str) -> str:
 
 
 def equal(left: Scalar, right: Scalar) -> Scalar:
-    """Returns `=`: whether the values are equal; NULL for two literals if this is unknown.
+    """`=`: whether the values are equal; NULL for two literals if this is unknown.
 
     Terms that are not literals are equal if they are the same. Two literals that are different terms are compared by
     value; the value of one with an unknown datatype or an ill-typed lexical form may be that of the other.
@@ -68,12 +68,11 @@ def equal(left: Scalar, right: Scalar) -> Scalar:
 
 
 def less(left: Scalar, right: Scalar, *, or_equal: bool = False) -> Scalar:
-    """Returns `<` or `<=`; NULL unless the types of the values have an order."""
+    """`<` or `<=`; NULL unless the types of the values have an order."""
     return _compare("<=" if or_equal else "<", left, right)
 
 
 def same_term(left: Scalar, right: Scalar) -> Scalar:
-    """Returns sameTerm: whether two values are the same term."""
     return Scalar(f"({as_term(left)} = {as_term(right)})", Type.BOOLEAN)
 
 
@@ -122,7 +121,7 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
 
 
 def _other_kind(term: str) -> str:
-    """Returns `=` of a term and a value of another kind: false, or NULL if the value of the term is unknown."""
+    """`=` of a term and a value of another kind: false, or NULL if the value of the term is unknown."""
     return case(
         (f"NOT {is_literal(term)} OR NOT endswith({term}, '>') OR {_has_value(term)}", "false"),
         otherwise=_NULL,
@@ -130,7 +129,7 @@ def _other_kind(term: str) -> str:
 
 
 def _has_value(term: str) -> str:
-    """Returns SQL that tests whether a typed literal is a number, boolean, date or time."""
+    """Tests whether a typed literal is a number, boolean, date or time."""
     return one_of(
         numbers.is_number(Scalar(term)), any_of(term, (*TRUE, *FALSE)), datetimes.is_date(term)
     )
@@ -158,7 +157,7 @@ def _date(point: Point) -> str:
 
 
 def _key(number: str, text: str) -> str:
-    """Returns SQL of a struct that Spark orders like the values of one kind."""
+    """A struct that Spark orders like the values of one kind."""
     return f"named_struct('number', {number}, 'text', {text})"
 
 
@@ -206,8 +205,7 @@ def _compare_terms(operator: str, x: str, y: str) -> str:
 
 
 def _compare_as_they_are(operator: str, x: str, y: str) -> Iterator[tuple[str, str]]:
-    """Yields branches for the most common pairs of terms: their values are compared without decoding every kind of
-    value.
+    """Branches for the most common pairs of terms, which are compared without decoding every kind of value.
 
     The cost of decoding matters where a join compares all pairs that have one key.
     """
@@ -237,19 +235,15 @@ def _compare_values(operator: str, a: str, b: str) -> str:
 
 
 def boolean(term: str) -> str:
-    """Returns SQL of the value of an xsd:boolean; NULL for other terms."""
+    """The value of an xsd:boolean; NULL for other terms."""
     return case((any_of(term, TRUE), "true"), (any_of(term, FALSE), "false"), otherwise=_NULL)
 
 
 def _decoded(term: str, text: Callable[[str], str]) -> str:
-    """Returns SQL of a term's value: STRUCT<kind, rank, single, zoned, key: STRUCT<number, text>>.
+    """A term's value: STRUCT<kind, rank, single, zoned, key: STRUCT<number, text>>.
 
     Values compare if they are of one kind, by their keys; the kind is NULL if the value is not known. Numbers also have
-    a rank and a value as FLOAT; dates and times may be zoned.
-
-    Args:
-        term: SQL, used more than once.
-        text: returns SQL of the text that is the key of a string, for SQL of its term.
+    a rank and a value as FLOAT; dates and times may be zoned. The key of a string is `text` of its term.
     """
     number, is_date, form = Scalar(term), datetimes.is_date(term), digits(term)
     point, is_number, is_text = datetimes.point(term), numbers.is_number(number), is_string(term)
@@ -285,7 +279,7 @@ def _decoded(term: str, text: Callable[[str], str]) -> str:
 
 
 def truth(value: Scalar) -> str:
-    """Returns SQL of the effective boolean value; NULL if there is none.
+    """The effective boolean value; NULL if there is none.
 
     A literal of a boolean or numeric type with an invalid lexical form is false (section 17.2.2).
     """
@@ -351,3 +345,61 @@ def order(value: Scalar) -> str:
         value.sql,
         lambda t: case((f"{t} IS NOT NULL", let(_decoded(t, characters), lambda v: key(t, v)))),
     )
+
+
+# --- join keys: strings that are equal if `=` is true ---------------------------------------------
+# Spark joins by equal columns only; a key is such a column, and `=` is evaluated for the pairs that it joins. Keys are
+# coarser than `=`: numbers of any type have the same key if they are the same xsd:float. No key of numbers is exact,
+# because `=` between them is not transitive: the decimal 0.1 equals the float 0.1 and the double 0.1, which differ. A
+# key never ends a job.
+
+_NAN: Final = tuple(f'"NaN"^^<{XSD}{name}>' for name in ("float", "double"))
+
+
+def same_key(left: Scalar, right: Scalar) -> Scalar:
+    """Tests whether two values have the same key, which is true if `=` is.
+
+    It is always true if computing a value may end the job, which must not happen for a solution that is in no pair.
+    Values that Spark compares as SPARQL does are their own keys.
+    """
+    native = left.type is right.type and left.type in NATIVE
+    keys = (left.sql, right.sql) if native else (key(left), key(right))
+    return Scalar("true" if any(map(may_fail, keys)) else f"({keys[0]} = {keys[1]})", Type.BOOLEAN)
+
+
+def key(value: Scalar) -> str:
+    """A value's key; NULL for NULL, and for NaN, which equals nothing.
+
+    A term that is not a number, boolean, date or time equals only itself, and is its own key; so is a literal whose
+    lexical form is not one of its datatype.
+    """
+
+    def of_term(t: str) -> str:
+        return case(
+            (f"NOT {is_typed(t)}", t),
+            (any_of(t, _NAN), "NULL"),
+            (numbers.has_type(t, *numbers.NUMERIC), f"coalesce({_number(t)}, {t})"),
+            (any_of(t, TRUE), "'true'"),
+            (any_of(t, FALSE), "'false'"),
+            # dates are rare, and their SQL is long: no code is compiled for it
+            (datetimes.has_type(t), let(t, _date_key, interpreted=True)),
+            otherwise=t,
+        )
+
+    return let(as_term(value), of_term)
+
+
+def _number(t: str) -> str:
+    single = numbers.single(digits(t), numbers.has_type(t, Type.FLOAT))
+    # both zeros have the same key
+    return f"concat('n', CAST({single} + CAST(0 AS FLOAT) AS STRING))"
+
+
+def _date_key(t: str) -> str:
+    point = datetimes.point(t, beyond="NULL")
+    # those beyond the years of timestamps have the same key, so that comparing them raises the error
+    seconds = f"coalesce(CAST({point.seconds} AS STRING), {literal('beyond')})"
+    by_point = (
+        f"concat_ws(' ', {point.type}, CAST({point.zoned} AS STRING), {seconds}, {point.fraction})"
+    )
+    return case((datetimes.is_date(t), by_point), otherwise=t)

@@ -1,4 +1,4 @@
-"""SQL over dates and times: which terms are dates and times, and their place on the time line.
+"""SQL over dates and times: which terms are dates and times, their place on the time line, and the functions on them.
 
 SPARQL 1.1 Query, section 17.3; XML Schema 1.1 Part 2, sections 3.3.7 to 3.3.14 and appendix D. The values of all date
 types are points of one time line, compared by whole seconds and the digits after them, which are not cut to
@@ -10,15 +10,26 @@ otherwise the comparison is an error, and never assumes the session's time zone 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from construct_messages.rdf.errors import ValueOutOfRange
 from construct_messages.rdf.terms import XSD, Term
-from construct_messages.spark.sql.term_parts import digits, has_form
-from construct_messages.spark.sql.values import fail
+from construct_messages.spark.sql.values import (
+    ERROR,
+    Scalar,
+    Type,
+    any_of,
+    case,
+    digits,
+    fail,
+    has_form,
+    let,
+    typed,
+    xsd_type,
+)
 
 _YEAR: Final = "-?([1-9][0-9]{3,}|0[0-9]{3})"
 _LEAP_YEAR: Final = (
@@ -64,51 +75,34 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def is_date(term: str, *types: str) -> str:
-    """Returns SQL that tests whether a term is a date or time of one of some types, named locally; of any if none is
-    named.
-    """
+    """Tests whether a term is a date or time of one of some types, named locally; of any if none is named."""
     return has_form(term, {type: _TYPES[type] for type in types or _TYPES})
 
 
 def has_type(term: str) -> str:
-    """Returns SQL that tests whether a literal has one of the types, in any form; faster than `is_date`."""
+    """Tests whether a literal has one of the types, in any form; faster than `is_date`."""
     return f"({term} RLIKE '#({'|'.join(_TYPES)})>$')"
 
 
 def zone(digits: str) -> str:
-    """Returns SQL of the time zone at the end of a lexical form; empty if there is none.
-
-    >>> print(zone("d"))
-    regexp_extract(d, '(Z|[+-][0-9]{2}:[0-9]{2})$', 1)
-    """
+    """The time zone at the end of a lexical form; empty if there is none."""
     return f"regexp_extract({digits}, '{_ANY_ZONE}$', 1)"
 
 
 @dataclass(frozen=True)
 class Point:
-    """SQL of a position on the time line, in UTC; a value without a zone is read as UTC.
+    """SQL of a position on the time line, in UTC; a value without a zone is read as UTC."""
 
-    Args:
-        type: its type; a dateTimeStamp is a dateTime.
-        zoned: whether it has a time zone.
-        seconds: since 1970, whole, as DOUBLE.
-        fraction: the digits after the seconds, without trailing zeros.
-    """
-
-    type: str
-    zoned: str
-    seconds: str
-    fraction: str
+    type: str  # a dateTimeStamp is a dateTime
+    zoned: str  # whether it has a time zone
+    seconds: str  # since 1970, whole, as DOUBLE
+    fraction: str  # the digits after the seconds, without trailing zeros
 
 
 def point(term: str, *, beyond: str | None = None) -> Point:
-    """Returns SQL of the position on the time line of a term that `is_date`; undefined for other terms.
+    """The position on the time line of a term that `is_date`; undefined for other terms.
 
-    Args:
-        beyond: SQL of the seconds of a year beyond those of Spark's timestamps, instead of the error.
-
-    Raises (in the job):
-        ValueOutOfRange: a year beyond those of Spark's timestamps.
+    The seconds of a year that Spark's timestamps do not have are `beyond`, or end the job.
     """
     if beyond is None:
         beyond = fail(
@@ -140,12 +134,7 @@ def _seconds(term: str, type: str, zoned: str, beyond: str) -> str:
 
 
 def constant_point(term: Term) -> Point | None:
-    """Returns the `Point` of a constant; None unless it is a date or dateTime of a usual year.
-
-    >>> from construct_messages.rdf.terms import literal
-    >>> constant_point(literal("1970-01-02Z", datatype=XSD + "date"))
-    Point(type="'date'", zoned='true', seconds='86400D', fraction="''")
-    """
+    """The `Point` of a constant; None unless it is a date or dateTime of a usual year."""
     match = _USUAL.fullmatch(term)
     if match is None:
         return None
@@ -160,3 +149,119 @@ def constant_point(term: Term) -> Point | None:
     seconds = (at - _EPOCH) // timedelta(seconds=1)
     digits = (fraction or "").rstrip("0")
     return Point(f"'{name}'", "false" if zone is None else "true", f"{seconds}D", f"'{digits}'")
+
+
+# --- date parts -----------------------------------------------------------------------------------
+# The functions on parts of dates and times as SQL: SPARQL 1.1 Query, section 17.4.5.
+#
+# SPARQL has them for xsd:dateTime; as in the embedded store, a function accepts any type of dates and times that has
+# the part. The parts are those of the lexical form, in its own time zone, except for 24:00:00, which is midnight of
+# the next day. `datetimes` decides which terms are dates and times.
+
+_CALENDAR: Final = ("dateTime", "dateTimeStamp", "date")
+_CLOCK: Final = ("dateTime", "dateTimeStamp", "time")
+_ALL: Final = (*_CALENDAR, "time", "gYearMonth", "gYear", "gMonthDay", "gDay", "gMonth")
+
+
+def _with_form(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, str], str]) -> str:
+    """SQL over a date or time of some types: of the term, its form without zone, and its zone; else NULL."""
+    if value.type is not Type.TERM:
+        return ERROR.sql
+
+    def of_term(t: str) -> str:
+        def of_zone(d: str, z: str) -> str:
+            return let(
+                f"substring({d}, 1, length({d}) - length({z}))", lambda form: body(t, form, z)
+            )
+
+        parts = let(digits(t), lambda d: let(zone(d), lambda z: of_zone(d, z)))
+        return case((is_date(t, *types), parts))
+
+    return let(value.sql, of_term)
+
+
+def _number(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, str], str]) -> Scalar:
+    return Scalar(f"CAST({_with_form(value, types, body)} AS DECIMAL(38,0))", Type.INTEGER)
+
+
+def _from_day(part: str, otherwise: str) -> Callable[[str, str, str], str]:
+    """Returns a part of the day, or, for types without a day, `otherwise`: SQL with a place `{}` for the form."""
+
+    def of(term: str, form: str, _: str) -> str:
+        day = f"date_add(try_cast(substring_index({form}, 'T', 1) AS DATE), if(contains({form}, 'T24'), 1, 0))"
+        calendar = any_of(xsd_type(term), (f"{name}>" for name in _CALENDAR))
+        return case((calendar, f"CAST({part}({day}) AS STRING)"), otherwise=otherwise.format(form))
+
+    return of
+
+
+def year(value: Scalar) -> Scalar:
+    return _number(
+        value,
+        (*_CALENDAR, "gYear", "gYearMonth"),
+        _from_day("year", "regexp_extract({}, '^-?[0-9]+', 0)"),
+    )
+
+
+def month(value: Scalar) -> Scalar:
+    # --12 and --12-31, or 2026-12
+    of_others = "if(startswith({0}, '--'), substring({0}, 3, 2), substring({0}, -2))"
+    return _number(
+        value, (*_CALENDAR, "gYearMonth", "gMonth", "gMonthDay"), _from_day("month", of_others)
+    )
+
+
+def day(value: Scalar) -> Scalar:
+    return _number(value, (*_CALENDAR, "gMonthDay", "gDay"), _from_day("day", "substring({}, -2)"))
+
+
+def hours(value: Scalar) -> Scalar:
+    return _number(
+        value, _CLOCK, lambda _, form, __: f"replace(substring({_time(form)}, 1, 2), '24', '0')"
+    )
+
+
+def minutes(value: Scalar) -> Scalar:
+    return _number(value, _CLOCK, lambda _, form, __: f"substring({_time(form)}, 4, 2)")
+
+
+def seconds(value: Scalar) -> Scalar:
+    """A decimal of any length."""
+
+    def of(_: str, form: str, __: str) -> str:
+        number = f"substring({_time(form)}, 7)"
+        whole = f"CAST(CAST(substring({number}, 1, 2) AS INT) AS STRING)"
+        plain = f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM concat({whole}, '.', substring({number}, 4))))"
+        return typed(plain, "decimal")
+
+    return Scalar(_with_form(value, _CLOCK, of))
+
+
+def _time(form: str) -> str:
+    return f"substring_index({form}, 'T', -1)"
+
+
+def timezone(value: Scalar) -> Scalar:
+    """An xsd:dayTimeDuration; without a time zone it is an error."""
+
+    def of(_: str, __: str, zone: str) -> str:
+        def unit(start: int, name: str) -> str:
+            number = f"CAST(substring({zone}, {start}, 2) AS INT)"
+            return f"if({number} > 0, concat({number}, '{name}'), '')"
+
+        duration = (
+            f"concat(if(startswith({zone}, '-'), '-', ''), 'PT', {unit(2, 'H')}, {unit(5, 'M')})"
+        )
+        lexical = case(
+            (f"{zone} = ''", "NULL"),
+            (f"{zone} = 'Z' OR endswith({zone}, '00:00')", "'PT0S'"),
+            otherwise=duration,
+        )
+        return typed(lexical, "dayTimeDuration")
+
+    return Scalar(_with_form(value, _ALL, of))
+
+
+def tz(value: Scalar) -> Scalar:
+    """The time zone as it is written, empty if there is none."""
+    return Scalar(_with_form(value, _ALL, lambda _, __, zone: zone), Type.STRING)

@@ -22,18 +22,16 @@ from construct_messages.rdf.errors import UnsupportedQuery
 from construct_messages.rdf.terms import XSD
 from construct_messages.spark.sql import (
     aggregates,
-    arithmetic,
     casts,
     comparisons,
     functions,
     numbers,
-    value_keys,
 )
-from construct_messages.spark.sql.term_parts import as_term
 from construct_messages.spark.sql.values import (
     ERROR,
     Scalar,
     Type,
+    as_term,
     case,
     column,
     compiled_if_short,
@@ -42,51 +40,22 @@ from construct_messages.spark.sql.values import (
 
 
 def term(expression: Expression) -> str:
-    """Returns SQL of the expression's value: a canonical term as STRING, NULL for an error.
-
-    Raises:
-        UnsupportedQuery: a function that is not supported.
-
-    >>> term(Var("x"))
-    'v_x'
-    """
+    """The expression's value: a canonical term as STRING, NULL for an error."""
     return as_term(compiled(expression))
 
 
 def condition(expression: Expression) -> str:
-    """Returns SQL of the expression's effective boolean value (section 17.2.2): BOOLEAN, NULL for an error.
-
-    Raises:
-        UnsupportedQuery: as `term`.
-
-    >>> from construct_messages.rdf.terms import Term
-    >>> condition(Call("=", (Var("x"), Constant(Term("<urn:a>")))))
-    "(v_x = '<urn:a>')"
-    """
+    """The expression's effective boolean value (section 17.2.2): BOOLEAN, NULL for an error."""
     return comparisons.truth(compiled(expression))
 
 
-def order(expression: Expression) -> tuple[str, ...]:
-    """Returns SQL by which ORDER BY sorts (section 15.1): all ascending with NULL first, or all descending with NULL
-    last.
-
-    See `comparisons.order` for the order of terms that SPARQL leaves undefined.
-
-    Raises:
-        UnsupportedQuery: as `term`.
-    """
-    return (comparisons.order(compiled(expression)),)
+def order(expression: Expression) -> str:
+    """SQL by which ORDER BY sorts: ascending with NULL first, or descending with NULL last; see `comparisons.order`."""
+    return comparisons.order(compiled(expression))
 
 
 def aggregate(aggregation: Aggregation) -> str:
-    """Returns SQL of an aggregate over a group of solutions (section 18.5.1): a term, NULL for an error.
-
-    `COUNT(DISTINCT *)` is not supported here: it depends on the columns of the solutions.
-
-    Raises:
-        UnsupportedQuery: as `term`.
-        ValueOutOfRange: in the job, a sum that its type cannot hold.
-    """
+    """An aggregate over a group of solutions: a term, NULL for an error. `COUNT(DISTINCT *)` needs columns."""
     if aggregation.argument is None:
         return as_term(aggregates.count_all())
     value = compiled(aggregation.argument)
@@ -98,11 +67,7 @@ def aggregate(aggregation: Aggregation) -> str:
 
 
 def compiled(expression: Expression) -> Scalar:
-    """Returns the expression as a value of its type, as far as it is known.
-
-    Raises:
-        UnsupportedQuery: as `term`.
-    """
+    """The expression as a value of its type, as far as it is known. Raises `UnsupportedQuery`."""
     match expression:
         case Var():
             return Scalar(column(expression))
@@ -203,7 +168,7 @@ def _coalesce(*values: Scalar) -> Scalar:
 
 
 def _arithmetic(operator: str) -> Callable[[Scalar, Scalar], Scalar]:
-    return lambda left, right: arithmetic.arithmetic(operator, left, right)
+    return lambda left, right: numbers.arithmetic(operator, left, right)
 
 
 _ORDERS: Final = ("<", "<=", ">", ">=")
@@ -224,12 +189,12 @@ _FORMS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "<=": lambda left, right: comparisons.less(left, right, or_equal=True),
     ">": lambda left, right: comparisons.less(right, left),
     ">=": lambda left, right: comparisons.less(right, left, or_equal=True),
-    "SAMEKEY": value_keys.same_key,
+    "SAMEKEY": comparisons.same_key,
     "IN": _in,
     "IF": _if,
     "COALESCE": _coalesce,
-    "u+": arithmetic.positive,
-    "u-": arithmetic.negative,
+    "u+": numbers.positive,
+    "u-": numbers.negative,
     "+": _arithmetic("+"),
     "-": _arithmetic("-"),
     "*": _arithmetic("*"),

@@ -13,46 +13,251 @@ from typing import Final
 from construct_messages.query.algebra.nodes import Call
 from construct_messages.rdf.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.rdf.terms import RDF, XSD, Term, literal_parts
-from construct_messages.spark.sql import arithmetic, comparisons, date_parts, iris, numbers, strings
-from construct_messages.spark.sql.term_parts import (
-    as_term,
-    as_text,
-    datatype,
-    iri_text,
-    is_blank,
-    is_iri,
-    is_literal,
-    is_simple,
-    language,
-    lexical_form,
-    text_of,
+from construct_messages.spark.regex import (
+    IllegalPattern,
+    Regex,
+    translate_pattern,
+    translate_replacement,
 )
+from construct_messages.spark.sql import comparisons, datetimes, iris, numbers
 from construct_messages.spark.sql.values import (
     ERROR,
     Scalar,
     Type,
     any_of,
+    as_term,
+    as_text,
     case,
+    datatype,
+    escape,
+    escaped,
     fail,
+    iri_text,
+    is_blank,
+    is_iri,
+    is_literal,
+    is_simple,
+    is_string,
+    language,
     let,
+    lexical_form,
     literal,
+    suffix,
+    tagged,
+    text_of,
 )
+
+# --- strings (section 17.4.3) ---------------------------------------------------------------------------------------
+# A result keeps the language of its first argument if the specification requires it. Characters are code points, in
+# SPARQL as in Spark.
+
+NO_STRING: Final = Scalar(ERROR.sql, Type.STRING)
+
+
+def text(argument: Scalar) -> str:
+    """The characters of a string literal, simple or with a language; NULL for all other values."""
+    match argument.type:
+        case Type.STRING:
+            return argument.sql
+        case Type.TERM:
+            return text_of(argument.sql)
+    return NO_STRING.sql
+
+
+def same_kind(argument: Scalar, change: Callable[[str], str]) -> Scalar:
+    """A string literal with changed characters (SQL for SQL, used once) and the same language."""
+    if argument.type is Type.TERM:
+        return Scalar(let(argument.sql, lambda term: tagged(change(text_of(term)), suffix(term))))
+    return Scalar(change(text(argument)), Type.STRING)
+
+
+def compatible(first: Scalar, second: Scalar, body: Callable[[str, str], str]) -> str:
+    """SQL over the characters of two compatible strings (section 17.4.3.1.2); NULL if they are not compatible.
+
+    They are compatible if the second has no language or both have the same.
+    """
+    if second.type is not Type.TERM:
+        return body(text(first), text(second))
+    if first.type is not Type.TERM:
+        return let(second.sql, lambda b: case((f"{suffix(b)} = ''", body(text(first), text_of(b)))))
+
+    def both(a: str, b: str) -> str:
+        return case((f"{suffix(b)} IN ('', {suffix(a)})", body(text_of(a), text_of(b))))
+
+    return let(first.sql, lambda a: let(second.sql, lambda b: both(a, b)))
+
+
+# --- strings of strings ---------------------------------------------------------------------------------------------
+
+
+def length(argument: Scalar) -> Scalar:
+    return Scalar(f"CAST(length({text(argument)}) AS DECIMAL(38,0))", Type.INTEGER)
+
+
+# no string has as many characters
+_FAR: Final = 2**30
+
+
+def substring(argument: Scalar, start: str, count: str | None = None) -> Scalar:
+    """SUBSTR; positions before the first count, but have no character (XPath's fn:substring).
+
+    The first position and the number of characters are SQL of integers of any size; the result for NULL is NULL.
+    """
+    # greatest and least ignore NULL
+
+    def from_start(chars: str, s: str) -> str:
+        return case(
+            (
+                f"{s} IS NOT NULL",
+                f"substring({chars}, CAST(least(greatest({s}, 1), {_FAR}) AS INT))",
+            )
+        )
+
+    def counted(chars: str, s: str, c: str) -> str:
+        # the operands of the sum have opposite signs, so it has no more digits than they have
+        kept = case((f"{s} > 0", c), otherwise=f"{c} + {s} - 1")
+        part = f"left({from_start(chars, s)}, CAST(least(greatest({kept}, 0), {_FAR}) AS INT))"
+        return case((f"{c} <= 0 AND {s} IS NOT NULL", f"left({chars}, 0)"), (f"{c} > 0", part))
+
+    def cut(chars: str) -> str:
+        if count is None:
+            return let(start, lambda s: from_start(chars, s))
+        return let(start, lambda s: let(count, lambda c: counted(chars, s, c)))
+
+    return same_kind(argument, cut)
+
+
+def before(first: Scalar, second: Scalar) -> Scalar:
+    """STRBEFORE; an empty simple literal if the first does not contain the second."""
+    return _around(first, second, lambda a, b: f"left({a}, instr({a}, {b}) - 1)")
+
+
+def after(first: Scalar, second: Scalar) -> Scalar:
+    return _around(first, second, lambda a, b: f"substring({a}, instr({a}, {b}) + length({b}))")
+
+
+def _around(first: Scalar, second: Scalar, part: Callable[[str, str], str]) -> Scalar:
+    def found(a: str, b: str, tag: str | None) -> str:
+        result = part(a, b) if tag is None else tagged(part(a, b), tag)
+        return case(
+            (f"contains({a}, {b})", result),
+            (f"NOT contains({a}, {b})", "''" if tag is None else """'""'"""),
+        )
+
+    def bound(tag: str | None) -> Callable[[str, str], str]:
+        return lambda a, b: let(a, lambda a: let(b, lambda b: found(a, b, tag)))
+
+    if first.type is not Type.TERM:
+        return Scalar(compatible(first, second, bound(None)), Type.STRING)
+    return Scalar(let(first.sql, lambda a: compatible(Scalar(a), second, bound(suffix(a)))))
+
+
+def concat(arguments: Sequence[Scalar]) -> Scalar:
+    """CONCAT; the result has a language if all arguments have that language."""
+    if all(argument.type is not Type.TERM for argument in arguments):
+        return Scalar(
+            f"concat({', '.join(map(text, arguments))})" if arguments else "''", Type.STRING
+        )
+
+    def joined(rest: Sequence[Scalar], characters: list[str], tags: list[str]) -> str:
+        """Binds one argument after the other; joining escaped strings is the same as escaping the joined string."""
+        if not rest:
+            tag = case(
+                (" AND ".join(f"{tag} = {tags[0]}" for tag in tags), tags[0]), otherwise="''"
+            )
+            return f"""concat('"', {", ".join(characters)}, '"', {tag})"""
+        head, *tail = rest
+        if head.type is not Type.TERM:
+            return joined(tail, [*characters, escape(text(head))], [*tags, "''"])
+        return let(
+            head.sql,
+            lambda t: joined(
+                tail, [*characters, case((is_string(t), escaped(t)))], [*tags, suffix(t)]
+            ),
+        )
+
+    return Scalar(joined(arguments, [], []))
+
+
+def encode_for_uri(argument: Scalar) -> Scalar:
+    """ENCODE_FOR_URI: percent-encodes all but RFC 3986's unreserved characters (XPath's fn:encode-for-uri)."""
+    sql = f"url_encode({text(argument)})"  # the encoding of HTML forms
+    for char, encoded in (("+", "%20"), ("*", "%2A"), ("%7E", "~")):
+        sql = f"replace({sql}, {literal(char)}, {literal(encoded)})"
+    return Scalar(sql, Type.STRING)
+
+
+# --- conditions -----------------------------------------------------------------------------------------------------
+
+
+def string_test(function: str) -> Callable[[Scalar, Scalar], Scalar]:
+    """STRSTARTS, STRENDS or CONTAINS, by the function of Spark."""
+    return lambda first, second: Scalar(
+        compatible(first, second, lambda a, b: f"{function}({a}, {b})"), Type.BOOLEAN
+    )
+
+
+def language_matches(tag: str, range: str) -> Scalar:
+    """LANGMATCHES by basic filtering (RFC 4647, section 3.3.1)."""
+
+    def matches(r: str) -> str:
+        prefix = f"startswith(concat(lower({tag}), '-'), concat(lower({r}), '-'))"
+        return case((f"{r} = '*'", f"{tag} <> ''"), otherwise=prefix)
+
+    return Scalar(let(range, matches), Type.BOOLEAN)
+
+
+# --- regular expressions --------------------------------------------------------------------------------------------
+
+
+def regex(argument: Scalar, pattern: str, flags: str) -> Scalar:
+    """REGEX with a constant pattern and flags; an illegal pattern is SPARQL's error."""
+    try:
+        translated = translate_pattern(pattern, flags)
+    except IllegalPattern:
+        return Scalar("CAST(NULL AS BOOLEAN)", Type.BOOLEAN)
+    java = literal(translated.java)
+    return Scalar(
+        _guarded(text(argument), translated, lambda chars: f"{chars} RLIKE {java}"), Type.BOOLEAN
+    )
+
+
+def replace(argument: Scalar, pattern: str, replacement: str, flags: str) -> Scalar:
+    """REPLACE with constants, likewise; a pattern that matches the empty string is an error (err:FORX0003)."""
+    try:
+        translated = translate_pattern(pattern, flags)
+        new = literal(translate_replacement(replacement, translated))
+    except IllegalPattern:
+        return NO_STRING
+    java = literal(translated.java)
+
+    def replaced(chars: str) -> str:
+        return case((f"NOT '' RLIKE {java}", f"regexp_replace({chars}, {java}, {new})"))
+
+    return same_kind(argument, lambda chars: _guarded(chars, translated, replaced))
+
+
+def _guarded(chars: str, translated: Regex, matching: Callable[[str], str]) -> str:
+    """SQL that matches, but ends the job if Java could run out of stack, which would end the whole process."""
+    if translated.limit is None:
+        return f"({matching(chars)})"
+    message = literal(
+        f"a string of more than {translated.limit} characters is too long for a regular expression that repeats groups"
+    )
+    return let(
+        chars,
+        lambda chars: case(
+            (f"length({chars}) > {translated.limit}", fail(ValueOutOfRange, message)),
+            otherwise=matching(chars),
+        ),
+    )
+
+
+# --- functions ------------------------------------------------------------------------------------
 
 
 def call(node: Call, arguments: Sequence[Scalar]) -> Scalar:
-    """Compiles a call of one of `NAMES`.
-
-    Args:
-        node: the call.
-        arguments: its compiled arguments.
-
-    Raises:
-        UnsupportedQuery: a regular expression that is computed, or cannot be translated.
-
-    >>> from construct_messages.query.algebra.nodes import Var
-    >>> call(Call("STRLEN", (Var("x"),)), [Scalar("v_x", Type.STRING)]).sql
-    'CAST(length(v_x) AS DECIMAL(38,0))'
-    """
+    """Compiles a call of one of `NAMES`. Raises `UnsupportedQuery` for some regular expressions."""
     return _FUNCTIONS[node.name](*arguments)
 
 
@@ -60,14 +265,14 @@ def call(node: Call, arguments: Sequence[Scalar]) -> Scalar:
 
 
 def _simple(value: Scalar) -> str:
-    """Returns SQL of the characters of a simple literal; NULL for all other values."""
+    """The characters of a simple literal; NULL for all other values."""
     if value.type is Type.TERM:
         return let(value.sql, lambda term: case((is_simple(term), text_of(term))))
-    return strings.text(value)
+    return text(value)
 
 
 def _simple_term(value: Scalar) -> str:
-    """Returns SQL of a simple literal as a term; NULL for all other values."""
+    """A simple literal as a term; NULL for all other values."""
     if value.type is Type.TERM:
         return let(value.sql, lambda term: case((is_simple(term), term)))
     return as_term(value) if value.type is Type.STRING else ERROR.sql
@@ -153,7 +358,7 @@ def _is_numeric(value: Scalar) -> Scalar:
 
 
 def _constant(value: Scalar) -> str | None:
-    """Returns the characters of a constant simple literal; None for other values."""
+    """The characters of a constant simple literal; None for other values."""
     return (
         literal_parts(value.term)[0]
         if value.term is not None and value.type is Type.STRING
@@ -163,10 +368,6 @@ def _constant(value: Scalar) -> str | None:
 
 def _iri(value: Scalar, base: Scalar | None = None) -> Scalar:
     return iris.iri(value, None if base is None else _constant(base))
-
-
-def _lang_matches(tag: Scalar, range: Scalar) -> Scalar:
-    return strings.language_matches(_simple(tag), _simple(range))
 
 
 # --- regular expressions (sections 17.4.3.14 and 17.4.3.15) ---------------------------------------------------------
@@ -189,21 +390,21 @@ def _patterns(name: str, **patterns: Scalar) -> list[str] | None:
 
 def _regex(value: Scalar, pattern: Scalar, flags: Scalar = _NO_FLAGS) -> Scalar:
     texts = _patterns("REGEX", pattern=pattern, flags=flags)
-    return strings.regex(value, *texts) if texts else Scalar("CAST(NULL AS BOOLEAN)", Type.BOOLEAN)
+    return regex(value, *texts) if texts else Scalar("CAST(NULL AS BOOLEAN)", Type.BOOLEAN)
 
 
 def _replace(
     value: Scalar, pattern: Scalar, replacement: Scalar, flags: Scalar = _NO_FLAGS
 ) -> Scalar:
     texts = _patterns("REPLACE", pattern=pattern, replacement=replacement, flags=flags)
-    return strings.replace(value, *texts) if texts else strings.NO_STRING
+    return replace(value, *texts) if texts else NO_STRING
 
 
 # --- numbers (section 17.4.4) ---------------------------------------------------------------------------------------
 
 
 def _integer(value: Scalar) -> str:
-    """Returns SQL of an integer; NULL for all other values, also for a decimal without fraction."""
+    """An integer; NULL for all other values, also for a decimal without fraction."""
     if value.type is Type.INTEGER:
         return value.sql
     if value.type is not Type.TERM:
@@ -219,18 +420,15 @@ def _abs(value: Scalar) -> Scalar:
         if type in (Type.FLOAT, Type.DOUBLE):
             return f"abs({sql})"
         # Spark's own function keeps 34 digits of a decimal
-        return let(sql, lambda d: case((f"{d} < 0", arithmetic.negated(d, type)), otherwise=d))
+        return let(sql, lambda d: case((f"{d} < 0", numbers.negated(d, type)), otherwise=d))
 
-    return arithmetic.map_number(value, of)
+    return numbers.map_number(value, of)
 
 
 def _whole(of_decimal: str, of_double: Callable[[str], str]) -> Callable[[Scalar], Scalar]:
-    """Returns ROUND, CEIL or FLOOR.
+    """ROUND, CEIL or FLOOR, by SQL with `{}` in place of the decimal, and SQL for SQL of the double.
 
-    Args:
-        of_decimal: SQL with `{}` in place of the decimal.
-        of_double: SQL for SQL of the double. Spark's own functions return BIGINT there; `rint` rounds to the nearest
-            whole double, and to the even one of two.
+    Spark's own functions return BIGINT for a double; `rint` rounds to the nearest whole double, to the even one of two.
     """
 
     def of(sql: str, type: Type) -> str:
@@ -246,7 +444,7 @@ def _whole(of_decimal: str, of_double: Callable[[str], str]) -> Callable[[Scalar
             lambda d: f"CAST({_signed_zero(d, of_double(d))} AS {type.value})",
         )
 
-    return lambda value: arithmetic.map_number(value, of)
+    return lambda value: numbers.map_number(value, of)
 
 
 def _fitting(decimal: str) -> str:
@@ -299,33 +497,34 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "STRLANG": _strlang,
     "UUID": lambda: Scalar("concat('<urn:uuid:', uuid(), '>')"),
     "STRUUID": lambda: Scalar("uuid()", Type.STRING),
-    "CONCAT": lambda *values: strings.concat(values),
+    "CONCAT": lambda *values: concat(values),
     "REGEX": _regex,
     "REPLACE": _replace,
-    "STRLEN": strings.length,
-    "SUBSTR": lambda text, *places: strings.substring(text, *map(_integer, places)),
-    "UCASE": strings.upper,
-    "LCASE": strings.lower,
-    "STRSTARTS": strings.starts,
-    "STRENDS": strings.ends,
-    "CONTAINS": strings.contains,
-    "STRBEFORE": strings.before,
-    "STRAFTER": strings.after,
-    "ENCODE_FOR_URI": strings.encode_for_uri,
-    "LANGMATCHES": _lang_matches,
+    "STRLEN": length,
+    "SUBSTR": lambda text, *places: substring(text, *map(_integer, places)),
+    # with Unicode's full mapping: the upper case of ß is SS
+    "UCASE": lambda text: same_kind(text, lambda chars: f"upper({chars})"),
+    "LCASE": lambda text: same_kind(text, lambda chars: f"lower({chars})"),
+    "STRSTARTS": string_test("startswith"),
+    "STRENDS": string_test("endswith"),
+    "CONTAINS": string_test("contains"),
+    "STRBEFORE": before,
+    "STRAFTER": after,
+    "ENCODE_FOR_URI": encode_for_uri,
+    "LANGMATCHES": lambda tag, range: language_matches(_simple(tag), _simple(range)),
     "ABS": _abs,
     "ROUND": _whole("floor({} + 0.5)", _round),
     "CEIL": _whole("ceil({})", _ceil),
     "FLOOR": _whole("floor({})", _floor),
     "RAND": lambda: Scalar("rand()", Type.DOUBLE),
-    "YEAR": date_parts.year,
-    "MONTH": date_parts.month,
-    "DAY": date_parts.day,
-    "HOURS": date_parts.hours,
-    "MINUTES": date_parts.minutes,
-    "SECONDS": date_parts.seconds,
-    "TIMEZONE": date_parts.timezone,
-    "TZ": date_parts.tz,
+    "YEAR": datetimes.year,
+    "MONTH": datetimes.month,
+    "DAY": datetimes.day,
+    "HOURS": datetimes.hours,
+    "MINUTES": datetimes.minutes,
+    "SECONDS": datetimes.seconds,
+    "TIMEZONE": datetimes.timezone,
+    "TZ": datetimes.tz,
     "MD5": _hash("md5({})"),
     "SHA1": _hash("sha1({})"),
     "SHA256": _hash("sha2({}, 256)"),

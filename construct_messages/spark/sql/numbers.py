@@ -8,19 +8,24 @@ native type cannot represent raises `ValueOutOfRange`. Arithmetic is in `arithme
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.rdf.errors import ValueOutOfRange
 from construct_messages.rdf.terms import XSD, Term, literal_parts
 from construct_messages.rdf.terms import is_literal as is_a_literal
-from construct_messages.spark.sql.term_parts import as_text, digits, has_form
 from construct_messages.spark.sql.values import (
+    ERROR,
     Scalar,
     Type,
     all_of,
+    as_term,
+    as_text,
     case,
+    digits,
     fail,
+    has_form,
     let,
     literal,
     one_of,
@@ -43,11 +48,6 @@ _BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
 
 
 def _up_to(greatest: int) -> str:
-    """Returns a pattern for the digits of natural numbers up to `greatest`, with any leading zeros.
-
-    >>> _up_to(127)
-    '0*([0-9]{1,2}|[0-0][0-9]{2}|1[0-1][0-9]{1}|12[0-6][0-9]{0}|127)'
-    """
     digits = str(greatest)
     first_different = [
         f"{digits[:place]}[0-{int(digit) - 1}][0-9]{{{len(digits) - place - 1}}}"
@@ -85,12 +85,7 @@ TYPES: Final = (*_INTEGERS, "decimal", "float", "double")
 
 
 def constant(term: Term) -> Scalar:
-    """Returns a constant of the query: of a native type if it is a string, boolean or number that has one.
-
-    >>> from construct_messages.rdf.terms import number
-    >>> constant(number("01")).sql
-    "CAST('01' AS DECIMAL(38,0))"
-    """
+    """A constant of the query: of a native type if it is a string, boolean or number that has one."""
     if is_a_literal(term):
         text, datatype, language, _ = literal_parts(term)
         name = (datatype or f"{XSD}string").removeprefix(XSD)
@@ -113,23 +108,23 @@ _FORMS: Final = {
 
 
 def is_of(term: str, *types: Type) -> str:
-    """Returns SQL that tests whether a term is a number of one of some types, or of a type derived from one of them."""
+    """Tests whether a term is a number of one of some types, or of a type derived from one of them."""
     return has_form(term, {name: form for type in types for name, form in _FORMS[type].items()})
 
 
 def is_short_integer(term: str) -> str:
-    """Returns SQL that tests whether a term is an xsd:integer of at most 18 digits, which a BIGINT holds."""
+    """Tests whether a term is an xsd:integer of at most 18 digits, which a BIGINT holds."""
     return has_form(term, {"integer": "[+-]?[0-9]{1,18}"})
 
 
 def has_type(term: str, *types: Type) -> str:
-    """Returns SQL that tests whether a literal has one of some types, in any form; faster than `is_of`."""
+    """Tests whether a literal has one of some types, in any form; faster than `is_of`."""
     names = "|".join(name for type in types for name in _FORMS[type])
     return f"({term} RLIKE '#({names})>$')"
 
 
 def rank(value: Scalar) -> str:
-    """Returns SQL of the index of a number's type in `NUMERIC`; NULL for all other values."""
+    """The index of a number's type in `NUMERIC`; NULL for all other values."""
     if value.type is Type.TERM:
         return let(
             value.sql,
@@ -141,16 +136,14 @@ def rank(value: Scalar) -> str:
 
 
 def is_number(value: Scalar) -> str:
-    """Returns SQL that tests whether a value is a number; NULL or false if not."""
+    """Whether a value is a number; NULL or false if not."""
     if value.type is Type.TERM:
         return is_of(value.sql, *NUMERIC)
     return f"({value.sql} IS NOT NULL)" if value.type in NUMERIC else "false"
 
 
 def double(form: str, is_float: str) -> str:
-    """Returns SQL of a number as DOUBLE, for SQL of its lexical form; the DOUBLE of an xsd:float is the
-    float's value.
-    """
+    """A number as DOUBLE, of its lexical form; the DOUBLE of an xsd:float is the float's value."""
     exact = f"try_cast({form} AS DOUBLE)"
     return (
         exact
@@ -160,7 +153,7 @@ def double(form: str, is_float: str) -> str:
 
 
 def single(form: str, is_float: str) -> str:
-    """Returns SQL of a number as FLOAT, for SQL of its lexical form.
+    """A number as FLOAT, of its lexical form.
 
     The FLOAT of another type than xsd:float is that of its DOUBLE: so numbers that are equal by any rule, as decimals,
     as doubles or as floats, have the same FLOAT.
@@ -174,7 +167,7 @@ def single(form: str, is_float: str) -> str:
 
 
 def is_zero(form: str) -> str:
-    """Returns SQL that tests whether a number's lexical form is that of zero or NaN."""
+    """Whether a number's lexical form is that of zero or NaN."""
     double = f"try_cast({form} AS DOUBLE)"
     return case(
         (f"{form} RLIKE '[eEN]'", f"{double} = 0 OR isnan({double})"),
@@ -183,19 +176,13 @@ def is_zero(form: str) -> str:
 
 
 def in_range(attempt: str, text: str, type: Type) -> str:
-    """Returns SQL of an attempt; if this is NULL, as the number does not fit a type, the job fails, naming it by
-    `text`.
-    """
+    """An attempt; if it is NULL, as the number does not fit a type, the job fails, naming it by `text`."""
     message = f" does not fit {type.value}"
     return f"coalesce({attempt}, {fail(ValueOutOfRange, f'concat({text}, {literal(message)})')})"
 
 
 def as_type(scalar: Scalar, type: Type) -> str:
-    """Returns SQL of a number promoted to a type; NULL for NULL, undefined for other terms.
-
-    Raises (in the job):
-        ValueOutOfRange: a number that INTEGER or DECIMAL cannot represent.
-    """
+    """A number promoted to a type; NULL for NULL, undefined for other terms. The job ends if it does not fit."""
     if scalar.type is type:
         return scalar.sql
     if scalar.type is Type.TERM and type is Type.DOUBLE:
@@ -220,7 +207,7 @@ _OPERANDS: Final = ((Type.INTEGER, Type.DECIMAL), (Type.FLOAT,), (Type.DOUBLE,))
 
 @dataclass(frozen=True)
 class Operand:
-    """SQL of an operand of a comparison: tests of its type, and its lexical form if it is a number."""
+    """An operand of a comparison: tests of its type, and its lexical form if it is a number."""
 
     is_number: str
     is_exact: str
@@ -230,9 +217,7 @@ class Operand:
 
     @classmethod
     def of(cls, value: Scalar) -> Operand:
-        """Returns the operand of a value whose SQL is a column, or whose type is known: this SQL is used more than
-        once.
-        """
+        """The operand of a value whose SQL, used more than once, is a column, or whose type is known."""
         if value.type is Type.TERM:
             t = value.sql
             exact, single, double = (is_of(t, *types) for types in _OPERANDS)
@@ -243,13 +228,7 @@ class Operand:
 
 
 def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL") -> str:
-    """Returns SQL that tests whether `=`, `<` or `<=` holds between two numbers.
-
-    Args:
-        operator: one of these operators.
-        left, right: the operands.
-        otherwise: SQL of the result if one of them is not a number.
-    """
+    """Whether `=`, `<` or `<=` holds between two numbers; `otherwise` if one of them is not a number."""
     doubles = (double(side.form, side.is_float) for side in (left, right))
     floats = (single(side.form, side.is_float) for side in (left, right))
     is_double = one_of(
@@ -274,16 +253,186 @@ def _compare_exact(operator: str, left: str, right: str) -> str:
 
 
 def compare_floating(operator: str, x: str, y: str) -> str:
-    """Returns SQL that tests whether `=`, `<` or `<=` holds between two floats or doubles."""
     # in Spark, NaN equals itself and is the greatest number
     return f"({x} {operator} {y} AND NOT isnan({y}))"
 
 
 def order_key(form: str) -> str:
-    """Returns SQL of text that orders integers and decimals with equal DOUBLE values, for SQL of their
-    lexical forms.
-    """
+    """Text that orders integers and decimals with equal DOUBLE values, of their lexical forms."""
     plain = f"regexp_replace({form}, '^[+-]?0*([0-9]*)([.]([0-9]*?)0*)?$', '$1.$3')"
     positive = f"concat(lpad(instr({plain}, '.'), 9, '0'), {plain})"
     negative = f"concat(translate({positive}, '0123456789', '9876543210'), '~')"
     return case((f"{form} RLIKE '^-.*[1-9]'", negative), otherwise=positive)
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+# SQL of arithmetic, by the types of XPath.
+#
+# SPARQL 1.1 Query, section 17.3; XPath and XQuery Functions 3.1, section 4.2. Both operands are promoted to the
+# higher of their types: integer, decimal, float, double. Integers and decimals are exact within `Type.INTEGER` and
+# `Type.DECIMAL`, and other values raise `ValueOutOfRange`; products and quotients are cut at the 18th digit after the
+# point. Each step has a native type without rounding in Spark, for each value of
+# `spark.sql.decimalOperations.allowPrecisionLoss`.
+
+_TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+_LAST_DIGIT = "0.000000000000000001BD"
+
+
+def arithmetic(operator: str, left: Scalar, right: Scalar) -> Scalar:
+    """`+`, `-`, `*` or `/` of two values; NULL unless both are numbers.
+
+    Division of two integers results in a decimal; by zero it is an error (NULL), except for floats and doubles.
+    """
+    if any(side.type not in (*NUMERIC, Type.TERM) for side in (left, right)):
+        return ERROR
+    known = [side.type for side in (left, right) if side.type in NUMERIC]
+    lowest = max(known, key=NUMERIC.index, default=Type.INTEGER)
+    if len(known) == 2:
+        return _in(lowest, operator, left, right)
+
+    def on_terms(x: str, y: str, types: str) -> str:
+        a, b = Scalar(x, left.type), Scalar(y, right.type)
+        branches = (
+            (f"{types} >= {_bit(type)}", as_term(_in(type, operator, a, b)))
+            for type in reversed(NUMERIC[NUMERIC.index(lowest) :])
+        )
+        return case(*branches)
+
+    def of(x: str, y: str) -> str:
+        types = (_type_bit(Scalar(side, scalar.type)) for side, scalar in ((x, left), (y, right)))
+        return let(f"({' | '.join(types)})", lambda types: on_terms(x, y, types))
+
+    return Scalar(let(left.sql, lambda x: let(right.sql, lambda y: of(x, y))))
+
+
+def _bit(type: Type) -> int:
+    return 1 << NUMERIC.index(type)
+
+
+def _type_bit(value: Scalar) -> str:
+    """The type of a number as a bit, lower for types that are promoted to others; NULL for other values."""
+    return f"shiftleft(1, {rank(value)})"
+
+
+def map_number(value: Scalar, function: Callable[[str, Type], str]) -> Scalar:
+    """A function that keeps the type of a number: SQL for SQL of it and its type; NULL unless the value is a number."""
+    if value.type in NUMERIC:
+        return Scalar(function(value.sql, value.type), value.type)
+    if value.type is not Type.TERM:
+        return ERROR
+
+    def on_term(t: str, rank: str) -> str:
+        term = Scalar(t)
+        return case(
+            *(
+                (f"{rank} = {index}", as_term(Scalar(function(as_type(term, type), type), type)))
+                for index, type in enumerate(NUMERIC)
+            )
+        )
+
+    return Scalar(let(value.sql, lambda t: let(rank(Scalar(t)), lambda rank: on_term(t, rank))))
+
+
+def negative(value: Scalar) -> Scalar:
+    return map_number(value, negated)
+
+
+def negated(number: str, type: Type) -> str:
+    if type in (Type.FLOAT, Type.DOUBLE):
+        return f"(- {number})"
+    return f"CAST(0 - {number} AS {type.value})"  # Spark's minus of one operand keeps 34 digits of a decimal
+
+
+def positive(value: Scalar) -> Scalar:
+    """Unary plus, which returns a number in its canonical form; NULL unless the value is a number."""
+    return map_number(value, lambda number, _: number)
+
+
+def _in(type: Type, operator: str, left: Scalar, right: Scalar) -> Scalar:
+    if type is Type.INTEGER and operator == "/":
+        type = Type.DECIMAL
+    operate = _floating if type in (Type.FLOAT, Type.DOUBLE) else _exact
+    x, y = as_type(left, type), as_type(right, type)
+    return Scalar(let(x, lambda x: let(y, lambda y: operate(operator, type, x, y))), type)
+
+
+def _floating(operator: str, type: Type, x: str, y: str) -> str:
+    if operator == "/":
+        # Spark returns an error or NULL, depending on its mode, where IEEE 754 requires an infinity
+        infinity = f"if(({x} < 0) = startswith(CAST({y} AS STRING), '-'), 'Infinity', '-Infinity')"
+        by_zero = f"CAST({case((f'isnan({x}) OR {x} = 0', literal('NaN')), otherwise=infinity)} AS DOUBLE)"
+        result = case((f"{y} = 0", by_zero), otherwise=f"try_divide({x}, {y})")
+    else:
+        result = f"({x} {operator} {y})"
+    return f"CAST({result} AS FLOAT)" if type is Type.FLOAT else result
+
+
+def _exact(operator: str, type: Type, x: str, y: str) -> str:
+    error = f"{x} IS NULL OR {y} IS NULL"
+    match type, operator:
+        case _, "/":
+            result, error = _quotient(x, y), f"{error} OR {y} = 0"
+        case Type.DECIMAL, "*":
+            result = _product(x, y)
+        case _:
+            result = f"{_TRY[operator]}({x}, {y})"
+    attempt = f"try_cast({result} AS {type.value})"
+    return case(
+        (error, "NULL"), otherwise=in_range(attempt, f"concat({x}, ' {operator} ', {y})", type)
+    )
+
+
+def _product(x: str, y: str) -> str:
+    """Multiplies integer and fractional parts, whose products have exact types."""
+
+    def split(number: str, body: Callable[[str, str], str]) -> str:
+        whole, fraction = (
+            f"CAST({number} - {number} % 1BD AS DECIMAL(19,0))",
+            f"CAST({number} % 1BD AS DECIMAL(18,18))",
+        )
+        return let(whole, lambda w: let(fraction, lambda f: body(w, f)))
+
+    def product(w: str, f: str, v: str, g: str) -> str:
+        total, *rest = (
+            f"{w} * {v}",
+            f"{w} * {g}",
+            f"{f} * {v}",
+            f"{f} * {g} - {f} * {g} % {_LAST_DIGIT}",
+        )
+        total = f"try_cast({total} AS {Type.DECIMAL.value})"
+        for term in rest:
+            total = (
+                f"try_cast({total} + CAST({term} AS {Type.DECIMAL.value}) AS {Type.DECIMAL.value})"
+            )
+        return total
+
+    return split(x, lambda w, f: split(y, lambda v, g: product(w, f, v, g)))
+
+
+def _quotient(x: str, y: str) -> str:
+    """Divides six digits at a time: DECIMAL(38,18) has room for six more digits after a remainder below 10^12."""
+    rest = "DECIMAL(30,18)"
+
+    def divided(a: str, b: str) -> str:
+        digits = f"concat(s.digits, lpad(CAST(s.rest * 1000000BD DIV {b} AS STRING), 6, '0'))"
+        step = f"(s, i) -> named_struct('digits', {digits}, 'rest', CAST(s.rest * 1000000BD % {b} AS {rest}))"
+        whole = f"concat({sign}, CAST({a} DIV {b} AS STRING), '.')"
+        start = f"named_struct('digits', {whole}, 'rest', CAST({a} % {b} AS {rest}))"
+        return f"aggregate(array(1, 2, 3), {start}, {step}, s -> s.digits)"
+
+    def shifted(number: str) -> str:
+        return f"CAST(CAST({number} AS DECIMAL(30,11)) * 0.0000001BD AS {Type.DECIMAL.value})"
+
+    def on_magnitudes(a: str, b: str) -> str:
+        return case(
+            # DIV returns a BIGINT, and overflows silently
+            (f"try_divide(CAST({a} AS DOUBLE), CAST({b} AS DOUBLE)) > 9e18D", "NULL"),
+            (f"{b} < 1000000000000", divided(a, b)),
+            (
+                f"{a} = CAST({a} AS DECIMAL(30,11)) AND {b} = CAST({b} AS DECIMAL(30,11))",
+                let(shifted(a), lambda a: let(shifted(b), lambda b: divided(a, b))),
+            ),
+        )
+
+    sign = f"if(({x} < 0) = ({y} < 0), '', '-')"
+    return let(f"abs({x})", lambda a: let(f"abs({y})", lambda b: on_magnitudes(a, b)))

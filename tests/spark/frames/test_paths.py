@@ -93,7 +93,7 @@ def graphs(spark: SparkSession) -> QuadTable:
 def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where closures are followed: small ones on the driver, or all of them on executors."""
     if request.param == "executors":
-        monkeypatch.setattr("construct_messages.spark.frames.small_closures.MOST_STEPS", -1)
+        monkeypatch.setattr("construct_messages.spark.frames.paths.MOST_STEPS", -1)
 
 
 def _found(frame: DataFrame, node: Path) -> Counter[frozenset[tuple[Var, str]]]:

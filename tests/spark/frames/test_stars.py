@@ -135,11 +135,11 @@ _MERGED = Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g")))
 def test_stars(
     monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Dataset, times: int, hub: int
 ) -> None:
-    from construct_messages.spark.frames import stars
-    from construct_messages.spark.frames.stars import star
+    from construct_messages.spark.frames import scans
+    from construct_messages.spark.frames.scans import star
 
-    monkeypatch.setattr(stars, "HUB_BYTES", hub)  # some subjects are hubs then, others are not
-    monkeypatch.setattr(stars, "_PART_BYTES", 3)
+    monkeypatch.setattr(scans, "HUB_BYTES", hub)  # some subjects are hubs then, others are not
+    monkeypatch.setattr(scans, "_PART_BYTES", 3)
     table = _table(quick, _DATA * times, distinct=times == 1)
     for name, node in STARS:
         wanted = solutions(Plan("SELECT", node, (), dataset), _DATA)
@@ -152,11 +152,11 @@ def test_stars(
 def test_subjects_are_joined_with_hubs_if_there_are_any(
     monkeypatch: pytest.MonkeyPatch, spark: SparkSession, hub: int, joins: int
 ) -> None:
-    from construct_messages.spark.frames import stars
+    from construct_messages.spark.frames import scans
     from construct_messages.spark.frames.evaluation import shared_scan
-    from construct_messages.spark.frames.stars import star
+    from construct_messages.spark.frames.scans import star
 
-    monkeypatch.setattr(stars, "HUB_BYTES", hub)
+    monkeypatch.setattr(scans, "HUB_BYTES", hub)
     node = _star(("p", X), ("q", Y), optional=(("r", Z),))
     quads = shared_scan(
         map(Scan, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset()
@@ -169,7 +169,7 @@ def test_subjects_are_joined_with_hubs_if_there_are_any(
 
 
 def test_a_cached_table_stays_cached(quick: SparkSession) -> None:
-    from construct_messages.spark.frames.stars import star
+    from construct_messages.spark.frames.scans import star
 
     table = _table(quick, _DATA, distinct=True)
     cached = replace(table, frame=table.frame.filter("subject <> ''").cache())
@@ -199,11 +199,11 @@ def _many(subject: str, predicate: str, count: int) -> list[Quad]:
     ],
 )
 def test_hubs_in_parts(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, node: Star) -> None:
-    from construct_messages.spark.frames import stars
-    from construct_messages.spark.frames.stars import star
+    from construct_messages.spark.frames import scans
+    from construct_messages.spark.frames.scans import star
 
-    monkeypatch.setattr(stars, "HUB_BYTES", 50)
-    monkeypatch.setattr(stars, "_PART_BYTES", 20)
+    monkeypatch.setattr(scans, "HUB_BYTES", 50)
+    monkeypatch.setattr(scans, "_PART_BYTES", 20)
     data = [
         *_many("a", "p", 40),
         *_many("a", "q", 9),
@@ -222,7 +222,7 @@ from pyspark.sql import functions as F
 from construct_messages.query.algebra.nodes import Star, Triple, Var
 from construct_messages.query.algebra.nodes import Dataset
 from construct_messages.spark.session import local_session
-from construct_messages.spark.frames.stars import star
+from construct_messages.spark.frames.scans import star
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.rdf.terms import iri
 

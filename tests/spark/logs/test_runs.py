@@ -17,8 +17,7 @@ from construct_messages.rdf.errors import IncompleteResult, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
 from construct_messages.spark.logs import runs
 from construct_messages.spark.logs.files import Place, place_of
-from construct_messages.spark.logs.records import LogFile, RunRecord
-from construct_messages.spark.logs.runs import Owner, Run
+from construct_messages.spark.logs.runs import LogFile, Owner, Run, RunRecord
 from construct_messages.spark.logs.verification import verify_folder
 
 LINE = "# @message\n<urn:s> <urn:p> <urn:o> .\n"

@@ -109,7 +109,7 @@ def test_logs_without_a_byte(tmp_path: Path) -> None:
 
 
 def test_a_sequence(rdfm: SparkSession, tmp_path: Path) -> None:
-    from construct_messages.spark.logs.records import with_sequence
+    from construct_messages.spark.logs.source import with_sequence
 
     for name in "ab":
         log = "".join(f'# @message\n<urn:{name}> <urn:p> "{number}" .\n' for number in range(20))

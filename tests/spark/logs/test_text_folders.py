@@ -41,7 +41,7 @@ def write(
     messages = frame(spark, size)
     return int(
         writer.write_folder(
-            messages, path, N_QUADS, RDFM, mode=mode, compression=compression
+            messages, path, writer.LogFormat(N_QUADS, RDFM), mode=mode, compression=compression
         ).message_count
     )
 
@@ -115,7 +115,7 @@ def test_two_jobs_at_once(spark: SparkSession, tmp_path: Path, format: object) -
 
     def job(size: int) -> None:
         ended[size] = writer.write_folder(
-            frame(spark, size, 8), target, format, RDFM, mode="overwrite"
+            frame(spark, size, 8), target, writer.LogFormat(format, RDFM), mode="overwrite"
         ).message_count
 
     for _ in range(3):
@@ -199,7 +199,7 @@ def test_what_a_killed_run_left_beside_a_file(spark: SparkSession, tmp_path: Pat
     (left / "logs").mkdir(parents=True)
     (left / "owner.json").write_bytes(msgspec.json.encode(owner))
     for format in (N_QUADS, TRIG):
-        writer.write_file(frame(spark, 3), tmp_path / "log", format, RDFM)
+        writer.write_file(frame(spark, 3), tmp_path / "log", writer.LogFormat(format, RDFM))
         assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
@@ -213,6 +213,6 @@ def test_a_job_that_fails_leaves_what_was_there(
     before = contents(tmp_path)
     broken = spark.range(3).selectExpr("if(id = 1, raise_error('UsageError: x'), '') AS message")
     with pytest.raises(UsageError, match="x"):
-        writer.write_folder(broken, target, N_QUADS, RDFM, mode=mode)
+        writer.write_folder(broken, target, writer.LogFormat(N_QUADS, RDFM), mode=mode)
     assert contents(tmp_path) == before
     assert target.exists() == (mode == "overwrite")

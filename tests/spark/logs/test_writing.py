@@ -86,7 +86,9 @@ each_native = pytest.mark.parametrize("kind", NATIVE, ids=name_of)
 def test_one_file(spark: SparkSession, tmp_path: Path, kind: tuple[Format, Syntax]) -> None:
     target, messages = tmp_path / "a folder" / "log", messages_for(kind[0])
     target.parent.mkdir()
-    written = room.write_file(frame_of(spark, messages, 3), target, *kind, graphs=kind[0].graphs)
+    written = room.write_file(
+        frame_of(spark, messages, 3), target, room.LogFormat(*kind, graphs=kind[0].graphs)
+    )
     assert written == (len(messages), sum(map(len, messages)))
     assert list(target.parent.iterdir()) == [target]
     assert read_back(target, *kind) == texts(messages)
@@ -95,7 +97,9 @@ def test_one_file(spark: SparkSession, tmp_path: Path, kind: tuple[Format, Synta
 @each_kind
 def test_a_folder(spark: SparkSession, tmp_path: Path, kind: tuple[Format, Syntax]) -> None:
     target, messages = tmp_path / "logs", messages_for(kind[0])
-    written = room.write_folder(frame_of(spark, messages, 3), target, *kind, graphs=kind[0].graphs)
+    written = room.write_folder(
+        frame_of(spark, messages, 3), target, room.LogFormat(*kind, graphs=kind[0].graphs)
+    )
     assert written == (len(messages), sum(map(len, messages)))
     found = [text for part in visible(target) for text in read_back(part, *kind)]
     assert found == texts(messages)
@@ -115,9 +119,9 @@ def test_bytes_are_those_of_write_log(
     messages = messages_for(kind[0])
     frame = frame_of(spark, messages, partitions)
     graphs = kind[0].graphs
-    room.write_file(frame, tmp_path / "log.gz", *kind, graphs=graphs)
+    room.write_file(frame, tmp_path / "log.gz", room.LogFormat(*kind, graphs=graphs))
     assert gzip.decompress((tmp_path / "log.gz").read_bytes()) == log_of(messages, *kind)
-    room.write_folder(frame, tmp_path / "logs", *kind, graphs=graphs)
+    room.write_folder(frame, tmp_path / "logs", room.LogFormat(*kind, graphs=graphs))
     parts = [part.read_bytes() for part in visible(tmp_path / "logs")]
     announcement = kind[1].announcement.encode()
     assert all(part.startswith(announcement) for part in parts if part)
@@ -129,9 +133,13 @@ def test_bytes_are_those_of_write_log(
 @each_native
 def test_no_messages(spark: SparkSession, tmp_path: Path, kind: tuple[Format, Syntax]) -> None:
     frame = frame_of(spark, [], 2)
-    assert room.write_file(frame, tmp_path / "log", *kind, graphs=kind[0].graphs) == (0, 0)
+    assert room.write_file(
+        frame, tmp_path / "log", room.LogFormat(*kind, graphs=kind[0].graphs)
+    ) == (0, 0)
     assert (tmp_path / "log").read_bytes() == log_of([], *kind)
-    assert room.write_folder(frame, tmp_path / "logs", *kind, graphs=kind[0].graphs) == (0, 0)
+    assert room.write_folder(
+        frame, tmp_path / "logs", room.LogFormat(*kind, graphs=kind[0].graphs)
+    ) == (0, 0)
     assert b"".join(part.read_bytes() for part in visible(tmp_path / "logs")) == b""
 
 
@@ -139,7 +147,9 @@ def test_every_part_is_announced_whatever_the_session_says(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     session = new_session(spark, {"spark.sql.files.maxRecordsPerFile": "2"})
-    room.write_folder(frame_of(session, TRIPLES, 1), tmp_path / "logs", N_QUADS, LABELLED[0])
+    room.write_folder(
+        frame_of(session, TRIPLES, 1), tmp_path / "logs", room.LogFormat(N_QUADS, LABELLED[0])
+    )
     (part,) = visible(tmp_path / "logs")
     assert part.read_bytes() == log_of(TRIPLES, N_QUADS, LABELLED[0])
 
@@ -147,7 +157,10 @@ def test_every_part_is_announced_whatever_the_session_says(
 @pytest.mark.parametrize("compression", ["gzip", "bzip2", "zstd"])
 def test_packed_parts(spark: SparkSession, tmp_path: Path, compression: str) -> None:
     room.write_folder(
-        frame_of(spark, QUADS, 2), tmp_path / "logs", N_QUADS, RDFM, compression=compression
+        frame_of(spark, QUADS, 2),
+        tmp_path / "logs",
+        room.LogFormat(N_QUADS, RDFM),
+        compression=compression,
     )
     parts = visible(tmp_path / "logs")
     assert all(part.suffix in (".gz", ".bz2", ".zst") for part in parts)
@@ -165,7 +178,9 @@ def test_after_another_session_was_used(
         used_last.createDataFrame([(1,)], "a INT")
         if has_format:
             register(used_last)
-        assert room.write_file(frame, tmp_path / "log", TRIG, RDFM).message_count == len(TRIPLES)
+        assert room.write_file(
+            frame, tmp_path / "log", room.LogFormat(TRIG, RDFM)
+        ).message_count == len(TRIPLES)
         register(used_last)
         assert used_last.read.format("rdfm").load(str(tmp_path / "log")).count() == len(TRIPLES)
     finally:
@@ -174,15 +189,15 @@ def test_after_another_session_was_used(
 
 def test_a_folder_that_is_there(spark: SparkSession, tmp_path: Path) -> None:
     frame, target = frame_of(spark, TRIPLES, 1), tmp_path / "logs"
-    room.write_folder(frame, target, N_QUADS, RDFM)
+    room.write_folder(frame, target, room.LogFormat(N_QUADS, RDFM))
     with pytest.raises(UsageError, match="exists"):
-        room.write_folder(frame, target, N_QUADS, RDFM)
-    room.write_folder(frame, target, N_QUADS, RDFM, mode="append")
+        room.write_folder(frame, target, room.LogFormat(N_QUADS, RDFM))
+    room.write_folder(frame, target, room.LogFormat(N_QUADS, RDFM), mode="append")
     assert len(visible(target)) == 2
-    room.write_folder(frame, target, N_QUADS, RDFM, mode="overwrite")
+    room.write_folder(frame, target, room.LogFormat(N_QUADS, RDFM), mode="overwrite")
     assert len(visible(target)) == 1
     with pytest.raises(UsageError, match="'ignore' is unknown"):
-        room.write_folder(frame, target, N_QUADS, RDFM, mode="ignore")
+        room.write_folder(frame, target, room.LogFormat(N_QUADS, RDFM), mode="ignore")
 
 
 FAILS = "if(id = 7, raise_error('ValueOutOfRange: too large'), concat('<urn:s> <urn:p> \"', id, '\" .')) AS message"
@@ -196,16 +211,18 @@ def test_a_job_that_fails_leaves_nothing(
     before = log_of(TRIPLES, N_QUADS, RDFM)
     (tmp_path / "log").write_bytes(before)
     with pytest.raises(ValueOutOfRange, match="too large"):
-        room.write_file(frame, tmp_path / "log", *kind, graphs=kind[0].graphs)
+        room.write_file(frame, tmp_path / "log", room.LogFormat(*kind, graphs=kind[0].graphs))
     assert (tmp_path / "log").read_bytes() == before
     assert list(tmp_path.iterdir()) == [tmp_path / "log"]
     with pytest.raises(ValueOutOfRange, match="too large"):
-        room.write_folder(frame, tmp_path / "logs", *kind, graphs=kind[0].graphs)
+        room.write_folder(frame, tmp_path / "logs", room.LogFormat(*kind, graphs=kind[0].graphs))
     assert not (tmp_path / "logs" / "_SUCCESS").exists()
     assert visible(tmp_path / "logs") == []
     # before a task of writing has begun
     with pytest.raises(ValueOutOfRange, match="too large"):
-        room.write_file(frame.repartition(2), tmp_path / "log", *kind, graphs=kind[0].graphs)
+        room.write_file(
+            frame.repartition(2), tmp_path / "log", room.LogFormat(*kind, graphs=kind[0].graphs)
+        )
     assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -215,19 +232,21 @@ def test_what_a_format_cannot_carry(
 ) -> None:
     messages = [*TRIPLES, Message([Quad(S, P, Term("<<( <urn:s> <urn:p> _:dx )>>"), G)])]
     with pytest.raises(UnsupportedByFormat, match=r"has no (named graphs|triple terms)"):
-        room.write_file(frame_of(spark, messages, 2), tmp_path / "log", *kind)
+        room.write_file(frame_of(spark, messages, 2), tmp_path / "log", room.LogFormat(*kind))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("target", ["s3a://bucket/log.nq", "hdfs:///log.nq"])
 def test_a_file_of_another_filesystem(spark: SparkSession, target: str) -> None:
     with pytest.raises(UsageError, match="is no file of this machine"):
-        room.write_file(frame_of(spark, [], 1), target, N_QUADS, RDFM)
+        room.write_file(frame_of(spark, [], 1), target, room.LogFormat(N_QUADS, RDFM))
 
 
 def test_a_place_that_cannot_be_written(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot write"):
-        room.write_file(frame_of(spark, [], 1), tmp_path / "none" / "log.nq", N_QUADS, RDFM)
+        room.write_file(
+            frame_of(spark, [], 1), tmp_path / "none" / "log.nq", room.LogFormat(N_QUADS, RDFM)
+        )
 
 
 def test_parts_that_do_not_come_to_the_driver(
@@ -237,7 +256,9 @@ def test_parts_that_do_not_come_to_the_driver(
     found = room.parts_in
     monkeypatch.setattr(room, "parts_in", lambda place: found(place)[1:])
     with pytest.raises(IncompleteResult, match="the executors write to another filesystem"):
-        room.write_file(frame_of(spark, TRIPLES, 2), tmp_path / "log.nq", N_QUADS, RDFM)
+        room.write_file(
+            frame_of(spark, TRIPLES, 2), tmp_path / "log.nq", room.LogFormat(N_QUADS, RDFM)
+        )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -238,7 +238,7 @@ def test_order(spark: SparkSession, descending: bool) -> None:
     frame = spark.createDataFrame(
         [(term,) for term in reversed(IN_ORDER)], "v_x STRING"
     ).repartition(2)
-    keys = [F.expr(key) for key in expressions.order(X)]
+    keys = [F.expr(expressions.order(X))]
     ordering = [key.desc_nulls_last() if descending else key.asc_nulls_first() for key in keys]
     ordered = [row.v_x for row in frame.orderBy(*ordering).collect()]
     expected = list(reversed(IN_ORDER)) if descending else list(IN_ORDER)
@@ -246,7 +246,7 @@ def test_order(spark: SparkSession, descending: bool) -> None:
 
 
 def test_equal_values_have_one_key(spark: SparkSession) -> None:
-    (key,) = expressions.order(X)
+    key = expressions.order(X)
     ones = [typed("1", "integer"), typed("1.0", "decimal"), typed("01", "byte")]
     midnights = [
         typed("2000-01-01T24:00:00Z", "dateTime"),

@@ -27,8 +27,7 @@ from construct_messages.rdf.terms import (
 )
 from construct_messages.spark.session import translated
 from construct_messages.spark.sql import expressions, functions
-from construct_messages.spark.sql.term_parts import as_term
-from construct_messages.spark.sql.values import Scalar, Type
+from construct_messages.spark.sql.values import Scalar, Type, as_term
 from tests.support.spark.sessions import OTHER, UNCOMPILED, new_session
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from construct_messages.query.algebra.nodes import Call, Constant, Var
 from construct_messages.rdf.terms import Term, iri, literal
 from construct_messages.spark.sql import expressions
-from construct_messages.spark.sql.value_keys import key
+from construct_messages.spark.sql.comparisons import key
 from construct_messages.spark.sql.values import Scalar
 from tests.support.spark.terms import BLANK, TERMS, by_spark, date, typed
 

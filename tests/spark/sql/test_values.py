@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from construct_messages.rdf.errors import ValueOutOfRange
 from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal, literal_parts
-from construct_messages.spark.sql import term_parts, values
+from construct_messages.spark.sql import values
 from construct_messages.spark.sql.values import Scalar, Type
 from tests.support.spark.terms import BLANK, TERMS, by_spark, typed
 
@@ -68,8 +68,8 @@ def check_texts(spark: SparkSession, texts: tuple[str, ...] | list[str]) -> None
     assert list(written.collect()[0]) == list(texts)
     terms = [(literal(text),) for text in texts]
     there_and_back = {
-        "text": term_parts.lexical_form("v_x"),
-        "term": term_parts.as_term(Scalar("v_y", Type.STRING)),
+        "text": values.lexical_form("v_x"),
+        "term": values.as_term(Scalar("v_y", Type.STRING)),
     }
     answers = by_spark(
         spark,
@@ -91,11 +91,11 @@ def test_parts_of_terms(spark: SparkSession) -> None:
         literal('x"^^<' + XSD + "integer>"),
     )
     sql = {
-        "text": term_parts.lexical_form("v_x"),
-        "datatype": term_parts.datatype("v_x"),
-        "language": term_parts.language("v_x"),
-        "iri": term_parts.is_iri("v_x"),
-        "string": term_parts.text_of("v_x"),
+        "text": values.lexical_form("v_x"),
+        "datatype": values.datatype("v_x"),
+        "language": values.language("v_x"),
+        "iri": values.is_iri("v_x"),
+        "string": values.text_of("v_x"),
     }
     for term, got in zip(terms, by_spark(spark, sql, [(term,) for term in terms]), strict=True):
         expected = dict.fromkeys(("text", "datatype", "language", "string"), None)
@@ -114,7 +114,7 @@ def test_parts_of_terms(spark: SparkSession) -> None:
 
 def test_what_may_stand_escaped_or_not(spark: SparkSession) -> None:
     [answer] = by_spark(
-        spark, {"text": term_parts.lexical_form("v_x")}, [(Term('"\\uFFFE\\\\uFFFF\\uFFFF"'),)]
+        spark, {"text": values.lexical_form("v_x")}, [(Term('"\\uFFFE\\\\uFFFF\\uFFFF"'),)]
     )
     assert answer["text"] == "\ufffe\\uFFFF\uffff"
 
@@ -145,9 +145,7 @@ NATIVE = (
 
 def test_native_values_as_terms(spark: SparkSession, other: SparkSession) -> None:
     for session in (spark, other):
-        sql = [
-            f"{term_parts.as_term(scalar)} AS c{index}" for index, (scalar, _) in enumerate(NATIVE)
-        ]
+        sql = [f"{values.as_term(scalar)} AS c{index}" for index, (scalar, _) in enumerate(NATIVE)]
         assert list(session.range(1).selectExpr(*sql).collect()[0]) == [term for _, term in NATIVE]
 
 
