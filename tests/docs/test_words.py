@@ -59,18 +59,18 @@ IN_DECISIONS = {
     "stand": 14.0,
 }
 IN_THE_PACKAGE = {
-    "behind": 0.5,
+    "behind": 1.0,
     "say": 1.0,
-    "tell": 0.5,
+    "tell": 1.0,
     "give": 2.0,
-    "whatever": 0.5,
-    "stand": 0.5,
-    "hear": 0.5,
-    "nobody": 0.5,
-    "beside": 0.5,
-    "but for": 0.5,
-    "so many": 0.5,
-    "anew": 0.5,
+    "whatever": 1.0,
+    "stand": 1.0,
+    "hear": 1.0,
+    "nobody": 1.0,
+    "beside": 1.0,
+    "but for": 1.0,
+    "so many": 1.0,
+    "anew": 1.0,
     "what": 8.0,
 }
 
