@@ -84,9 +84,10 @@ FLOORS = {
         "registered",
     ),
     "continuous/incremental": floors(
-        "plan",
-        "expressions / relations",
-        "aggregates / quads / rows",
+        "expressions",
+        "aggregates",
+        "operators",
+        "quads",
         "contents / planner",
         "maintained",
     ),

@@ -16,10 +16,9 @@ from typing import Any, Final, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from construct_messages.continuous.dataset import Contents, ElementIri, HeldElement
 from construct_messages.continuous.incremental.contents import HeldQuads, MatchedContents
-from construct_messages.continuous.incremental.expressions import NotMaintained
+from construct_messages.continuous.incremental.expressions import NotMaintained, Row
 from construct_messages.continuous.incremental.maintained import MaintainedSolutions
-from construct_messages.continuous.incremental.plan import MaintenancePlan, Row
-from construct_messages.continuous.incremental.planner import plan_of
+from construct_messages.continuous.incremental.planner import MaintenancePlan, plan_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution, select_solutions
 from construct_messages.continuous.timeline import Fired, Timeline
 from construct_messages.continuous.windows import Compared, Extent, WindowOptions, time_of
@@ -155,7 +154,7 @@ class IncrementalEvaluation:
     @property
     def plan(self) -> str:
         """Describes how the solutions are computed."""
-        return f"maintained: {self._plan}" if self._whole is None else self._whole.plan
+        return f"maintained: {self._plan.description}" if self._whole is None else self._whole.plan
 
     def _hold(
         self, stream: int, stream_iri: str, element_iri: ElementIri, time: int, element: Element
@@ -319,7 +318,7 @@ def evaluation_of(
 
     if not maintain:
         return whole("as requested")
-    plan = plan_of(selected.text, [window.name for window in query.windows])
+    plan = plan_of(selected.tree, [window.name for window in query.windows])
     if isinstance(plan, str):
         return whole(plan)
     # the engine chooses the order of the variables of SELECT *

@@ -14,11 +14,20 @@ from functools import lru_cache
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import pyoxigraph as ox
+
 from construct_messages.continuous.dataset import PLAIN_FORMS, StoredTerms
-from construct_messages.continuous.incremental.plan import Row
 from construct_messages.query.algebra.calls import mentioned
-from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var
+from construct_messages.query.algebra.nodes import Call, Constant, Exists, Expression, Var
 from construct_messages.rdf.terms import XSD, Term, from_pyoxigraph, to_pyoxigraph
+from construct_messages.sparql.engine import StoreQuery
+
+Row: TypeAlias = "tuple[str, ...]"
+"""The values of some variables, as terms; the empty string is unbound."""
+Counted: TypeAlias = "tuple[Row, int]"
+"""A row, and the change of its count."""
+Step: TypeAlias = "tuple[Var | None, Expression]"
+"""Binds the variable to the value of an expression, or without a variable, keeps rows for which it is true."""
 
 Native: TypeAlias = Callable[[Row], Any]
 """The value of an expression for a row: `int`, `bool`, `Decimal`, `float`, `Moment`, `Text`, `Resource` or None."""
@@ -365,3 +374,169 @@ def _passing(test: Native) -> Callable[[Row], bool]:
         return value is not None and value is not False
 
     return passes
+
+
+# --- steps ----------------------------------------------------------------------------------------
+# Applies conditions and expressions to rows: here if their value is certain, else by the engine.
+#
+# The engine evaluates all rows of a change at once: each row is a node of a small store, and its values are the objects
+# of that node. SPARQL 1.1 Query, section 18.6 (Filter, Extend). There is no state between calls.
+
+_ROW: Final = "urn:row:"
+_COLUMN: Final = "urn:column:"
+_IS: Final = ox.NamedNode("urn:is")
+_INFIX: Final = frozenset(("=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/", "&&", "||"))
+
+
+class Steps:
+    """A sequence of steps on rows with some columns.
+
+    Attributes:
+        names: the names of the columns of the resulting rows: the same, and one for each variable that a step binds.
+
+    >>> from construct_messages.rdf.terms import number
+    >>> is_more = Call(">", (Var("x"), Constant(number("5"))))
+    >>> steps = Steps([(None, is_more), (Var("y"), Call("/", (Var("x"), Constant(number("2")))))], ("x",))
+    >>> [row for row, _ in steps.made([((number("7"),), 1), ((number("3"),), 1)])]
+    [('"7"^^<http://www.w3.org/2001/XMLSchema#integer>', '"3.5"^^<http://www.w3.org/2001/XMLSchema#decimal>')]
+    """
+
+    def __init__(self, steps: Sequence[Step], names: Sequence[str]) -> None:
+        known = list(names)
+        self._native: list[tuple[bool, Native | None]] = []
+        for variable, expression in steps:
+            columns = {name: place for place, name in enumerate(known)}
+            if variable is None:
+                self._native.append((True, native(expression, columns)))
+            else:
+                self._native.append((False, _copied(expression, columns)))
+                known.append(variable.name)
+        self._steps, self._before = steps, tuple(names)
+        self.names = tuple(known)
+        self._engine: _RowQuery | None = None
+
+    def made(self, rows: list[Counted]) -> list[Counted]:
+        """Returns the resulting rows, with the added values.
+
+        Raises:
+            SourceError: the engine failed.
+        """
+        if not self._native:
+            return rows
+        made, undecided = list[Counted](), list[Counted]()
+        for row, count in rows:
+            try:
+                if (found := self._made(row)) is not None:
+                    made.append((found, count))
+            except Undecided:
+                undecided.append((row, count))
+        if undecided:
+            if self._engine is None:
+                self._engine = _RowQuery(self._steps, self._before)
+            made += (
+                (undecided[number][0] + added, undecided[number][1])
+                for number, added in self._engine.answers([row for row, _ in undecided])
+            )
+        return made
+
+    def _made(self, row: Row) -> Row | None:
+        """Returns a row after all steps; None if it fails one. Raises `Undecided`, see `native`."""
+        for is_filter, value in self._native:
+            if value is None:
+                raise Undecided
+            if not is_filter:
+                added = value(row)
+                row = (*row, added if type(added) is str else term_of(added))
+                continue
+            decided = value(row)
+            if decided is not True:
+                if decided is None or decided is False:
+                    return None
+                raise Undecided
+        return row
+
+
+def _copied(expression: Expression, columns: Mapping[str, int]) -> Native | None:
+    """Like `native`, but a variable has its term, of any kind."""
+    if isinstance(expression, Var) and (place := columns.get(expression.name)) is not None:
+        return lambda row: row[place]
+    return native(expression, columns)
+
+
+class _RowQuery:
+    """The query to the engine for some steps."""
+
+    def __init__(self, steps: Sequence[Step], variables: Sequence[str]) -> None:
+        names = {name: f"?v{number}" for number, name in enumerate(variables)}
+        read = {variable.name for _, expression in steps for variable in mentioned(expression)}
+        self._columns = [
+            (place, ox.NamedNode(f"{_COLUMN}{place}"))
+            for place, name in enumerate(variables)
+            if name in read
+        ]
+        group = f"{{ ?row <{_IS.value}> ?number"
+        for place, column in self._columns:
+            group += f" OPTIONAL {{ ?row <{column.value}> ?v{place} }}"
+        group += " }"
+        added: list[str] = []
+        for variable, expression in steps:
+            text = text_of(expression, names)
+            if variable is None:
+                group = f"{{ {group} FILTER({text}) }}"
+            else:
+                name = names[variable.name] = f"?w{len(added)}"
+                added.append(name)
+                group = f"{{ {group} BIND({text} AS {name}) }}"
+        self._query = StoreQuery(f"SELECT ?number {' '.join(added)} {group}")
+
+    def answers(self, rows: Sequence[Row]) -> list[tuple[int, Row]]:
+        """Returns the numbers of the resulting rows, and the values that each step adds.
+
+        Raises:
+            SourceError: the evaluation failed.
+        """
+        quads = []
+        for number, row in enumerate(rows):
+            node = ox.NamedNode(f"{_ROW}{number}")
+            quads.append(ox.Quad(node, _IS, ox.NamedNode(f"{_ROW}{number}")))
+            quads += (
+                ox.Quad(node, column, to_pyoxigraph(Term(row[place])))
+                for place, column in self._columns
+                if row[place]
+            )
+        store = ox.Store()
+        store.extend(quads)
+        found = self._query.solve(store).solutions
+        begin = len(_ROW) + 1
+        return [(int(row[0][begin:-1]), row[1:]) for row in found or ()]
+
+
+def text_of(expression: Expression, names: dict[str, str]) -> str:
+    """Returns an expression as text of SPARQL.
+
+    Args:
+        expression: without EXISTS.
+        names: the names of the variables, with `?`; others are unbound.
+
+    >>> text_of(Call("IN", (Var("x"), Constant(Term('"a"')))), {"x": "?v0"})
+    '(?v0 IN ("a"))'
+    """
+    match expression:
+        case Var(name):
+            return names.get(name, "?unbound")
+        case Constant(term):
+            return term
+        case Call("IN", (needle, *members)):
+            return f"({text_of(needle, names)} IN ({_listed(members, names)}))"
+        case Call("!" | "u-" | "u+" as name, (only,)):
+            return f"({name[-1]} {text_of(only, names)})"
+        case Call(name, (left, right)) if name in _INFIX:
+            return f"({text_of(left, names)} {name} {text_of(right, names)})"
+        case Call(name, arguments):
+            return f"{name}({_listed(arguments, names)})"
+        case Exists():
+            raise AssertionError("EXISTS is not an expression on a row")
+
+
+def _listed(expressions: Sequence[Expression], names: dict[str, str]) -> str:
+    return ", ".join(text_of(one, names) for one in expressions)

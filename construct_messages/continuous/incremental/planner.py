@@ -1,496 +1,479 @@
-"""Creates the plan for maintaining a query by difference from the SPARQL algebra, if possible.
+"""Composes the operators that maintain a query from its SPARQL algebra, or gives the reason why that is impossible.
 
-Joins of triple patterns and inline data, OPTIONAL, MINUS and EXISTS of triple patterns on variables that are bound,
-FILTER, BIND, UNION around these, one GROUP BY or DISTINCT around all: other queries are evaluated as a whole. SPARQL
-1.1 Query, section 18.5; Pérez, Arenas, Gutierrez, "Semantics and Complexity of SPARQL" (2009), on the patterns whose
-OPTIONALs may be evaluated last.
+SPARQL 1.1 Query, section 18.5. Each part of the pattern is evaluated by itself, bottom up: so a FILTER sees what its
+own group binds, in MINUS and OPTIONAL, too (section 8.3.3). Only EXISTS takes values from outside (section 18.6).
+What depends on more than the quads of the windows (NOW, RAND), on an order (LIMIT), or on paths of any length is not
+maintained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, cast
 
-from construct_messages.continuous.incremental.expressions import native
-from construct_messages.continuous.incremental.plan import (
-    Branch,
-    Dependence,
-    Dependent,
-    ExtendStep,
-    FilterStep,
-    GroupingPlan,
-    MaintenancePlan,
+from construct_messages.continuous.incremental.expressions import (
+    NotMaintained,
     Step,
+    certain,
+    is_about,
+    native,
+    necessary,
+)
+from construct_messages.continuous.incremental.operators import (
+    CountedRows,
+    Dependence,
+    DependentRows,
+    DistinctRows,
+    GroupedRows,
+    JoinedRows,
+    Names,
+    ScannedRows,
+    SteppedRows,
+    TableRows,
+    Test,
+    UnitedRows,
 )
 from construct_messages.continuous.incremental.quads import QuadReader
-from construct_messages.query.algebra.calls import (
-    conjunction,
-    conjuncts,
-    exists_in,
-    map_bodies,
-    mentioned,
-)
+from construct_messages.query.algebra import nodes as algebra
+from construct_messages.query.algebra.calls import conjunction, conjuncts, exists_in, mentioned
+from construct_messages.query.algebra.correlation import correlated_variables, mentions
 from construct_messages.query.algebra.nodes import (
     NOTHING,
     Bgp,
     Call,
     Constant,
     Dataset,
-    Distinct,
     Exists,
     Expression,
     Extend,
     Filter,
     Graphs,
-    Group,
-    Join,
     LeftJoin,
     Minus,
     Node,
-    Number,
-    OrderBy,
-    Path,
     Project,
-    Slice,
-    Star,
     Triple,
     Union,
     Unit,
     Values,
     Var,
-    VarOrTerm,
     Vars,
 )
-from construct_messages.query.algebra.translation import translate_query
-from construct_messages.query.continuous.values import TIMESTAMP
-from construct_messages.query.tokens import tokenize
+from construct_messages.query.algebra.translation import translate
+from construct_messages.query.continuous.values import MEMBER
+from construct_messages.query.syntax.nodes import SelectForm, walk
+from construct_messages.query.syntax.parser import Query
 from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.terms import Term
-
-# --- renaming -------------------------------------------------------------------------------------
-# Renames variables in patterns of the algebra, and removes projections that only hide names.
-#
-# SPARQL 1.1 Query, section 12: variables that a sub-select does not project are not visible outside, so they may be
-# renamed to any unused name.
-
-
-def renamed(node: Node, names: Mapping[Var, Var]) -> Node:
-    """Returns a pattern with renamed variables.
-
-    Args:
-        node: without paths, stars, sub-selects that are sliced, and names of graphs.
-        names: the new names by the old ones.
-
-    >>> renamed(Bgp((Triple(Var("s"), Var("p"), Var("o")),)), {Var("s"): Var("x")}).patterns[0].subject
-    Var(name='x')
-    """
-
-    def name(variable: Var) -> Var:
-        return names.get(variable, variable)
-
-    def place(position: VarOrTerm) -> VarOrTerm:
-        return name(position) if isinstance(position, Var) else position
-
-    if node.children:
-        node = node.with_children(tuple(renamed(child, names) for child in node.children))
-    node = node.map_expressions(lambda expression: _renamed_in(expression, names))
-    match node:
-        case Bgp(patterns):
-            return Bgp(
-                tuple(
-                    Triple(
-                        place(one.subject),
-                        place(one.predicate),
-                        place(one.object),
-                        None if one.graph is None else place(one.graph),
-                    )
-                    for one in patterns
-                )
-            )
-        case Values(variables):
-            return replace(node, variables=tuple(map(name, variables)))
-        case Extend(variable=variable):
-            return replace(node, variable=name(variable))
-        case Group(keys=keys, aggregates=aggregates):
-            return replace(
-                node,
-                keys=tuple(map(name, keys)),
-                aggregates=tuple((name(variable), one) for variable, one in aggregates),
-            )
-        case Project(variables=variables):
-            return replace(node, variables=tuple(map(name, variables)))
-        case Minus(within=within):
-            return replace(node, within=frozenset(map(name, within)))
-    return node
-
-
-def _renamed_in(expression: Expression, names: Mapping[Var, Var]) -> Expression:
-    match expression:
-        case Var():
-            return names.get(expression, expression)
-        case Constant():
-            return expression
-        case Call(name, arguments):
-            return Call(name, tuple(_renamed_in(argument, names) for argument in arguments))
-        case Exists():
-            return map_bodies(expression, lambda body: renamed(body, names))
-
-
-class Unprojected:
-    """Removes projections, and renames hidden variables to unused names."""
-
-    def __init__(self) -> None:
-        self._number = count()
-
-    def __call__(self, node: Node) -> Node:
-        """Returns the pattern without projections; its solutions also bind hidden variables."""
-        if node.children:
-            node = node.with_children(tuple(map(self, node.children)))
-        node = node.map_expressions(lambda expression: map_bodies(expression, self))
-        match node:
-            case Project(pattern, variables):
-                hidden = pattern.possible.difference(variables)
-                return renamed(pattern, {variable: self._fresh() for variable in hidden})
-            case Extend(pattern, variable, Var() as same) if (
-                same.hidden and same in pattern.certain and variable not in pattern.possible
-            ):  # the graph of a group
-                return renamed(pattern, {same: variable})
-        return node
-
-    def _fresh(self) -> Var:
-        return Var(f".u{next(self._number)}")
-
-
-# --- planner --------------------------------------------------------------------------------------
 
 _NOW: Final = Term('"now"')
 """The value of NOW(), which cannot occur in the text of a query."""
 
+_MEMBER: Final = f"<{MEMBER}>"
 _NEW: Final = frozenset(("RAND", "UUID", "STRUUID", "BNODE", "FRESH"))
-_MOST_BRANCHES: Final = 16
-
-
-class _Refused(Exception):
-    """Raised with the reason why a query cannot be maintained."""
-
-
-def plan_of(select: str, windows: Iterable[str]) -> MaintenancePlan | str:
-    """Returns the plan of a query, or the reason why it is evaluated as a whole.
-
-    Args:
-        select: a SELECT query, without prefixed names that the engine cannot parse.
-        windows: the names of windows, without brackets.
-
-    >>> plan_of("SELECT ?s { GRAPH <urn:w> { ?s <urn:p> ?o } }", ["urn:w"]).variables
-    ('s',)
-    >>> plan_of("SELECT ?s { GRAPH <urn:w> { ?s <urn:p>* ?o } }", ["urn:w"])
-    'a property path of any length'
-    """
-    try:
-        return _Planner(frozenset(f"<{window}>" for window in windows)).plan(select)
-    except _Refused as refused:
-        return str(refused)
-    except ConstructMessagesError as error:
-        return str(error)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A branch under construction.
-
-    Args:
-        branch: its patterns and steps so far.
-        core: the variables of its patterns and tables, which are bound in all its solutions.
-        possible: all variables of its solutions.
-    """
-
-    branch: Branch
-    core: Vars = frozenset()
-    possible: Vars = frozenset()
-
-    @property
-    def only_patterns(self) -> bool:
-        """Whether it only has patterns and filters."""
-        branch = self.branch
-        filters = all(isinstance(step, FilterStep) for step in branch.steps)
-        return bool(branch.patterns) and filters and not branch.dependents and not branch.tables
-
-    def with_step(self, step: Step) -> _Part:
-        return replace(self, branch=replace(self.branch, steps=(*self.branch.steps, step)))
-
-
-class _Planner:
-    """Creates the plan of one query.
-
-    Args:
-        windows: the names of windows.
-    """
-
-    def __init__(self, windows: frozenset[str]) -> None:
-        self._windows = windows
-
-    def plan(self, select: str) -> MaintenancePlan:
-        """Returns the plan.
-
-        Raises:
-            _Refused: the query cannot be maintained.
-            QueryError: this package's algebra does not support the query.
-        """
-        if TIMESTAMP in select:
-            raise _Refused("the function timestamp")
-        if any(token.keyword == "REDUCED" for token in tokenize(select)):
-            raise _Refused("REDUCED")
-        query = translate_query(select, now=_NOW)
-        if query.dataset != Dataset():
-            raise _Refused("FROM")
-        node, is_distinct = query.pattern, False
-        if isinstance(node, Slice):
-            raise _Refused("LIMIT or OFFSET")
-        if isinstance(node, Distinct):
-            node, is_distinct = node.pattern, True
-        assert isinstance(node, Project)
-        if isinstance(node.pattern, OrderBy):
-            raise _Refused("ORDER BY")
-        node = Unprojected()(node)
-        grouping, steps = None, list[Step]()
-        below = node
-        while isinstance(below, Filter | Extend):
-            below = below.pattern
-        if isinstance(below, Group):
-            while isinstance(node, Filter | Extend):
-                steps.insert(0, _step(node))
-                node = node.pattern
-            grouping = _grouping(below, steps)
-            node = below.pattern
-        parts = self._parts(node)
-        return MaintenancePlan(
-            tuple(part.branch for part in parts), grouping, is_distinct, query.variables
-        )
-
-    def _parts(self, node: Node) -> list[_Part]:
-        """The branches of a pattern."""
-        match node:
-            case Unit():
-                return [_Part(Branch(()))]
-            case Bgp(patterns):
-                return [_Part(Branch(patterns), node.possible, node.possible)]
-            case Values():
-                return [_table(node)]
-            case Join(Graphs(graph), other) | Join(other, Graphs(graph)):
-                return self._within(graph, other)
-            case Join(left, right):
-                parts = [
-                    _joined(one, other) for one in self._parts(left) for other in self._parts(right)
-                ]
-                return _few(parts)
-            case Union(left, right):
-                return _few([*self._parts(left), *self._parts(right)])
-            case Filter(pattern, condition):
-                parts = self._parts(pattern)
-                for conjunct in conjuncts(condition):
-                    parts = [self._filtered(part, conjunct) for part in parts]
-                return parts
-            case Extend(pattern):
-                return [_extended(part, node) for part in self._parts(pattern)]
-            case LeftJoin(left, right, condition):
-                return [
-                    self._depending(part, Dependence.OPTIONAL, right, condition)
-                    for part in self._parts(left)
-                ]
-            case Minus(left, right, within):
-                return [self._without(part, right, within) for part in self._parts(left)]
-        raise _Refused(_NAMES.get(type(node), type(node).__name__))
-
-    def _within(self, graph: object, other: Node) -> list[_Part]:
-        """A pattern within the graph of a window; the engine ignores the graph if it has no pattern to match."""
-        parts = self._parts(other)
-        if graph not in self._windows or not all(part.branch.patterns for part in parts):
-            raise _Refused("GRAPH without a pattern in it")
-        return parts
-
-    def _filtered(self, part: _Part, condition: Expression) -> _Part:
-        match condition:
-            case Exists(pattern):
-                return self._depending(part, Dependence.EXISTS, pattern, is_exists=True)
-            case Call("!", (Exists(pattern),)):
-                return self._depending(part, Dependence.MINUS, pattern, is_exists=True)
-        _check(condition)
-        return part.with_step(FilterStep(condition))
-
-    def _without(self, part: _Part, right: Node, within: Vars) -> _Part:
-        found = self._parts(right)
-        if all(not (one.possible & part.possible) - within for one in found):
-            return part  # without a shared variable, it excludes nothing
-        return self._depending(part, Dependence.MINUS, right)
-
-    def _depending(
-        self,
-        part: _Part,
-        kind: Dependence,
-        right: Node,
-        condition: Expression | None = None,
-        *,
-        is_exists: bool = False,
-    ) -> _Part:
-        """A branch whose solutions depend on those of another pattern.
-
-        A FILTER in OPTIONAL and MINUS only sees that pattern (section 8.3.3), except for the condition of OPTIONAL. One
-        in EXISTS also sees the solution.
-        """
-        found = self._parts(right)
-        if len(found) != 1 or not found[0].only_patterns:
-            raise _Refused(f"{kind.value} of more than triple patterns with FILTER")
-        (other,) = found
-        conditions = [step.condition for step in other.branch.steps if isinstance(step, FilterStep)]
-        _require(
-            other.possible & part.possible <= part.core,
-            f"{kind.value} with a variable that may be unbound",
-        )
-        for one in conditions:
-            outside = frozenset(mentioned(one)) - other.possible
-            visible = part.core if is_exists else frozenset()
-            _require(
-                outside & part.possible <= visible,
-                f"{kind.value} whose FILTER reads more than it binds",
-            )
-        if condition is not None:
-            _check(condition)
-            conditions.append(condition)
-            reads = frozenset(mentioned(condition)) & part.possible
-            _require(reads <= part.core | other.possible, "OPTIONAL whose FILTER reads BIND")
-        _check_steps(part, other)
-        columns = {each.name: place for place, each in enumerate(part.possible | other.possible)}
-        _require(
-            all(native(one, columns) is not None for one in conditions),
-            f"{kind.value} whose FILTER only the engine can evaluate",
-        )
-        dependent = Dependent(kind, other.branch.patterns, conjunction(conditions))
-        branch = replace(part.branch, dependents=(*part.branch.dependents, dependent))
-        possible = part.possible | other.possible if kind is Dependence.OPTIONAL else part.possible
-        return replace(part, branch=branch, possible=possible)
-
-
-_NAMES: Final[dict[type, str]] = {
-    Path: "a property path of any length",
+_AGGREGATES: Final = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX"))
+_OTHERS: Final[dict[type, str]] = {
+    algebra.Path: "a property path of any length",
     Graphs: "GRAPH without a pattern in it",
-    Group: "GROUP BY in a part of the pattern",
-    Distinct: "DISTINCT in a sub-select",
-    Slice: "LIMIT or OFFSET in a sub-select",
-    OrderBy: "ORDER BY in a sub-select",
-    Number: "BNODE",
-    Star: "a star",
+    algebra.Slice: "LIMIT or OFFSET",
+    algebra.OrderBy: "ORDER BY",
+    algebra.Number: "BNODE",
 }
 
 
-def _require(condition: bool, reason: str) -> None:
-    if not condition:
-        raise _Refused(reason)
+@dataclass(frozen=True)
+class MaintenancePlan:
+    """A query whose solutions can be maintained.
+
+    Args:
+        pattern: its algebra.
+        variables: the names of the values of a solution.
+        description: its operators.
+        may_end: whether some values make maintaining the solutions impossible.
+    """
+
+    pattern: Node
+    windows: frozenset[str]
+    variables: Names
+    description: str
+    may_end: bool
 
 
-def _few(parts: list[_Part]) -> list[_Part]:
-    _require(len(parts) <= _MOST_BRANCHES, "UNIONs of very many combinations")
-    return parts
+def plan_of(select: Query, windows: Iterable[str]) -> MaintenancePlan | str:
+    """Returns the plan of a SELECT query, or the reason why it is evaluated as a whole.
+
+    >>> from construct_messages.query.syntax.parser import parse
+    >>> plan_of(parse("SELECT ?s { GRAPH <urn:w> { ?s <urn:p> ?o } }"), ["urn:w"]).description
+    'join of 1 triple pattern'
+    >>> plan_of(parse("SELECT ?s { GRAPH <urn:w> { ?s <urn:p>* ?o } }"), ["urn:w"])
+    'a property path of any length'
+    """
+    selects = (node for node in walk(select.form) if isinstance(node, SelectForm))
+    if any(node.modifier == "REDUCED" for node in selects):
+        return "REDUCED"
+    names = frozenset(f"<{window}>" for window in windows)
+    try:
+        query = translate(select, now=_NOW)
+        composed = Composition(query.pattern, names)
+    except (NotMaintained, ConstructMessagesError) as reason:
+        return str(reason)
+    if query.dataset != Dataset():
+        return "FROM"
+    return MaintenancePlan(
+        query.pattern, names, query.variables, composed.description, composed.may_end
+    )
 
 
-def _table(node: Values) -> _Part:
-    _require(all(None not in row for row in node.solutions), "UNDEF")
-    stored = QuadReader(None).stored
-    rows = tuple(tuple(stored(term) for term in row if term is not None) for row in node.solutions)
-    _require(len(set(rows)) == len(rows), "equal rows of VALUES")
-    return _Part(Branch((), (Values(node.variables, rows),)), node.possible, node.possible)
+class Composition:
+    """The operators of a query.
 
+    Attributes:
+        root: returns the changes of the solutions.
+        patterns: the triple patterns.
+        conditions: of each pattern, which only read its variables: matches that fail one are in no solution.
+        scans: the operators to pass the matches of each pattern to.
+        may_end: whether some values make maintaining the solutions impossible.
 
-def _joined(left: _Part, right: _Part) -> _Part:
-    """The join of two branches, followed by their steps and dependents, if that makes no difference."""
-    for part, other in ((left, right), (right, left)):
-        _require(
-            part.possible & other.possible <= part.core,
-            "a join on a variable that may be unbound or is computed",
-        )
-        _check_steps(part, other)
-        for dependent in part.branch.dependents:
-            matched = _variables_of(dependent.patterns)
-            _require(
-                matched & other.possible <= part.core,
-                f"{dependent.kind.value} with a variable that is bound elsewhere",
-            )
-            if dependent.condition is not None:
-                own = part.core | matched
-                _require(
-                    frozenset(mentioned(dependent.condition)) & other.possible <= own,
-                    f"{dependent.kind.value} whose FILTER reads a variable that is bound elsewhere",
+    Raises:
+        NotMaintained: the query cannot be maintained.
+    """
+
+    def __init__(self, pattern: Node, windows: frozenset[str]) -> None:
+        self._windows = windows
+        self.patterns = list[Triple]()
+        self.conditions = list[Sequence[Expression]]()
+        self.scans = list[ScannedRows]()
+        self.may_end = False
+        self._parts: dict[str, None] = {}
+        self.root = self._operator(pattern, pattern.possible, ())
+
+    @property
+    def description(self) -> str:
+        """The kinds of operators."""
+        count = len(self.patterns)
+        joined = f"join of {count} triple pattern{'' if count == 1 else 's'}"
+        return ", ".join((joined, *self._parts))
+
+    def _operator(self, node: Node, needed: Vars, conditions: Sequence[Expression]) -> CountedRows:
+        """The operator of a pattern.
+
+        Args:
+            node: the pattern.
+            needed: the variables that are read of its rows. Others may be missing, so that more rows are equal and
+                counted together.
+            conditions: a row that binds all variables of one and fails it is in no solution, and may be missing.
+        """
+        match node:
+            case Unit():
+                return TableRows((), frozenset(), [()])
+            case Values(variables, solutions):
+                self._parts["VALUES"] = None
+                stored = QuadReader(None).stored
+                rows = [tuple("" if t is None else stored(t) for t in row) for row in solutions]
+                return TableRows(_names(variables), _set(node.certain), rows)
+            case Bgp() | algebra.Join():
+                return self._join(node, needed, conditions)
+            case Union(left, right):
+                self._parts["UNION"] = None
+                operands = [self._operator(each, needed, conditions) for each in (left, right)]
+                names = tuple(dict.fromkeys(name for each in operands for name in each.names))
+                return UnitedRows(operands, names, _set(node.certain))
+            case Filter() | Extend():
+                return self._stepped(node, needed, conditions)
+            case LeftJoin():
+                return self._optional(node, needed, conditions)
+            case Minus(left, right, within):
+                shared = left.possible & right.possible
+                if not shared - within:  # without a shared variable, it excludes nothing
+                    return self._operator(left, needed, conditions)
+                self._parts["MINUS"] = None
+                return DependentRows(
+                    Dependence.MINUS,
+                    self._operator(left, needed | shared, conditions),
+                    self._operator(right, shared, ()),
+                    sharing=_set(shared - within),
                 )
-    one, two = left.branch, right.branch
-    return _Part(
-        Branch(
-            one.patterns + two.patterns,
-            one.tables + two.tables,
-            one.dependents + two.dependents,
-            one.steps + two.steps,
-        ),
-        left.core | right.core,
-        left.possible | right.possible,
-    )
+            case Project(pattern, variables):
+                kept = [each for each in conditions if is_about(each, _set(variables))]
+                wanted = [each for each in variables if each in needed & pattern.possible]
+                operand = self._operator(pattern, frozenset(wanted), kept)
+                if operand.names == (names := _names(wanted)):
+                    return operand
+                return UnitedRows([operand], names, _set(node.certain))
+            case algebra.Distinct(pattern):
+                self._parts["DISTINCT"] = None
+                return DistinctRows(self._operator(pattern, pattern.possible, conditions))
+            case algebra.Group():
+                return self._group(node)
+        raise NotMaintained(_OTHERS.get(type(node), type(node).__name__))
 
+    # --- joins ---
 
-def _variables_of(patterns: Sequence[Triple]) -> Vars:
-    return NOTHING.union(*(pattern.variables for pattern in patterns))
+    def _join(self, node: Node, needed: Vars, conditions: Sequence[Expression]) -> CountedRows:
+        """The join of triple patterns and other operands.
 
+        Patterns that share their graph's variable or their subject are joined first, as a quad changes few rows of
+        these joins in a window; then the results of these joins are joined.
+        """
+        operands = self._flattened(node)
+        triples = [one for each in operands if isinstance(each, Bgp) for one in each.patterns]
+        others = [each for each in operands if not isinstance(each, Bgp)]
+        stars: dict[str, list[ScannedRows]] = {}
+        for pattern in triples:
+            stars.setdefault(_hub(pattern), []).append(self._scan(pattern, conditions))
+        # other conditions than those that are tested on the matches of a pattern
+        scanned = [frozenset(scan.names) for scans in stars.values() for scan in scans]
+        left = [one for one in conditions if not any(is_about(one, names) for names in scanned)]
+        joined: list[CountedRows] = []
+        kept = None if others or len(stars) > 1 else _set(needed)
+        for scans in stars.values():
+            is_whole = len(scans) == 1
+            joined.append(
+                scans[0] if is_whole else JoinedRows(scans, partial(_necessary, left), kept)
+            )
+        for place, each in enumerate(others):
+            outside = NOTHING.union(
+                *(one.possible for one in (*others[:place], *others[place + 1 :]))
+            )
+            outside |= NOTHING.union(*(pattern.variables for pattern in triples))
+            _check_reads(each, outside)
+            read = (needed | outside) & each.possible
+            joined.append(self._operator(each, read, conditions))
+        if len(joined) == 1:
+            return joined[0]
+        return JoinedRows(joined, partial(_necessary, left), _set(needed))
 
-def _check_steps(part: _Part, other: _Part) -> None:
-    """Rejects steps that would see variables of patterns that are joined before them."""
-    for step in part.branch.steps:
-        expression = step.condition if isinstance(step, FilterStep) else step.expression
-        _require(
-            frozenset(mentioned(expression)) & other.possible <= part.core,
-            "an expression with a variable that is bound elsewhere",
+    def _flattened(self, node: Node) -> list[Node]:
+        match node:
+            case algebra.Join(Graphs(graph), other) | algebra.Join(other, Graphs(graph)):
+                # the engine ignores a graph in which no triple is matched
+                if graph not in self._windows or not _matches_triples(other):
+                    raise NotMaintained("GRAPH without a pattern in it")
+                return self._flattened(other)
+            case algebra.Join(left, right):
+                return [*self._flattened(left), *self._flattened(right)]
+        return [node]
+
+    def _scan(self, pattern: Triple, conditions: Sequence[Expression]) -> ScannedRows:
+        scan = ScannedRows(_names(one for one in pattern.positions if isinstance(one, Var)))
+        self.patterns.append(pattern)
+        self.conditions.append([one for one in conditions if is_about(one, scan.names)])
+        self.scans.append(scan)
+        return scan
+
+    # --- FILTER, BIND, OPTIONAL and EXISTS ---
+
+    def _stepped(
+        self, node: Filter | Extend, needed: Vars, conditions: Sequence[Expression]
+    ) -> CountedRows:
+        """FILTERs and BINDs, up to the first FILTER with EXISTS."""
+        if isinstance(node, Filter):
+            parts = conjuncts(node.condition)
+            if tests := [part for part in parts if _exists(part) is not None]:
+                own = conjunction(part for part in parts if part not in tests)
+                pattern = node.pattern if own is None else Filter(node.pattern, own)
+                return self._existing(pattern, tests, needed, conditions)
+        steps, below = list[Step](), cast(Node, node)
+        while isinstance(below, Filter | Extend):
+            if isinstance(below, Filter):
+                own_conditions = conjuncts(below.condition)
+                if any(_exists(part) is not None for part in own_conditions):
+                    break
+                self._parts["FILTER"] = None
+                steps.insert(0, (None, _checked(below.condition)))
+                conditions = [*conditions, *own_conditions]
+                needed |= frozenset(mentioned(below.condition))
+            else:
+                bound = below.variable
+                if bound in below.pattern.possible:
+                    raise NotMaintained("BIND of a variable that is bound")
+                if not isinstance(below.expression, Var):
+                    self._parts["BIND"] = None
+                steps.insert(0, (bound, _checked(below.expression)))
+                conditions = [one for one in conditions if bound not in mentioned(one)]
+                needed = (needed - {bound}) | frozenset(mentioned(below.expression))
+            below = below.pattern
+        operand = self._operator(below, needed & below.possible, conditions)
+        return SteppedRows(operand, steps, _set(node.certain))
+
+    def _optional(
+        self, node: LeftJoin, needed: Vars, conditions: Sequence[Expression]
+    ) -> CountedRows:
+        self._parts["OPTIONAL"] = None
+        left, right = node.left, node.right
+        right, pairs = _with_own(right, () if node.condition is None else [node.condition])
+        _check_reads(right, left.possible)
+        needed = needed.union(*(mentioned(one) for one in pairs))
+        made = self._paired(
+            Dependence.OPTIONAL,
+            self._operator(left, (needed | right.possible) & left.possible, conditions),
+            self._operator(right, (needed | left.possible) & right.possible, ()),
+            pairs,
         )
+        made.certain = _set(node.certain).intersection(made.names)
+        return made
+
+    def _existing(
+        self,
+        pattern: Node,
+        tests: Sequence[Expression],
+        needed: Vars,
+        conditions: Sequence[Expression],
+    ) -> CountedRows:
+        """FILTER with EXISTS or NOT EXISTS: a FILTER in it sees the solution outside, too (section 18.6)."""
+        bodies = []
+        for test in tests:
+            kind, body = _exists(test) or (Dependence.EXISTS, pattern)
+            self._parts[f"{'NOT ' * (kind is Dependence.MINUS)}EXISTS"] = None
+            outer = list[Expression]()
+            while isinstance(body, Filter):
+                outer.append(body.condition)
+                body = body.pattern
+            body, pairs = _with_own(body, outer)
+            if correlated_variables(body) & pattern.possible:
+                raise NotMaintained("EXISTS of a pattern that depends on values outside of it")
+            bodies.append((kind, body, pairs))
+            needed |= body.possible.union(*(mentioned(one) for one in pairs))
+        operator = self._operator(pattern, needed & pattern.possible, conditions)
+        for kind, body, pairs in bodies:
+            read = pattern.possible.union(*(mentioned(one) for one in pairs)) & body.possible
+            operator = self._paired(kind, operator, self._operator(body, read, ()), pairs)
+        return operator
+
+    def _paired(
+        self,
+        kind: Dependence,
+        rows: CountedRows,
+        others: CountedRows,
+        conditions: Sequence[Expression],
+    ) -> DependentRows:
+        names = dict.fromkeys((*rows.names, *others.names))
+        columns = {name: place for place, name in enumerate(names)}
+        if any(native(one, columns) is None for one in conditions):
+            raise NotMaintained(f"{kind.value} with a FILTER between both sides for the engine")
+        condition = conjunction(conditions)
+        if condition is None:
+            return DependentRows(kind, rows, others)
+        self.may_end = True
+        return DependentRows(kind, rows, others, partial(certain, condition))
+
+    # --- groups ---
+
+    def _group(self, node: algebra.Group) -> CountedRows:
+        read = set(node.keys)
+        for _, aggregate in node.aggregates:
+            argument = aggregate.argument
+            if aggregate.name not in _AGGREGATES:
+                raise NotMaintained(f"the aggregate {aggregate.name}")
+            if argument is not None:
+                read.update(mentioned(_checked(argument)))
+            elif aggregate.distinct:
+                raise NotMaintained("COUNT(DISTINCT *)")
+        names = ", ".join(dict.fromkeys(one.name for _, one in node.aggregates))
+        self._parts[f"GROUP BY{' with ' * bool(names)}{names}"] = None
+        self.may_end |= any(one.name != "COUNT" for _, one in node.aggregates)
+        operand = self._operator(node.pattern, node.pattern.possible & read, ())
+        return GroupedRows(operand, node.keys, node.aggregates, _set(node.certain))
 
 
-def _extended(part: _Part, node: Extend) -> _Part:
-    _require(node.variable not in part.possible, "BIND of a variable that is bound")
-    _check(node.expression)
-    return replace(
-        part.with_step(ExtendStep(node.variable, node.expression)),
-        possible=part.possible | {node.variable},
-    )
+def _names(variables: Iterable[Var]) -> Names:
+    return tuple(dict.fromkeys(variable.name for variable in variables))
 
 
-def _step(node: Filter | Extend) -> Step:
-    """A step after GROUP BY."""
-    if isinstance(node, Filter):
-        _check(node.condition)
-        return FilterStep(node.condition)
-    _check(node.expression)
-    return ExtendStep(node.variable, node.expression)
+def _set(variables: Iterable[Var]) -> frozenset[str]:
+    return frozenset(variable.name for variable in variables)
 
 
-def _grouping(node: Group, steps: Sequence[Step]) -> GroupingPlan:
-    for _, aggregate in node.aggregates:
-        argument = aggregate.argument
-        _require(
-            aggregate.name in ("COUNT", "SUM", "AVG", "MIN", "MAX"),
-            f"the aggregate {aggregate.name}",
-        )
-        _require(argument is not None or not aggregate.distinct, "COUNT(DISTINCT *)")
-        if argument is not None:
-            _check(argument)
-    return GroupingPlan(node.keys, node.aggregates, tuple(steps))
+def _necessary(conditions: Sequence[Expression], names: Names) -> Test | None:
+    return necessary(conditions, names)
 
 
-def _check(expression: Expression) -> None:
-    """Rejects expressions whose value depends on more than the solution."""
+def _with_own(pattern: Node, conditions: Iterable[Expression]) -> tuple[Node, list[Expression]]:
+    """A pattern with those of some conditions that it decides alone, and the others, on pairs of solutions.
+
+    A question to the engine for each pair would cost more than to ask the whole query.
+    """
+    own, pairs = list[Expression](), list[Expression]()
+    for condition in conditions:
+        for each in conjuncts(condition):
+            is_own = exists_in(each) or is_about(each, _set(pattern.certain))
+            (own if is_own else pairs).append(each)
+    together = conjunction(own)
+    return pattern if together is None else Filter(pattern, together), list(map(_checked, pairs))
+
+
+def _check_reads(pattern: Node, outside: Vars) -> None:
+    """Refuses expressions that read a variable which their own part may leave unbound, and another part binds.
+
+    By section 18.6 they do not see that value. But the engine passes it down in some plans of joins.
+    """
+    if _read(pattern) & outside:
+        raise NotMaintained("an expression with a variable that is bound elsewhere")
+
+
+def _read(node: Node) -> Vars:
+    """The variables that expressions read although their own part may leave them unbound."""
+    below = NOTHING.union(*map(_read, node.children))
+    if isinstance(node, Project):
+        return below.intersection(node.variables)
+    own = NOTHING.union(*map(mentions, node.expressions))
+    return below | own.difference(*(child.certain for child in node.children))
+
+
+def _hub(pattern: Triple) -> str:
+    """The variable on which a pattern is joined first."""
+    if isinstance(pattern.graph, Var):
+        return pattern.graph.name
+    if isinstance(pattern.subject, Var):
+        return pattern.subject.name
+    if pattern.predicate == _MEMBER and isinstance(pattern.object, Var):
+        return pattern.object.name
+    return ""
+
+
+def _matches_triples(node: Node) -> bool:
+    """Whether each solution of a pattern is that of some triple."""
+    match node:
+        case Bgp() | algebra.Path():
+            return True
+        case algebra.Join(left, right):
+            return _matches_triples(left) or _matches_triples(right)
+        case Union(left, right):
+            return _matches_triples(left) and _matches_triples(right)
+        case LeftJoin(left) | Minus(left):
+            return _matches_triples(left)
+        case algebra.Group(pattern, keys):
+            return bool(keys) and _matches_triples(pattern)
+        case algebra.Unary(pattern):
+            return _matches_triples(pattern)
+    return False
+
+
+def _exists(condition: Expression) -> tuple[Dependence, Node] | None:
+    """The body of a condition that is EXISTS or NOT EXISTS."""
+    match condition:
+        case Exists(pattern):
+            return Dependence.EXISTS, pattern
+        case Call("!", (Exists(pattern),)):
+            return Dependence.MINUS, pattern
+    return None
+
+
+def _checked(expression: Expression) -> Expression:
+    """Returns an expression whose value depends on the solution alone; refuses others."""
     if exists_in(expression):
-        raise _Refused("EXISTS within an expression")
+        raise NotMaintained("EXISTS within an expression")
     left = [expression]
     while left:
         match left.pop():
             case Constant(term) if term is _NOW:
-                raise _Refused("NOW()")
+                raise NotMaintained("NOW()")
             case Call("IRI", (_, _)):
-                raise _Refused("IRI() with a base")
+                raise NotMaintained("IRI() with a base")
             case Call(name, arguments):
-                _require(name not in _NEW, f"{name}()")
+                if name in _NEW:
+                    raise NotMaintained(f"{'BNODE' if name == 'FRESH' else name}()")
                 left += arguments
+    return expression

@@ -12,9 +12,8 @@ from typing import Final, NamedTuple, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.continuous.dataset import PLAIN_FORMS, StoredTerms
-from construct_messages.continuous.incremental.expressions import necessary
-from construct_messages.continuous.incremental.plan import Row
-from construct_messages.continuous.incremental.relations import picking
+from construct_messages.continuous.incremental.expressions import Row, necessary
+from construct_messages.continuous.incremental.operators import picking
 from construct_messages.query.algebra.nodes import Expression, Triple, Var
 from construct_messages.rdf.terms import (
     XSD,

@@ -6,10 +6,15 @@ from itertools import product
 
 import pytest
 
-from construct_messages.continuous.incremental.expressions import Undecided, native, term_of
-from construct_messages.continuous.incremental.plan import ExtendStep, FilterStep
+from construct_messages.continuous.incremental.expressions import (
+    Step,
+    Steps,
+    Undecided,
+    _RowQuery,
+    native,
+    term_of,
+)
 from construct_messages.continuous.incremental.quads import QuadReader
-from construct_messages.continuous.incremental.rows import Steps, _RowQuery
 from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var
 from construct_messages.rdf.terms import XSD, Term, iri, literal
 from tests.support.windows.queries import VALUES
@@ -35,9 +40,9 @@ EXPRESSIONS: dict[str, Expression] = {
 @pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
 def test_values_are_those_of_the_engine(expression: Expression) -> None:
     rows = list(product(STORED, STORED))
-    steps = [ExtendStep(Var("z"), expression)]
+    steps: list[Step] = [(Var("z"), expression)]
     answered = dict(_RowQuery(steps, ("x", "y")).answers(rows))
-    passed = {number for number, _ in _RowQuery([FilterStep(expression)], ("x", "y")).answers(rows)}
+    passed = {number for number, _ in _RowQuery([(None, expression)], ("x", "y")).answers(rows)}
     function = native(expression, {"x": 0, "y": 1})
     assert function is not None
     decided = 0
@@ -55,7 +60,7 @@ def test_values_are_those_of_the_engine(expression: Expression) -> None:
 
 
 def test_rows_of_both_kinds_are_counted() -> None:
-    steps = Steps([FilterStep(Call("<", (X, Y)))], ("x", "y"))
+    steps = Steps([(None, Call("<", (X, Y)))], ("x", "y"))
     one, two = (Term(f'"{number}"^^<{XSD}integer>') for number in (1, 2))
     early, late = (Term(f'"{year}-01-01T00:00:00Z"^^<{XSD}dateTime>') for year in (2025, 2026))
     rows = [((one, two), 1), ((two, one), 1), ((early, late), -2), ((late, early), 1)]
