@@ -216,7 +216,6 @@ class Bridge:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Starts, in a task."""
         self._task = asyncio.create_task(self._keep_working())
 
     async def stop(self) -> None:

@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -141,7 +140,6 @@ class GrpcConnection:
         return call
 
     def close(self) -> None:
-        """Closes the connection."""
         if self._protocol is not None:
             self._protocol.processor.close("closed")
             self._protocol = None
@@ -264,12 +262,7 @@ class ClientCall:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         with suppress(H2Error):
             if self._stream.closable:
                 self._stream.reset_nowait()
@@ -371,7 +364,6 @@ class CallAuthorization:
         self._refused: str | None = None
 
     async def metadata(self) -> dict[str, str]:
-        """Returns the metadata of a call."""
         token = self._token
         if token is None:
             return {}

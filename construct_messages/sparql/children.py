@@ -66,7 +66,6 @@ class PackedValues(Generic[T]):
         self._received = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Adds bytes."""
         self._received += data
 
     def take(self) -> T | None:
@@ -161,14 +160,12 @@ class Failure(msgspec.Struct, tag=True, frozen=True):
 
     @classmethod
     def of(cls, error: ConstructMessagesError) -> Failure:
-        """Creates the value for an error."""
         offered = error.offered if isinstance(error, NotAcceptable) else ()
         return cls(
             type(error).__name__, error.message, error.position, error.status, error.hint, offered
         )
 
     def error(self) -> ConstructMessagesError:
-        """Returns the error."""
         if self.kind == NotAcceptable.__name__:
             return NotAcceptable(self.message, hint=self.hint, offered=self.offered)
         kind = next(
@@ -250,7 +247,6 @@ class Child(Generic[T]):
 
     @property
     def pid(self) -> int:
-        """The process ID."""
         return self._process.pid
 
     async def send(
@@ -331,7 +327,6 @@ class Child(Generic[T]):
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """Kills the process."""
         self._process.kill()
 
     def kill_and_wait(self) -> int:

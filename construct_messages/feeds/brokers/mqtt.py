@@ -103,7 +103,6 @@ class MqttConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection is open."""
         return self._failure is None
 
     async def subscribe(self, topic: str, retain_handling: int) -> None:
@@ -284,9 +283,8 @@ async def connected(
             connection.end_session()
             await asyncio.wait([watching], timeout=_CLOSE_SECONDS)
         elif connection.is_open:
-            await (
-                connection.settle()
-            )  # otherwise acknowledgements may be lost when the client reconnects soon
+            # otherwise acknowledgements may be lost when the client reconnects soon
+            await connection.settle()
         with suppress(MqttError, OSError):  # the connection has ended
             await client.__aexit__(None, None, None)
         watching.cancel()

@@ -16,7 +16,6 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urldefrag, urljoin, urlsplit
 from urllib.request import Request
@@ -126,12 +125,7 @@ class Client:
         self._session = new_session()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
     def attempts(self) -> Attempts:

@@ -280,7 +280,6 @@ class Hypermedia:
         return tuple(steps) or None
 
     def immutable(self, places: Iterable[str]) -> bool:
-        """Returns whether the page is immutable."""
         values = (
             object for place in places for object in self.objects(Term(f"<{place}>"), _IMMUTABLE)
         )
@@ -316,7 +315,6 @@ class Hypermedia:
 
     @property
     def has_members(self) -> bool:
-        """Whether the page has members."""
         return bool(self._starts)
 
     def members(self) -> Iterator[Member]:
@@ -403,7 +401,6 @@ class Known:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """Returns the position of the reader."""
         place = {"last": tuple(self._terms), "known": tuple(sorted(self._known))}
         return Checkpoint(self.sequence, {name: texts for name, texts in place.items() if texts})
 

@@ -145,7 +145,6 @@ class InboxTransport(Transport):
         return list({each.iri: each for page in pages for each in page.listed}.values())
 
     async def _page(self, url: str, visited: set[str]) -> _ListPage:
-        """Returns one page of the list."""
         visited.add(url)
         if len(visited) > _PAGES:
             raise SourceError(f"{without_query(self._url)} has more than {_PAGES} pages")

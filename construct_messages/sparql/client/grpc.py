@@ -82,7 +82,6 @@ class ReceiveBuffer:
             self._changed.set()
 
     def eof(self) -> None:
-        """Marks the end of the stream."""
         self._ended = True
         self._changed.set()
 
@@ -310,14 +309,12 @@ class GrpcProtocol(H2Protocol):
         self._frame_bytes = frame_bytes
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begins the connection."""
         super().connection_made(transport)
         # each frame of HTTP/2 takes as long as several messages; grpclib has no option for their size
         http = self.connection._connection
         http.update_settings({SettingCodes.MAX_FRAME_SIZE: self._frame_bytes})
-        http.max_inbound_frame_size = (
-            self._frame_bytes
-        )  # at once: h2 applies it only to later reads
+        # at once: h2 applies it only to later reads
+        http.max_inbound_frame_size = self._frame_bytes
         self.connection.flush()
         for event in _IGNORED:
             self.processor.processors[event] = lambda _: None

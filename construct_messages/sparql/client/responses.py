@@ -52,9 +52,8 @@ def check_header(name: str, value: str) -> None:
             f"{name!r} is not the name of an HTTP header", hint="write it as in 'X-Key: value'"
         )
     if _NOT_IN_HEADER.search(value):
-        raise UsageError(
-            f"the header {name} has a value that HTTP cannot send"
-        )  # not shown: it may be a secret
+        # not shown: it may be a secret
+        raise UsageError(f"the header {name} has a value that HTTP cannot send")
 
 
 def authorization(user: str | None, password: str | None, token: str | None) -> dict[str, str]:

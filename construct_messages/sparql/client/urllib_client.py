@@ -122,9 +122,8 @@ def _open(
     try:
         return cast(http.client.HTTPResponse, opener.open(request, timeout=timeouts.to_connect()))
     except urllib.error.HTTPError as error:
-        return cast(
-            http.client.HTTPResponse, error
-        )  # it is a response as well, which the caller reads
+        # it is a response as well, which the caller reads
+        return cast(http.client.HTTPResponse, error)
     except TimeoutError as error:
         raise timeouts.exhausted() from error
     except urllib.error.URLError as error:
@@ -147,9 +146,8 @@ class _Incoming(io.RawIOBase):
 
     def __init__(self, source: socket.socket, timeouts: Timeouts) -> None:
         self._socket, self._timeouts = source, timeouts
-        self._open = source.makefile(
-            "rb", buffering=0
-        )  # keeps the socket open when the connection closes it
+        # keeps the socket open when the connection closes it
+        self._open = source.makefile("rb", buffering=0)
         self.waits = True
         self.patience: float | None = (
             None  # seconds to wait for further data; None: by the timeouts

@@ -129,9 +129,8 @@ def _load(
     if format != ox.RdfFormat.RDF_XML:
         _in_thread(partial(store.bulk_load, file, format, base_iri=base, lenient=lenient))
         return
-    from construct_messages.logs.rdfxml import (
-        NTriplesFile,
-    )  # imports expat, which no other format needs
+    # imports expat, which no other format needs
+    from construct_messages.logs.rdfxml import NTriplesFile
 
     statements: Any = NTriplesFile(file, base, lenient=lenient)
     try:

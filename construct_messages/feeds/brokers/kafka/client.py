@@ -527,7 +527,6 @@ class ConsumerGroup:
         return self._consumer
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         if self._consumer is not None:
             await self._client.run(self._consumer.close)
             self._consumer = None

@@ -332,7 +332,6 @@ class TopicReader:
         await self._client.run(self._consumer.assign, self._partitions(offsets))
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         if self._group is not None:
             await self._group.aclose()
         if self._consumer is not None:

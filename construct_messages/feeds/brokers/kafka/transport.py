@@ -176,7 +176,6 @@ class WrittenBatches:
             await self._client.run(consumer.close)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._group.aclose()
 
 
@@ -194,9 +193,8 @@ _STEP_SECONDS: Final = 0.5  # that the thread is blocked at a time: closing wait
 _ABORT_SECONDS: Final = 5.0
 _DEFAULT_BYTES: Final = 1_000_000  # of the library
 _MOST_BYTES: Final = 1_000_000_000  # of the library
-_OVERHEAD: Final = (
-    61 + 64
-)  # bytes before the records of a batch, and more than the lengths in a record have
+# bytes before the records of a batch, and more than the lengths in a record have
+_OVERHEAD: Final = 61 + 64
 
 
 class TopicWriter:

@@ -80,9 +80,8 @@ def main() -> None:
     if memory := int(sys.argv[3]):
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     try:
-        store = open_directory(
-            Path(sys.argv[2]), allow_stale=True
-        )  # the parent process has checked that there is no writer
+        # the parent process has checked that there is no writer
+        store = open_directory(Path(sys.argv[2]), allow_stale=True)
     except ConstructMessagesError as error:  # the directory existed before
         parent.report(Ended(Failure.of(SourceError(error.message, status=503, hint=error.hint))))
         return

@@ -79,7 +79,6 @@ class Overlap:
         return self._first[:size] != self._tail(size)
 
     def add(self, batch: Solutions) -> None:
-        """Takes the next solutions."""
         if (wanted := MOST - len(self._first)) > 0:
             self._first.extend(map(self._compared, batch.head(wanted)))
         self._last.extend(map(self._compared, batch.tail(MOST)))

@@ -20,9 +20,8 @@ class Profile:
     # the results formats to request, best first: of `json`, `xml`, `tsv`. TSV only for engines that write it as the
     # recommendation requires
     results: tuple[str, ...] = ("json", "xml")
-    prefixes: Mapping[str, str] = field(
-        default_factory=dict
-    )  # prefixes that queries may use without declaring them
+    # prefixes that queries may use without declaring them
+    prefixes: Mapping[str, str] = field(default_factory=dict)
     stable_blank_nodes: bool = False  # a blank node label means the same node in every response
     # pages have their order in a sub-select, and LIMIT and OFFSET around it: the engine refuses ORDER BY with a large
     # OFFSET, or orders by it differently

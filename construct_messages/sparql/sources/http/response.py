@@ -117,9 +117,8 @@ _WORK: Final = 1 << 20  # see `ResponseReader.pieces`
 _SMALLEST: Final = 16  # bytes of a piece
 _USUAL: Final = 4  # variables; more of them take noticeable time
 _CODED: Final = 1 << 12  # bytes that are decompressed at once: the rest is copied for each piece
-_SOLUTION_BYTES: Final = (
-    8 << 20
-)  # of one solution, or of the text around all; a few of them compress very well
+# of one solution, or of the text around all; a few of them compress very well
+_SOLUTION_BYTES: Final = 8 << 20
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
 _DIGITS: Final = 20  # a number with more is not a number of solutions
 
@@ -455,9 +454,8 @@ class _Body:
             case "identity":
                 pass
             case "gzip" | "x-gzip" | "deflate":
-                self._inflater = zlib.decompressobj(
-                    wbits=zlib.MAX_WBITS | 32
-                )  # detects gzip and zlib by itself
+                # detects gzip and zlib by itself
+                self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
             case other:
                 raise SourceError(
                     f"the endpoint sent content coding {shown(other)!r}, which was not requested"
@@ -608,7 +606,6 @@ def _cap(header: Header) -> int | None:
 
 
 def _validators(header: Header) -> Validators:
-    """Returns the validators of a response."""
     modified, sent = date(header("Last-Modified")), date(header("Date"))
     # a second change could have the same recent Last-Modified (RFC 9110, section 8.8.2.2)
     is_strong = modified is not None and sent is not None and (sent - modified).total_seconds() >= 1

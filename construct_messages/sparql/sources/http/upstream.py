@@ -286,9 +286,8 @@ class Upstream:
             )
             and not _authenticates(operation)
         ):
-            raise self._refusal(
-                operation, response
-            )  # the credentials are not the client's, which cannot correct them
+            # the credentials are not the client's, which cannot correct them
+            raise self._refusal(operation, response)
         if _is_for_browsers(response) and (response.status >= 500 or not _asks_for_html(operation)):
             raise self._refusal(operation, response)
         if response.status not in _STATUSES:
@@ -332,12 +331,10 @@ def _is_for_browsers(response: aiohttp.ClientResponse) -> bool:
 
 
 def _joined(response: aiohttp.ClientResponse, name: str) -> str:
-    value = ", ".join(
-        dict.fromkeys(response.headers.getall(name))
-    )  # a repeated equal length is one length
-    return value.encode(errors="surrogateescape").decode(
-        errors="replace"
-    )  # a byte that is not UTF-8 cannot be sent
+    # a repeated equal length is one length
+    value = ", ".join(dict.fromkeys(response.headers.getall(name)))
+    # a byte that is not UTF-8 cannot be sent
+    return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _asks_for_html(operation: Operation) -> bool:
