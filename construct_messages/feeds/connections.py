@@ -7,13 +7,15 @@ Each connection begins where the previous one ended; the folder of its transport
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from typing import Final, TypeVar
+from dataclasses import dataclass, field
+from typing import Final, Self, TypeVar
 from urllib.parse import urlsplit
 
+from construct_messages.feeds.state import Checkpoint, begin_after, is_sequence, same_stream
 from construct_messages.feeds.table import address_of, kinds_for
-from construct_messages.feeds.transport import Settings
+from construct_messages.feeds.transport import Settings, Start
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.documents import DocumentReader, document_format, document_syntax
 from construct_messages.rdf.errors import SourceError, UsageError
@@ -60,6 +62,50 @@ _PAUSE_SECONDS: Final = 0.5  # the time before the next connection, after one th
 def attempts_of(settings: Settings) -> Attempts:
     """Returns the attempts at an operation that may fail temporarily; see `sparql/client/retries.py`."""
     return Attempts(settings.retries, Timeouts(None), lambda _: True)
+
+
+@dataclass
+class StreamPosition:
+    """The position of the connections to a stream with sequences."""
+
+    sequence: int | None  # of the last known element; None: the other side has not sent it yet
+    wish: Mapping[str, str] = field(default_factory=dict)  # how to ask while it is unknown
+    identity: str = ""  # of the stream; empty: unknown
+
+    @classmethod
+    def at(cls, start: Start, *, last: str, since: str) -> Self:
+        """The position before the first connection; `last` and `since` are parameters of the other side."""
+        if start.checkpoint is not None:
+            start.checkpoint.check()
+            return cls(start.checkpoint.sequence, identity=start.checkpoint.identity)
+        if start.last is not None:
+            return cls(None, {last: str(start.last)})
+        if start.since is not None:
+            return cls(None, {since: start.since.isoformat()})
+        return cls(start.after)
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        return None if self.sequence is None else Checkpoint(self.sequence, identity=self.identity)
+
+    def asked(self, after: str) -> Mapping[str, str]:
+        """The parameters that request the elements after the last one, `after` among them."""
+        return self.wish if self.sequence is None else {after: str(self.sequence)}
+
+    def recognise(self, stream: str, identity: str) -> None:
+        """Raises `SourceError` (410) if an answer is of another stream than was read before."""
+        self.identity = same_stream(stream, self.identity, identity)
+
+    def begin(self, stream: str, identity: str, after: str) -> bool:
+        """Processes the position at which an answer begins; returns whether the other side sends it.
+
+        Raises `SourceError` if it begins at another position than requested, or is of another stream.
+        """
+        self.recognise(stream, identity)
+        if not is_sequence(after):
+            return False
+        self.sequence = begin_after(stream, self.sequence, int(after))
+        return True
 
 
 async def check_port(url: str, *, is_secure: bool) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -25,13 +25,16 @@ from h2.config import H2Configuration
 from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
-from construct_messages.feeds.connections import attempts_of, check_port, over_connections
+from construct_messages.feeds.connections import (
+    StreamPosition,
+    attempts_of,
+    check_port,
+    over_connections,
+)
 from construct_messages.feeds.state import (
     Checkpoint,
-    begin_after,
     check_next,
     is_sequence,
-    same_stream,
 )
 from construct_messages.feeds.table import address_of
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
@@ -398,33 +401,11 @@ _DIGITS: Final = 20  # more digits than sequences and times have
 _ALL: Final = "9" * 18  # the number of newest elements that means all of them
 
 
-@dataclass
-class _State:
-    """The position of the calls."""
-
-    # the sequence of the last known element; None: the server has not sent it yet
-    sequence: int | None
-    metadata: dict[str, str]  # the metadata of the request, while `sequence` is unknown
-    identity: str = ""  # the identity of the stream; empty: unknown
-
-    @classmethod
-    def at(cls, start: Start) -> _State:
-        if start.checkpoint is not None:
-            start.checkpoint.check()
-            return cls(start.checkpoint.sequence, {}, start.checkpoint.identity)
-        if start.since is not None:
-            return cls(None, {CallMetadata.SINCE: start.since.isoformat()})
-        if start.after is not None:
-            return cls(start.after, {})
-        return cls(None, {CallMetadata.LAST: _ALL if start.last is None else str(start.last)})
-
-    def asked(self) -> dict[str, str]:
-        """Returns the metadata that request the elements after the last one."""
-        return (
-            dict(self.metadata)
-            if self.sequence is None
-            else {CallMetadata.AFTER: str(self.sequence)}
-        )
+def _position(start: Start) -> StreamPosition:
+    found = StreamPosition.at(start, last=CallMetadata.LAST, since=CallMetadata.SINCE)
+    if found.sequence is None and not found.wish:
+        found.wish = {CallMetadata.LAST: _ALL}
+    return found
 
 
 class GrpcTransport(Transport):
@@ -445,14 +426,11 @@ class GrpcTransport(Transport):
         self._frame_bytes = _size(options, "frame_bytes", FRAME_BYTES)
         self._authorization = CallAuthorization(settings.token)
         self._requests_options = True
-        self._state: _State | None = None
+        self._state: StreamPosition | None = None
 
     @property
     def position(self) -> Checkpoint | None:
-        state = self._state
-        if state is None or state.sequence is None:
-            return None
-        return Checkpoint(state.sequence, identity=state.identity)
+        return None if self._state is None else self._state.checkpoint
 
     async def aclose(self) -> None:
         self._connection.close()
@@ -460,7 +438,7 @@ class GrpcTransport(Transport):
     # --- reading ---
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        state = _State.at(start)
+        state = _position(start)
         has_begun = False
         calls = over_connections(
             partial(self._elements, state, start, follow=follow), self._settings, follow=follow
@@ -475,7 +453,7 @@ class GrpcTransport(Transport):
                 yield element
 
     async def _elements(
-        self, state: _State, start: Start, *, follow: bool
+        self, state: StreamPosition, start: Start, *, follow: bool
     ) -> AsyncGenerator[Element | None]:
         """Yields the elements of one call, after None; the state advances with each, before it is yielded."""
         began = came = False
@@ -519,8 +497,8 @@ class GrpcTransport(Transport):
         self._requests_options = False
         return True
 
-    async def _subscribed(self, state: _State, *, follow: bool) -> ClientCall:
-        metadata = await self._authorization.metadata() | state.asked()
+    async def _subscribed(self, state: StreamPosition, *, follow: bool) -> ClientCall:
+        metadata = await self._authorization.metadata() | dict(state.asked(CallMetadata.AFTER))
         metadata[CallMetadata.FRAME_BYTES] = str(self._settings.message_bytes)
         if not follow:
             metadata[CallMetadata.FOLLOW] = "false"
@@ -531,19 +509,19 @@ class GrpcTransport(Transport):
         await call.send(framed(RdfStreamSubscribe(self._topic, requested).encode()), end=True)
         return call
 
-    def _begun(self, state: _State, start: Start, headers: Mapping[str, str]) -> tuple[bool, int]:
+    def _begun(
+        self, state: StreamPosition, start: Start, headers: Mapping[str, str]
+    ) -> tuple[bool, int]:
         """Processes the position at which an answer begins.
 
         Returns whether the server numbers its elements, and the number of elements to skip otherwise. Raises
         `SourceError` for another stream or position, and `UsageError` for a position that a server without sequences
         does not know.
         """
-        state.identity = same_stream(
-            self._url, state.identity, headers.get(CallMetadata.IDENTITY, "")
+        identity, after = (
+            headers.get(name, "") for name in (CallMetadata.IDENTITY, CallMetadata.AFTER)
         )
-        after = headers.get(CallMetadata.AFTER, "")
-        if is_sequence(after):
-            state.sequence = begin_after(self._url, state.sequence, int(after))
+        if state.begin(self._url, identity, after):
             return True, 0
         if not self._replays and (start.last or start.since is not None or start.after):
             raise UsageError(
@@ -556,7 +534,12 @@ class GrpcTransport(Transport):
         return False, state.sequence if self._replays else 0
 
     def _element(
-        self, state: _State, message: Message, metadata: Mapping[str, bytes], *, is_numbered: bool
+        self,
+        state: StreamPosition,
+        message: Message,
+        metadata: Mapping[str, bytes],
+        *,
+        is_numbered: bool,
     ) -> Element | None:
         """Returns the next element; None: it was already read."""
         assert state.sequence is not None  # the call has begun

@@ -9,16 +9,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import aiohttp
 
-from construct_messages.feeds.connections import over_connections
+from construct_messages.feeds.connections import StreamPosition, over_connections
 from construct_messages.feeds.http.client import Client
-from construct_messages.feeds.state import Checkpoint, begin_after, is_sequence, same_stream
+from construct_messages.feeds.state import Checkpoint, is_sequence
 from construct_messages.feeds.transport import Settings, Start, Transport
 from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
@@ -55,29 +55,12 @@ _SELECTING: Final = frozenset(Parameter)
 
 
 @dataclass
-class ConnectionState:
-    """The position of the connections to a stream."""
+class ConnectionState(StreamPosition):
+    """The position of the connections to a stream, and how the next one begins."""
 
-    # the sequence of the last known element; None: the server has not sent it yet
-    sequence: int | None
-    # query parameters to send while `sequence` is unknown
-    parameters: Mapping[str, str] = field(default_factory=dict)
     event_id: str | None = None  # the last id of an event; None: none yet
     retry_seconds: float = 0.5  # the time before the next connection, in seconds
     resumable: bool = True  # whether the next connection can begin after the last element
-    identity: str = ""  # the identity of the stream; empty: unknown
-
-    @classmethod
-    def at(cls, start: Start) -> ConnectionState:
-        """Returns the state before the first connection."""
-        if start.checkpoint is not None:
-            start.checkpoint.check()
-            return cls(start.checkpoint.sequence, identity=start.checkpoint.identity)
-        if start.last is not None:
-            return cls(None, {Parameter.LAST: str(start.last)})
-        if start.since is not None:
-            return cls(None, {Parameter.SINCE: start.since.isoformat()})
-        return cls(start.after)
 
     def url(self, url: str) -> str:
         """Returns the URL that requests the elements after the last one.
@@ -85,9 +68,7 @@ class ConnectionState:
         >>> ConnectionState(7).url("https://example.org/events?format=ttl&after=0")
         'https://example.org/events?format=ttl&after=7'
         """
-        asked = (
-            {Parameter.AFTER: str(self.sequence)} if self.sequence is not None else self.parameters
-        )
+        asked = self.asked(Parameter.AFTER)
         parts = urlsplit(url)
         kept = [
             pair
@@ -96,30 +77,11 @@ class ConnectionState:
         ]
         return parts._replace(query=urlencode([*kept, *asked.items()])).geturl()
 
-    def recognise(self, response: aiohttp.ClientResponse, url: str) -> None:
-        """Raises `SourceError` (410) if a response is of another stream than was read before: the position is then
-        meaningless.
-        """
-        identity = response.headers.get(Header.IDENTITY, "")
-        self.identity = same_stream(without_query(url), self.identity, identity)
-
-    def begin(self, response: aiohttp.ClientResponse, url: str) -> bool:
-        """Processes the position at which a response begins; returns whether the server sends it.
-
-        Raises `SourceError` if it begins at another position than requested.
-        """
-        self.recognise(response, url)
-        after = sequence_after(response)
-        if after is None:
-            return False
-        self.sequence = begin_after(without_query(url), self.sequence, after)
-        return True
-
-
-def sequence_after(response: aiohttp.ClientResponse) -> int | None:
-    """Returns the sequence before the first element of a response; None: the server does not send it."""
-    after = response.headers.get(Header.AFTER, "")
-    return int(after) if is_sequence(after) else None
+    def begins(self, response: aiohttp.ClientResponse, url: str) -> bool:
+        """See `begin`."""
+        headers = response.headers
+        after = headers.get(Header.AFTER, "")
+        return self.begin(without_query(url), headers.get(Header.IDENTITY, ""), after)
 
 
 class ConnectedTransport(Transport):
@@ -136,13 +98,10 @@ class ConnectedTransport(Transport):
 
     @property
     def position(self) -> Checkpoint | None:
-        state = self._state
-        if state is None or state.sequence is None:
-            return None
-        return Checkpoint(state.sequence, identity=state.identity)
+        return None if self._state is None else self._state.checkpoint
 
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
-        state = ConnectionState.at(start)
+        state = ConnectionState.at(start, last=Parameter.LAST, since=Parameter.SINCE)
         url = self._stream.endpoints.urls[self.endpoint]
         async for attempt in self._client.attempts():
             with attempt:
@@ -186,8 +145,9 @@ class ConnectedTransport(Transport):
         url = state.url(output)
         response = await self._client.open("HEAD", url, {"Accept": content_type(N_QUADS, RDFM)})
         response.close()
-        state.recognise(response, url)
-        return sequence_after(response)
+        state.recognise(without_query(url), response.headers.get(Header.IDENTITY, ""))
+        after = response.headers.get(Header.AFTER, "")
+        return int(after) if is_sequence(after) else None
 
     async def _locate(self, state: ConnectionState) -> None:
         """Finds the sequence to begin after, so that a reconnect before the first element does not lose elements."""

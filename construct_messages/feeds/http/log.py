@@ -192,7 +192,7 @@ class LogTransport(ConnectedTransport):
                 labels=Labels(),
             )
             decoder = decoder_for(format, syntax, options)
-            state.begin(response, url)
+            state.begins(response, url)
             last = response.headers.get(Header.LAST, "")
             async for chunk in chunks:
                 for message in decoder.feed(chunk):

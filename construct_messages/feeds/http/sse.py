@@ -147,7 +147,7 @@ class EventsTransport(ConnectedTransport):
         response = await self._client.open("GET", asked, headers)
         async with self._client.reading(response, url) as chunks:
             reader = self._reader(response, asked)
-            numbered = state.begin(response, url)
+            numbered = state.begins(response, url)
             parser = EventParser(2 * most)  # as text, a message may be longer than as N-Quads
             resumed = state.event_id
             async for chunk in chunks:

@@ -52,7 +52,7 @@ def open_source(
         source: an endpoint's URL; one or several files, also as `file:` URLs; an open binary file; the directory of an
             Oxigraph store; a `pyoxigraph.Store`, an `rdflib.Graph` or `Dataset`, a `SPARQLWrapper`; a `Source`. None:
             the URL or path in the environment variable CONSTRUCT_MESSAGES_SOURCE. Credentials for a URL come from the
-            environment, too: see `net.headers.authorization_of_environment`.
+            environment, too: CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or CONSTRUCT_MESSAGES_TOKEN.
         method: `"post"` (a form) or `"get"`, for URLs.
         headers: additional request headers, for URLs.
         results: the results format to request from an endpoint: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
