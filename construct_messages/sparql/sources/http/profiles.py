@@ -101,122 +101,19 @@ _WIKIDATA: Final = _COMMON | {
 # Virtuoso calls its built-in functions by bif:, stored procedures by sql: (Virtuoso documentation, section "Calling SQL
 # from SPARQL"). Of some hundreds, these are commonly used in queries and read only their arguments.
 _VIRTUOSO: Final = ("bif:", "sql:")
-_VIRTUOSO_SAFE: Final = frozenset(
-    f"bif:{name}"
-    for name in (
-        *(
-            "contains",
-            "search_excerpt",
-            "lower",
-            "upper",
-            "lcase",
-            "ucase",
-            "initcap",
-            "length",
-            "left",
-            "right",
-        ),
-        *(
-            "substring",
-            "subseq",
-            "strstr",
-            "strcasestr",
-            "strcontains",
-            "strchr",
-            "strrchr",
-            "locate",
-            "replace",
-        ),
-        *(
-            "regexp_match",
-            "regexp_like",
-            "regexp_substr",
-            "regexp_replace",
-            "concat",
-            "concatenate",
-        ),
-        *(
-            "trim",
-            "ltrim",
-            "rtrim",
-            "repeat",
-            "space",
-            "sprintf",
-            "sprintf_inverse",
-            "split_and_decode",
-        ),
-        *(
-            "abs",
-            "sign",
-            "ceiling",
-            "floor",
-            "round",
-            "mod",
-            "power",
-            "exp",
-            "log",
-            "log10",
-            "sqrt",
-            "pi",
-        ),
-        *(
-            "sin",
-            "cos",
-            "tan",
-            "asin",
-            "acos",
-            "atan",
-            "atan2",
-            "degrees",
-            "radians",
-            "rnd",
-            "atoi",
-            "atof",
-        ),
-        *(
-            "dateadd",
-            "datediff",
-            "datestring",
-            "stringdate",
-            "stringtime",
-            "now",
-            "curdate",
-            "curtime",
-            "curdatetime",
-        ),
-        *(
-            "year",
-            "quarter",
-            "month",
-            "week",
-            "dayofyear",
-            "dayofmonth",
-            "dayofweek",
-            "dayname",
-            "monthname",
-        ),
-        *("hour", "minute", "second", "timezone", "dt_set_tz"),
-        *(
-            "st_intersects",
-            "st_within",
-            "st_contains",
-            "st_may_intersect",
-            "st_point",
-            "st_distance",
-            "st_x",
-            "st_y",
-        ),
-        *(
-            "st_z",
-            "st_srid",
-            "st_astext",
-            "st_geomfromtext",
-            "st_get_bounding_box",
-            "haversine_deg_km",
-        ),
-        *("isnull", "isnotnull", "coalesce", "either", "equ", "neq", "iszero", "md5", "uuid"),
-    )
-)
+_READ_ONLY: Final = """
+contains search_excerpt lower upper lcase ucase initcap length left right substring subseq
+strstr strcasestr strcontains strchr strrchr locate replace regexp_match regexp_like
+regexp_substr regexp_replace concat concatenate trim ltrim rtrim repeat space sprintf
+sprintf_inverse split_and_decode abs sign ceiling floor round mod power exp log log10 sqrt pi
+sin cos tan asin acos atan atan2 degrees radians rnd atoi atof dateadd datediff datestring
+stringdate stringtime now curdate curtime curdatetime year quarter month week dayofyear
+dayofmonth dayofweek dayname monthname hour minute second timezone dt_set_tz st_intersects
+st_within st_contains st_may_intersect st_point st_distance st_x st_y st_z st_srid st_astext
+st_geomfromtext st_get_bounding_box haversine_deg_km isnull isnotnull coalesce either equ neq
+iszero md5 uuid
+"""
+_VIRTUOSO_SAFE: Final = frozenset(f"bif:{name}" for name in _READ_ONLY.split())
 
 PROFILES: Final[Mapping[str, Profile]] = {
     # for any engine: Virtuoso, or Jena, whose java: loads classes by name
