@@ -25,7 +25,7 @@ from aiohttp.http import HttpProcessingError
 
 from construct_messages.rdf.errors import SourceError
 from construct_messages.sparql.client import responses
-from construct_messages.sparql.client.responses import Credentials, Exchange, ends_by_length
+from construct_messages.sparql.client.responses import Credentials, Exchange, Framing
 from construct_messages.sparql.client.retries import CONNECT_SECONDS, Timeouts, keep_alive
 from construct_messages.sparql.client.urls import without_query
 
@@ -178,7 +178,7 @@ class _ClientResponse(aiohttp.ClientResponse):
             and "Transfer-Encoding" in self.headers
         ):
             protocol.force_close()
-        self._keeps_connection = ends_by_length(self.headers.get)
+        self._keeps_connection = Framing.of(self.headers.get).is_only_length
         if self._has_ended:
             self._response_eof()
         return self
@@ -206,7 +206,7 @@ class _ClientResponse(aiohttp.ClientResponse):
 
 async def has_trailing_data(response: aiohttp.ClientResponse) -> bool:
     """Whether more than the body arrives, if it is only delimited by its length; called at the end of the body."""
-    if not isinstance(response, _ClientResponse) or not ends_by_length(response.headers.get):
+    if not isinstance(response, _ClientResponse) or not response._keeps_connection:
         return False
     followed = await response.has_trailing_data()
     response.release()

@@ -13,11 +13,11 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, Self, TypeAlias
 from urllib.error import URLError
 from urllib.parse import urljoin, urlsplit
 from urllib.request import (
@@ -96,20 +96,8 @@ Header: TypeAlias = Callable[[str], str | None]
 OK: Final = (200, 203)
 """The statuses of an answer; 203: a proxy changed it on its way (RFC 9110, section 15.3.4)."""
 _DIGITS: Final = 20  # a number with more digits is not a length
+_LENGTH_DIGITS: Final = 19  # those of 2⁶³
 _FOREVER: Final = 1e9  # seconds; the sent number may be too large for a float
-
-
-def ends_by_length(header: Header) -> bool:
-    """Whether only `Content-Length` marks the end of a result, because its format does not.
-
-    Data after that length is not part of the response (RFC 9112, section 6.3), but a length that is too small would
-    truncate the result, so a client checks for further data.
-
-    >>> ends_by_length({"Content-Type": "text/tab-separated-values", "Content-Length": "10"}.get)
-    True
-    """
-    found = find_results(content_type(header).get_content_type())
-    return announced_length(header) is not None and found is not None and not found.tells_end
 
 
 def content_type(header: Header) -> Message:
@@ -119,17 +107,43 @@ def content_type(header: Header) -> Message:
     return message
 
 
-def announced_length(header: Header) -> int | None:
-    """Returns the effective `Content-Length` (RFC 9112, section 6.3), or None."""
-    if header("Transfer-Encoding") is not None:
-        return None
-    length = header("Content-Length")
-    # int() refuses thousands of digits; the first ones are more than any body has
-    return (
-        int(length.lstrip("0")[:_DIGITS] or "0")
-        if length is not None and length.isascii() and length.isdigit()
-        else None
-    )
+class Framing(NamedTuple):
+    """What marks the end of a body (RFC 9112, section 6.3)."""
+
+    length: int | None  # the effective `Content-Length`
+    coding: str  # the transfer coding
+    # whether only the length marks the end of a result, because its format does not. Data after that length is not part
+    # of the response, but a length that is too small would truncate the result, so clients check for further data
+    is_only_length: bool
+
+    @property
+    def is_delimited(self) -> bool:
+        """Whether the end is marked; otherwise it is the end of the connection."""
+        return self.length is not None or self.coding == "chunked"
+
+    @classmethod
+    def of(cls, header: Header) -> Self:
+        """
+        >>> Framing.of({"Content-Type": "text/tab-separated-values", "Content-Length": "10"}.get)
+        Framing(length=10, coding='identity', is_only_length=True)
+        """
+        coding, text = header("Transfer-Encoding"), header("Content-Length")
+        length = None
+        if coding is None and text is not None and text.isascii() and text.isdigit():
+            # int() refuses thousands of digits; the first ones are more than any body has
+            length = int(text.lstrip("0")[:_DIGITS] or "0")
+        found = find_results(content_type(header).get_content_type())
+        is_only_length = length is not None and found is not None and not found.tells_end
+        return cls(length, (coding or "identity").strip().lower(), is_only_length)
+
+
+def check_lengths(lengths: Sequence[str], *, has_coding: bool) -> None:
+    """Raises `ValueError` for a head that declares no length that a body can have, or several."""
+    distinct = set(lengths)
+    if len(distinct) + has_coding > 1:
+        raise ValueError("the answer declares its length in two ways")
+    if any(len(length.lstrip("0")) > _LENGTH_DIGITS for length in distinct):
+        raise ValueError("the answer declares an impossible length")
 
 
 def date(value: str | None) -> datetime | None:

@@ -22,14 +22,14 @@ from construct_messages.rdf.errors import SourceError, SourceTimeout
 from construct_messages.sparql.client.responses import (
     Credentials,
     Exchange,
-    ends_by_length,
+    Framing,
+    check_lengths,
     reason,
     unreachable,
 )
 from construct_messages.sparql.client.retries import Timeouts, keep_alive
 
 _CHUNK: Final = 1 << 16
-_LENGTH_DIGITS: Final = 19  # those of 2⁶³
 _CLOSE_SECONDS: Final = 5.0  # until a connection closes after the endpoint announced its end
 # after some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
@@ -84,7 +84,7 @@ def send(
             response.close()
             raise
         if is_answer:
-            if isinstance(response, _Response) and ends_by_length(response.headers.get):
+            if isinstance(response, _Response) and Framing.of(response.headers.get).is_only_length:
                 response.read_past_length()
             return response
         response.close()
@@ -200,11 +200,11 @@ class _Response(http.client.HTTPResponse):
             raise http.client.RemoteDisconnected(
                 "the connection was closed within the head of the answer"
             )
-        lengths = set(self.headers.get_all("Content-Length", ()))
-        if len(lengths) + ("Transfer-Encoding" in self.headers) > 1:
-            raise http.client.HTTPException("the answer declares its length in two ways")
-        if any(len(length.lstrip("0")) > _LENGTH_DIGITS for length in lengths):
-            raise http.client.HTTPException("the answer declares an impossible length")
+        try:
+            lengths = self.headers.get_all("Content-Length", ())
+            check_lengths(lengths, has_coding="Transfer-Encoding" in self.headers)
+        except ValueError as error:
+            raise http.client.HTTPException(str(error)) from error
 
     def read_past_length(self) -> None:
         """Makes data after the body part of it, up to the end of the connection, so that the reader detects it.

@@ -21,8 +21,8 @@ from construct_messages.rdf.terms import Lenience
 from construct_messages.sparql.client.responses import (
     OK,
     TRANSIENT,
+    Framing,
     Header,
-    announced_length,
     content_type,
     date,
     seconds,
@@ -162,13 +162,12 @@ class ResponseReader:
         self._profile = profile or Profile()
         self._client_authenticates = client_authenticates
         self._received = 0
-        coding = (header("Transfer-Encoding") or "identity").strip().lower()
-        if coding not in ("identity", "chunked"):
+        self._framing = framing = Framing.of(header)
+        if framing.coding not in ("identity", "chunked"):
             raise SourceError(
-                f"{url} sent transfer coding {shown(coding)!r}, which was not requested"
+                f"{url} sent transfer coding {shown(framing.coding)!r}, which was not requested"
             )
-        self._promised = announced_length(header)
-        self._is_delimited = self._promised is not None or coding == "chunked"
+        self._promised = framing.length
         self._body = _Body(header("Content-Encoding"))
         self._text: _Text | None = None
         self._detail = b""  # of an error
@@ -260,7 +259,7 @@ class ResponseReader:
             raise IncompleteResult(
                 f"{self._url} answered with status {self._status} and nothing: it ends before its first solution",
                 hint=_ORDER if self._profile == PROFILES["rdf4j"] else f"{_ORDER}{_OF_RDF4J}",
-                transient=not self._is_delimited,
+                transient=not self._framing.is_delimited,
             )
         self._body.close()
         last = [] if self._text is None else list(self.feed(self._text.close()))
@@ -270,7 +269,7 @@ class ResponseReader:
             failure = self._explained(error)
             # the connection may have been interrupted
             failure.transient = failure.transient or not (
-                self._is_delimited or isinstance(failure, SourceTimeout)
+                self._framing.is_delimited or isinstance(failure, SourceTimeout)
             )
             raise failure from None
         return [*last, *self.feed(b"")]  # subclasses extend it
@@ -348,7 +347,7 @@ class ResponseReader:
                 )
             if codec and ((found.declares_encoding and charset) or codec not in _UTF8):
                 self._text = _Text(self._url, found, codec)
-            if not found.tells_end and not self._is_delimited:
+            if not found.tells_end and not self._framing.is_delimited:
                 raise IncompleteResult(
                     f"{self._url} sent {found.name} without its length, so the end could be missing",
                     hint="ask for JSON results",
