@@ -40,10 +40,9 @@ from construct_messages.sparql.client.oauth import (
     tokens_for,
 )
 from construct_messages.sparql.client.responses import OK
-from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources import Answer, Backend, Operation, Request
 from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sparql.sources.http.upstream import Upstream
-from construct_messages.sparql.sources.operations import Answer, Backend, Operation
 
 # --- service proxy --------------------------------------------------------------------------------
 # A proxy for the SERVICE clauses of the embedded engine, with the same checks as for other endpoints.

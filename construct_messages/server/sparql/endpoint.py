@@ -78,10 +78,9 @@ from construct_messages.server.sparql.protocol import (
     read_request,
 )
 from construct_messages.sparql.client.responses import OK
-from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources import Answer, Backend, Operation, Request
 from construct_messages.sparql.sources.http.profiles import Profile
 from construct_messages.sparql.sources.http.response import partial_reason
-from construct_messages.sparql.sources.operations import Answer, Backend, Operation
 
 # --- self description -----------------------------------------------------------------------------
 # Fetches a remote source's documents about itself: its page for browsers, and its RDF description.

@@ -50,8 +50,7 @@ from construct_messages.server.http.sending import (
     send,
 )
 from construct_messages.server.sparql.protocol import MessageParameters
-from construct_messages.sparql.sources import Request
-from construct_messages.sparql.sources.operations import Backend
+from construct_messages.sparql.sources import Backend, Request
 
 if TYPE_CHECKING:
     from construct_messages.logs.json.options import JsonOptions

@@ -25,7 +25,7 @@ from aiohttp.http import HttpProcessingError
 
 from construct_messages.rdf.errors import SourceError
 from construct_messages.sparql.client import responses
-from construct_messages.sparql.client.responses import Credentials, Exchange, Framing
+from construct_messages.sparql.client.responses import BodyFraming, Credentials, Exchange
 from construct_messages.sparql.client.retries import CONNECT_SECONDS, Timeouts, keep_alive
 from construct_messages.sparql.client.urls import without_query
 
@@ -178,7 +178,7 @@ class _ClientResponse(aiohttp.ClientResponse):
             and "Transfer-Encoding" in self.headers
         ):
             protocol.force_close()
-        self._keeps_connection = Framing.of(self.headers.get).is_only_length
+        self._keeps_connection = BodyFraming.of(self.headers.get).is_only_length
         if self._has_ended:
             self._response_eof()
         return self

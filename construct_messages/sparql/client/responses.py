@@ -107,7 +107,7 @@ def content_type(header: Header) -> Message:
     return message
 
 
-class Framing(NamedTuple):
+class BodyFraming(NamedTuple):
     """What marks the end of a body (RFC 9112, section 6.3)."""
 
     length: int | None  # the effective `Content-Length`
@@ -124,8 +124,8 @@ class Framing(NamedTuple):
     @classmethod
     def of(cls, header: Header) -> Self:
         """
-        >>> Framing.of({"Content-Type": "text/tab-separated-values", "Content-Length": "10"}.get)
-        Framing(length=10, coding='identity', is_only_length=True)
+        >>> BodyFraming.of({"Content-Type": "text/tab-separated-values", "Content-Length": "10"}.get)
+        BodyFraming(length=10, coding='identity', is_only_length=True)
         """
         coding, text = header("Transfer-Encoding"), header("Content-Length")
         length = None

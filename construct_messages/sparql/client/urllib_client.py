@@ -20,9 +20,9 @@ from typing import Any, Final, cast
 
 from construct_messages.rdf.errors import SourceError, SourceTimeout
 from construct_messages.sparql.client.responses import (
+    BodyFraming,
     Credentials,
     Exchange,
-    Framing,
     check_lengths,
     reason,
     unreachable,
@@ -84,7 +84,10 @@ def send(
             response.close()
             raise
         if is_answer:
-            if isinstance(response, _Response) and Framing.of(response.headers.get).is_only_length:
+            if (
+                isinstance(response, _Response)
+                and BodyFraming.of(response.headers.get).is_only_length
+            ):
                 response.read_past_length()
             return response
         response.close()

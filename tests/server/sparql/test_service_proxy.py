@@ -20,8 +20,8 @@ from construct_messages.construct.messages import construct_messages
 from construct_messages.rdf.errors import ConstructMessagesError, Forbidden, SourceError
 from construct_messages.rdf.terms import Term
 from construct_messages.server.sparql.backend import Policy, ServiceProxy
+from construct_messages.sparql.sources import Operation
 from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
-from construct_messages.sparql.sources.operations import Operation
 from tests.support.queries.requests import request as select
 from tests.support.waiting import eventually
 

@@ -23,8 +23,8 @@ from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.sparql.results.json import JsonDecoder
 from construct_messages.sparql.results.tsv import TsvDecoder
 from construct_messages.sparql.results.xml import XmlDecoder
+from construct_messages.sparql.sources import Operation
 from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
-from construct_messages.sparql.sources.operations import Operation
 
 EX = "http://example.org/"
 COUNT = 500

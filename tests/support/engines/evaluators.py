@@ -10,9 +10,8 @@ from pathlib import Path
 import psutil
 
 from construct_messages.rdf.terms import Term
-from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources import Answer, Operation, Request
 from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
-from construct_messages.sparql.sources.operations import Answer, Operation
 from construct_messages.sparql.sources.oxigraph import OxigraphSource
 from tests.support.queries.requests import request
 from tests.support.waiting import SECONDS, eventually

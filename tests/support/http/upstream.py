@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import aclosing
 
 from construct_messages.rdf.terms import Term
-from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources import Answer, Operation, Request
 from construct_messages.sparql.sources.http.upstream import Upstream
-from construct_messages.sparql.sources.operations import Answer, Operation
 from tests.support.http.clients import SELECT
 from tests.support.http.fault_server import response
 

@@ -32,7 +32,7 @@ from construct_messages.sparql.engine import (
     small_document,
     timed_out,
 )
-from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources import Answer, Operation, Request
 from construct_messages.sparql.sources.evaluators.child import (
     Ended,
     Formatted,
@@ -42,7 +42,6 @@ from construct_messages.sparql.sources.evaluators.child import (
     Solve,
 )
 from construct_messages.sparql.sources.files import open_directory
-from construct_messages.sparql.sources.operations import Answer, Operation
 
 # --- evaluation -----------------------------------------------------------------------------------
 # One evaluation in a process of the pool: its order, the pipes of its answer, and its reports.

@@ -21,7 +21,7 @@ from construct_messages.rdf.terms import Lenience
 from construct_messages.sparql.client.responses import (
     OK,
     TRANSIENT,
-    Framing,
+    BodyFraming,
     Header,
     content_type,
     date,
@@ -162,7 +162,7 @@ class ResponseReader:
         self._profile = profile or Profile()
         self._client_authenticates = client_authenticates
         self._received = 0
-        self._framing = framing = Framing.of(header)
+        self._framing = framing = BodyFraming.of(header)
         if framing.coding not in ("identity", "chunked"):
             raise SourceError(
                 f"{url} sent transfer coding {shown(framing.coding)!r}, which was not requested"

@@ -35,10 +35,9 @@ from construct_messages.sparql.client.responses import (
     seconds,
 )
 from construct_messages.sparql.client.retries import Attempts, Timeouts
-from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources import Answer, Operation, Request
 from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 from construct_messages.sparql.sources.http.response import answer_status
-from construct_messages.sparql.sources.operations import Answer, Operation
 
 # other statuses, such as 101, would apply to a hop between here and the client
 _STATUSES: Final = range(200, 600)

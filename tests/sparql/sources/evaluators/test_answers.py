@@ -18,8 +18,8 @@ from construct_messages.rdf.errors import (
     SourceTimeout,
     UsageError,
 )
+from construct_messages.sparql.sources import Operation
 from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
-from construct_messages.sparql.sources.operations import Operation
 from tests.support.engines.evaluators import (
     CROSS,
     STUCK,

@@ -28,10 +28,9 @@ from construct_messages.rdf.errors import (
     SourceTimeout,
     UsageError,
 )
-from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources import Operation, Request
 from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sparql.sources.files import open_directory
-from construct_messages.sparql.sources.operations import Operation
 from construct_messages.sparql.sources.oxigraph import OxigraphSource
 from tests.support.engines.evaluators import (
     ALL,

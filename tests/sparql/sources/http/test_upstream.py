@@ -9,9 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from construct_messages.rdf.errors import SourceError, UsageError
-from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources import Backend, Operation, Request
 from construct_messages.sparql.sources.http.upstream import Upstream
-from construct_messages.sparql.sources.operations import Backend, Operation
 from tests.support.http.clients import JSON_BODY, SELECT
 from tests.support.http.fault_server import JSON, Asked, FaultServer, response
 from tests.support.http.upstream import ASK, PAGE, TEXT, body_of, busy, solutions

@@ -13,9 +13,8 @@ import pytest
 
 from construct_messages.rdf.errors import IncompleteResult, SourceError, UsageError
 from construct_messages.rdf.options import UNION
-from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources import Operation, Request
 from construct_messages.sparql.sources.http.upstream import Upstream
-from construct_messages.sparql.sources.operations import Operation
 from tests.support.engines.servers import Serve
 from tests.support.http.clients import JSON_BODY, SELECT
 from tests.support.http.fault_server import JSON, RESET, STALL, TSV, XML, FaultServer, response

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from construct_messages.rdf.errors import IncompleteResult, SourceError, SourceTimeout
-from construct_messages.sparql.sources import Request
+from construct_messages.sparql.sources import Operation, Request
 from construct_messages.sparql.sources.http.upstream import Upstream
-from construct_messages.sparql.sources.operations import Operation
 from tests.support.http.clients import JSON_BODY, SELECT, TABLE, VARIABLES
 from tests.support.http.fault_server import PAUSE, RESET, STALL, FaultServer, response
 from tests.support.http.pauses import own_pauses
