@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from construct_messages.query.scope import aggregates, group_keys, in_scope
-from construct_messages.query.select import Select
 from construct_messages.query.syntax.nodes import (
     AggregateNode,
     AliasNode,
@@ -30,7 +29,6 @@ from construct_messages.query.syntax.nodes import (
     TripleNode,
     TriplesBlock,
     TripleTermNode,
-    Unknown,
     ValuesPattern,
     VariableNode,
     walk,
@@ -65,55 +63,6 @@ def refusal(error: SyntaxError, refused: str, hint: str | None) -> QueryError:
         position=Position(int(place[1]), int(place[2])) if place else None,
         hint=hint,
     )
-
-
-# --- volatile -------------------------------------------------------------------------------------
-# Finds variables whose values differ in each evaluation of a query: NOW, RAND, UUID, STRUUID, BNODE.
-#
-# SPARQL 1.2 Query, section 17.4. Two requests for parts of one result cannot be compared by such variables, nor
-# ordered. Queries are not changed here.
-
-_FUNCTIONS: Final = frozenset(("NOW", "RAND", "UUID", "STRUUID", "BNODE"))
-# Virtuoso's own
-_NAMES: Final = frozenset(("bif:now", "bif:rnd", "bif:uuid", "bif:curdatetime"))
-# in the text of a dialect
-_MAY_CALL: Final = re.compile("|".join([*_FUNCTIONS, *_NAMES]), re.IGNORECASE)
-
-
-def volatile(select: Select) -> frozenset[str]:
-    """Returns the variables, at any depth, that are assigned an expression with one of these functions.
-
-    A variable that is assigned an expression over such a variable is volatile, too. Aggregates are not among them:
-    engines that evaluate them in the same order twice return the same value.
-
-    >>> text = "{ ?s ?p ?o BIND(UUID() AS ?id) BIND(STR(?id) AS ?name) BIND(STR(?s) AS ?same) }"
-    >>> sorted(volatile(Select("", "SELECT * ", ("s",), "WHERE ", text)))
-    ['id', 'name']
-    """
-    tree = select.tree
-    expressions: list[tuple[str, set[str]]] = []
-    found: set[str] = set()
-    for alias in walk(tree.form):
-        if isinstance(alias, AliasNode):
-            name, inside = alias.variable.name, list(walk(alias.expression))
-            if any(_is_volatile(node, tree.text) for node in inside):
-                found.add(name)
-            used = {node.name for node in inside if isinstance(node, VariableNode)}
-            expressions.append((name, used))
-    while more := {name for name, used in expressions if name not in found and used & found}:
-        found |= more
-    return frozenset(found)
-
-
-def _is_volatile(node: Any, text: str) -> bool:
-    match node:
-        case CallNode(function=str(keyword)):
-            return keyword in _FUNCTIONS
-        case CallNode(function=IriNode() as name):
-            return name.written.lower() in _NAMES
-        case Unknown(start, end):
-            return _MAY_CALL.search(text, start, end) is not None
-    return False
 
 
 # --- checks ---------------------------------------------------------------------------------------

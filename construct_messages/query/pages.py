@@ -7,13 +7,21 @@ source decides when to page.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from construct_messages.query.checks import volatile
 from construct_messages.query.select import Select
-from construct_messages.query.syntax.nodes import OrderCondition, Unknown, VariableNode, walk
+from construct_messages.query.syntax.nodes import (
+    AliasNode,
+    CallNode,
+    IriNode,
+    OrderCondition,
+    Unknown,
+    VariableNode,
+    walk,
+)
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import literal
 
@@ -152,3 +160,52 @@ def _check_own(select: Select) -> None:
     for clause in tree.form.clauses:
         if isinstance(clause, Unknown):
             raise tree.refusal(clause)
+
+
+# --- volatile -------------------------------------------------------------------------------------
+# Finds variables whose values differ in each evaluation of a query: NOW, RAND, UUID, STRUUID, BNODE.
+#
+# SPARQL 1.2 Query, section 17.4. Two requests for parts of one result cannot be compared by such variables, nor
+# ordered. Queries are not changed here.
+
+_FUNCTIONS: Final = frozenset(("NOW", "RAND", "UUID", "STRUUID", "BNODE"))
+# Virtuoso's own
+_NAMES: Final = frozenset(("bif:now", "bif:rnd", "bif:uuid", "bif:curdatetime"))
+# in the text of a dialect
+_MAY_CALL: Final = re.compile("|".join([*_FUNCTIONS, *_NAMES]), re.IGNORECASE)
+
+
+def volatile(select: Select) -> frozenset[str]:
+    """Returns the variables, at any depth, that are assigned an expression with one of these functions.
+
+    A variable that is assigned an expression over such a variable is volatile, too. Aggregates are not among them:
+    engines that evaluate them in the same order twice return the same value.
+
+    >>> text = "{ ?s ?p ?o BIND(UUID() AS ?id) BIND(STR(?id) AS ?name) BIND(STR(?s) AS ?same) }"
+    >>> sorted(volatile(Select("", "SELECT * ", ("s",), "WHERE ", text)))
+    ['id', 'name']
+    """
+    tree = select.tree
+    expressions: list[tuple[str, set[str]]] = []
+    found: set[str] = set()
+    for alias in walk(tree.form):
+        if isinstance(alias, AliasNode):
+            name, inside = alias.variable.name, list(walk(alias.expression))
+            if any(_is_volatile(node, tree.text) for node in inside):
+                found.add(name)
+            used = {node.name for node in inside if isinstance(node, VariableNode)}
+            expressions.append((name, used))
+    while more := {name for name, used in expressions if name not in found and used & found}:
+        found |= more
+    return frozenset(found)
+
+
+def _is_volatile(node: Any, text: str) -> bool:
+    match node:
+        case CallNode(function=str(keyword)):
+            return keyword in _FUNCTIONS
+        case CallNode(function=IriNode() as name):
+            return name.written.lower() in _NAMES
+        case Unknown(start, end):
+            return _MAY_CALL.search(text, start, end) is not None
+    return False

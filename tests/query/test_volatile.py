@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.query.checks import volatile
-from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY, page
+from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY, page, volatile
 from construct_messages.query.rewrite import ConstructQuery
 
 E = "PREFIX : <http://e/> "

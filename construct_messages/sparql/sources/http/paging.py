@@ -13,8 +13,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from construct_messages.query.checks import volatile
-from construct_messages.query.pages import beyond, by_key
+from construct_messages.query.pages import beyond, by_key, volatile
 from construct_messages.query.pages import page as window
 from construct_messages.query.prologue import undeclared
 from construct_messages.query.select import Select
