@@ -28,7 +28,7 @@ from construct_messages.continuous.comparison import Comparison, Known, digest_o
 from construct_messages.continuous.streaming import Spool, page_messages
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.query.continuous.values import Operator
-from construct_messages.query.results import read_results
+from construct_messages.query.rewrite import read_results
 from construct_messages.query.tokens import QueryText
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import (

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from construct_messages.query.scope import aggregates, group_keys, in_scope
 from construct_messages.query.syntax.nodes import (
     AggregateNode,
     AliasNode,
@@ -31,6 +30,9 @@ from construct_messages.query.syntax.nodes import (
     TripleTermNode,
     ValuesPattern,
     VariableNode,
+    aggregates,
+    group_keys,
+    in_scope,
     walk,
 )
 from construct_messages.query.syntax.parser import Query

@@ -4,8 +4,7 @@ Prefixed names with several full stops are written as IRIs: it refuses `ex:a.b.c
 section 19.8, [PN_LOCAL]). Alternatives of paths are written as UNION: it gives a solution of several of them once, not
 once for each (section 18.4). In `GRAPH ?g`, it takes ?g for a variable that both sides of MINUS share (section 18.6),
 hides it in sub-selects that do not project it (section 13.3), and does not bind it where no triple is matched directly,
-as in `GRAPH ?g { GRAPH ?h { … } }`. The rest of the text is unchanged, so that the
-columns of other lines stay the same.
+as in `GRAPH ?g { GRAPH ?h { … } }`. The rest of the text is unchanged, and so are the columns of other lines.
 
 Its ORDER BY compares literals of two kinds by their texts and numbers by their values. This is no total order: 9 < 10
 and "10" < "5" < "9". Where the sort notices, it ends the process. So each sort key becomes several, each of which only
@@ -23,9 +22,7 @@ from functools import lru_cache
 from itertools import count, pairwise, product
 from typing import Any, Final
 
-from construct_messages.query.depth import check_depth
 from construct_messages.query.prologue import Prologue
-from construct_messages.query.scope import aggregates, group_keys, in_scope, values_variables
 from construct_messages.query.syntax.nodes import (
     AggregateNode,
     AliasNode,
@@ -60,11 +57,17 @@ from construct_messages.query.syntax.nodes import (
     Unknown,
     ValuesPattern,
     VariableNode,
+    aggregates,
+    group_keys,
+    in_scope,
+    values_variables,
     walk,
 )
 from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.query.tokens import QueryText, error, spliced, tokenize
 from construct_messages.rdf.errors import QueryError
+
+# --- embedded -------------------------------------------------------------------------------------
 
 _SUSPECT: Final = re.compile(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
 
@@ -648,3 +651,58 @@ def _total(expression: ExpressionNode) -> str | None:
         case LiteralNode(datatype=None):
             return "texts"
     return None
+
+
+# --- depth ----------------------------------------------------------------------------------------
+# Rejects queries that would overflow the stack of the embedded engine, which parses and plans by recursion.
+#
+# An overflow ends the process. Nested brackets make a query deep, and so do many parts in a row: `a UNION b UNION c`
+# is read as `(a UNION b) UNION c` (SPARQL 1.2 Query, section 18.2.2).
+
+MOST_NESTED: Final = 500
+"""The most nested brackets, and the most `!` in a row."""
+
+MOST_JOINED: Final = 4000
+"""The most operators that join the parts of one group or expression; those that take more stack count twice."""
+
+_OPENING: Final = frozenset(("{", "(", "[", "<<", "<<(", "{|"))
+_CLOSING: Final = frozenset(("}", ")", "]", ">>", ")>>", "|}"))
+_JOINING: Final = {
+    "UNION": 1,
+    "FILTER": 1,
+    "OPTIONAL": 2,
+    "MINUS": 2,
+    "BIND": 2,
+    "LATERAL": 2,
+} | dict.fromkeys("|&+-*/", 1)
+_HINT: Final = "nest less, or split the query into several"
+
+
+@lru_cache(maxsize=16)  # a continuous query is evaluated again and again
+def check_depth(text: str) -> None:
+    """Checks that a query is neither nested nor joined more than the embedded engine can take.
+
+    >>> check_depth("ASK { FILTER(" + 100 * "(" + "1" + 100 * ")" + ") }")
+    >>> check_depth("ASK { FILTER(" + 1000 * "(" + "1" + 1000 * ")" + ") }")
+    Traceback (most recent call last):
+    construct_messages.rdf.errors.QueryError: line 1, column 511: the query nests more than 500 deep
+      hint: nest less, or split the query into several
+    """
+    if len(text) <= MOST_NESTED:
+        return
+    joined, negations = [0], 0
+    for kind, written, start in tokenize(text):
+        negations = negations + 1 if written == "!" else 0
+        if kind == "mark" and written in _OPENING:
+            joined.append(0)
+        elif kind == "mark" and written in _CLOSING:
+            if len(joined) > 1:
+                joined.pop()
+        elif kind in ("other", "word"):
+            joined[-1] += _JOINING.get(written.upper(), 0)
+            if joined[-1] > MOST_JOINED:
+                raise error(
+                    text, start, f"the query joins more than {MOST_JOINED} parts in a row", _HINT
+                )
+        if len(joined) > MOST_NESTED or negations > MOST_NESTED:
+            raise error(text, start, f"the query nests more than {MOST_NESTED} deep", _HINT)

@@ -16,10 +16,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.query.checks import check, refusal
-from construct_messages.query.depth import check_depth
-from construct_messages.query.embedded import for_embedded, names_in_full
+from construct_messages.query.embedded import check_depth, for_embedded, names_in_full
+from construct_messages.query.select import WrittenQuery
 from construct_messages.query.syntax.parser import parse
-from construct_messages.query.written import WrittenQuery
 from construct_messages.rdf.errors import (
     ConstructMessagesError,
     QueryError,

@@ -18,9 +18,8 @@ import pytest
 from rdflib.plugins.sparql.parser import parseQuery
 
 from construct_messages import QueryError, UsageError
-from construct_messages.query.pages import beyond, page
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.query.select import Select
+from construct_messages.query.select import Select, beyond, page
 from construct_messages.query.tokens import tokenize
 from construct_messages.rdf.terms import iri
 from tests.support.places import shared_path

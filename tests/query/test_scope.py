@@ -1,4 +1,4 @@
-"""`query/scope.py`: which variables have a value, against what `SELECT *` of an engine projects."""
+"""`query/syntax/nodes.py`: which variables have a value, against what `SELECT *` of an engine projects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from construct_messages import QueryError, UsageError, construct_messages
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.query.scope import group_keys, in_scope
+from construct_messages.query.syntax.nodes import group_keys, in_scope
 from construct_messages.query.syntax.parser import parse
 from construct_messages.rdf.options import Grouping
 from construct_messages.sparql.sources.http.profiles import PROFILES

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY, page, volatile
 from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.query.select import BY_TEXT, BY_TEXT_ONLY, page, volatile
 
 E = "PREFIX : <http://e/> "
 

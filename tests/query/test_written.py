@@ -18,7 +18,7 @@ import rdflib
 from pyparsing import ParseException
 
 from construct_messages import construct_messages
-from construct_messages.query.written import WrittenQuery
+from construct_messages.query.select import WrittenQuery
 from construct_messages.rdf.errors import Position, QueryError, SourceError
 from construct_messages.rdf.options import Grouping, Requests
 from tests.support.commands import Done

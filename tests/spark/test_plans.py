@@ -18,7 +18,6 @@ import pytest
 from benchmarks.micro.spark_data import QUERY
 from benchmarks.micro.spark_papers import QUERIES
 from construct_messages.query.algebra.calls import conjuncts
-from construct_messages.query.algebra.join_order import linked
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Constant,
@@ -33,10 +32,11 @@ from construct_messages.query.algebra.nodes import (
     Plan,
     Unit,
     Vars,
+    linked,
 )
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.query.optimizer.equalities import Links, links
 from construct_messages.query.optimizer.optimize import optimize
+from construct_messages.query.optimizer.push_down import Links, links
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.rdf.terms import iri, literal
 from tests.support.engines.construct_cases import CASES, DECLARED, ON_SPARK

@@ -15,11 +15,16 @@ from itertools import count
 from typing import Final, TypeVar
 
 from construct_messages.query.algebra.calls import (
+    HINT_1_1,
     ExpressionTranslator,
+    Leaves,
     aggregation,
     is_repeatable,
+    join,
     mentioned,
     substituted,
+    triples,
+    union,
 )
 from construct_messages.query.algebra.nodes import (
     Aggregation,
@@ -50,10 +55,8 @@ from construct_messages.query.algebra.nodes import (
     Var,
     VarOrTerm,
 )
-from construct_messages.query.algebra.patterns import HINT_1_1, Leaves, join, triples, union
 from construct_messages.query.algebra.property_paths import Closure
 from construct_messages.query.checks import check
-from construct_messages.query.scope import aggregates
 from construct_messages.query.syntax.nodes import (
     AggregateNode,
     AliasNode,
@@ -78,6 +81,7 @@ from construct_messages.query.syntax.nodes import (
     UnionPattern,
     ValuesPattern,
     VariableNode,
+    aggregates,
     walk,
 )
 from construct_messages.query.syntax.parser import Query, parse

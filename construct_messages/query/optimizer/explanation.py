@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from construct_messages.query.algebra.calls import conjuncts, exists_in
-from construct_messages.query.algebra.correlation import mentions
-from construct_messages.query.algebra.join_order import linked
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Dataset,
@@ -36,9 +34,11 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
     VarOrTerm,
+    linked,
+    mentions,
 )
-from construct_messages.query.optimizer.cardinality import Estimates, Statistics
-from construct_messages.query.optimizer.equalities import Links, links
+from construct_messages.query.optimizer.optimize import Estimates, Statistics
+from construct_messages.query.optimizer.push_down import Links, links
 
 
 def explanation(plan: Plan, statistics: Statistics) -> str:

@@ -23,8 +23,6 @@ from construct_messages.query.algebra.calls import (
     is_volatile,
     replace_exists,
 )
-from construct_messages.query.algebra.correlation import correlated_variables, mentions
-from construct_messages.query.algebra.join_order import contains_path, join_order
 from construct_messages.query.algebra.nodes import (
     NOTHING,
     Aggregation,
@@ -60,9 +58,13 @@ from construct_messages.query.algebra.nodes import (
     Var,
     VarOrTerm,
     Vars,
+    contains_path,
+    correlated_variables,
+    join_order,
+    mentions,
     variables,
 )
-from construct_messages.query.optimizer.equalities import links
+from construct_messages.query.optimizer.push_down import links
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.terms import XSD, Term, boolean
 from construct_messages.spark.frames.joins import (

@@ -14,8 +14,15 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from construct_messages.query.algebra.correlation import mentions
-from construct_messages.query.algebra.nodes import Dataset, Scan, Star, Triple, Var, VarOrTerm
+from construct_messages.query.algebra.nodes import (
+    Dataset,
+    Scan,
+    Star,
+    Triple,
+    Var,
+    VarOrTerm,
+    mentions,
+)
 from construct_messages.rdf.terms import Term
 from construct_messages.spark.quads.table import COLUMNS, QuadTable
 from construct_messages.spark.sql import expressions

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from construct_messages.query.optimizer.cardinality import Statistics
+from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.errors import QuadsError
 from construct_messages.spark.sql.values import all_of, case, fail, literal
 

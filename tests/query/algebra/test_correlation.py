@@ -10,8 +10,6 @@ from construct_messages.query.algebra.calls import (
     exists_in,
     is_volatile,
 )
-from construct_messages.query.algebra.correlation import correlated_variables, mentions
-from construct_messages.query.algebra.join_order import join_order
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -36,6 +34,9 @@ from construct_messages.query.algebra.nodes import (
     Unit,
     Values,
     Var,
+    correlated_variables,
+    join_order,
+    mentions,
 )
 from construct_messages.query.algebra.property_paths import Closure, Link
 from construct_messages.rdf.terms import iri

@@ -32,9 +32,13 @@ from construct_messages.query.algebra.nodes import (
     Var,
 )
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.query.optimizer.cardinality import PredicateStatistics, Statistics
 from construct_messages.query.optimizer.explanation import explanation
-from construct_messages.query.optimizer.optimize import Hints, optimize
+from construct_messages.query.optimizer.optimize import (
+    Hints,
+    PredicateStatistics,
+    Statistics,
+    optimize,
+)
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.query.algebra.correlation import mentions
+from construct_messages.query.algebra.nodes import mentions
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.optimize import shared_scans
 from construct_messages.rdf.terms import iri

@@ -19,7 +19,7 @@ from construct_messages.query.algebra.property_paths import (
     PathExpression,
     Sequence,
 )
-from construct_messages.query.optimizer.cardinality import Statistics
+from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri

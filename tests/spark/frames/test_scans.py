@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.query.algebra.nodes import Dataset, Triple, Var
-from construct_messages.query.optimizer.cardinality import Statistics
+from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.errors import QuadsError
 from construct_messages.rdf.terms import Term
 from construct_messages.spark.sql.values import column

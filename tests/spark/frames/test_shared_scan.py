@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.query.optimizer.cardinality import PredicateStatistics, Statistics
-from construct_messages.query.optimizer.optimize import Hints, optimize
+from construct_messages.query.optimizer.optimize import (
+    Hints,
+    PredicateStatistics,
+    Statistics,
+    optimize,
+)
 from construct_messages.rdf.terms import iri
 from tests.support.queries.algebra_text import NOW
 from tests.support.spark.sessions import executed

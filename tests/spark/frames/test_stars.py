@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.query.algebra.nodes import Dataset, Plan, Scan, Star, Triple, Var, VarOrTerm
-from construct_messages.query.optimizer.cardinality import Statistics
+from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri
 from construct_messages.spark.sql.values import column

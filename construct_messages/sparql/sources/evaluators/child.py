@@ -18,7 +18,7 @@ import msgspec
 import pyoxigraph as ox
 
 from construct_messages.query.checks import REWRITTEN
-from construct_messages.query.written import WrittenQuery
+from construct_messages.query.select import WrittenQuery
 from construct_messages.rdf.errors import ConstructMessagesError, NotAcceptable, SourceError
 from construct_messages.rdf.formats.media_types import TRIPLES
 from construct_messages.rdf.formats.results import SOLUTIONS

@@ -1,6 +1,6 @@
 """Pagination: the SELECT queries for a whole result, and the detection of results that row limits truncate.
 
-A page is a window of LIMIT and OFFSET over the query (`query/pages.py` writes it) and has a separate response. Each
+A page is a window of LIMIT and OFFSET over the query (`query/select.py` writes it) and has a separate response. Each
 window begins with the last solutions of the previous one, which are compared. Sources send the queries of
 `pages`, and feed each response to the page's reader. Opens no socket.
 """
@@ -13,10 +13,9 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from construct_messages.query.pages import beyond, by_key, volatile
-from construct_messages.query.pages import page as window
 from construct_messages.query.prologue import undeclared
-from construct_messages.query.select import Select
+from construct_messages.query.select import Select, beyond, by_key, volatile
+from construct_messages.query.select import page as window
 from construct_messages.rdf.errors import (
     IncompleteResult,
     QueryError,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY
+from construct_messages.query.select import BY_TEXT, BY_TEXT_ONLY
 from construct_messages.rdf.errors import UsageError
 
 
@@ -26,7 +26,7 @@ class Profile:
     # pages have their order in a sub-select, and LIMIT and OFFSET around it: the engine refuses ORDER BY with a large
     # OFFSET, or orders by it differently
     orders_in_sub_select: bool = False
-    # the sort keys of a variable in pages; see `query/pages.py`
+    # the sort keys of a variable in pages; see `query/select.py`
     page_keys: tuple[str, ...] = BY_TEXT_ONLY
     # the number of solutions that the engine returns at most without announcing it; None: there is none, or it is a
     # setting of the installation
