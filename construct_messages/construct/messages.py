@@ -8,14 +8,7 @@ in `rdf/template.py`, how it is written in `logs/`, where solutions come from in
 from __future__ import annotations
 
 import os
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Generator,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final

@@ -104,10 +104,7 @@ class Prologue:
         if prefix in self.unusable:
             message = f"prefix {prefix}: cannot be used: {self.unusable[prefix]}"
             return error(
-                text,
-                offset,
-                message,
-                "give a base IRI, or declare the prefix with an absolute IRI",
+                text, offset, message, "give a base IRI, or declare the prefix with an absolute IRI"
             )
         message = f"prefix {prefix}: is not declared"
         return error(text, offset, message, f"add PREFIX {prefix}: <...> or give it as an option")

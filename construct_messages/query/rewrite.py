@@ -12,12 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from construct_messages.query.prologue import (
-    check_base,
-    check_prefixes,
-    insert,
-    usable_prefixes,
-)
+from construct_messages.query.prologue import check_base, check_prefixes, insert, usable_prefixes
 from construct_messages.query.select import Select, WrittenQuery, unused
 from construct_messages.query.syntax.nodes import (
     AliasNode,
@@ -331,11 +326,7 @@ def _refuse_full_stop(tree: Query, form: ConstructForm) -> None:
 
 
 def _select(
-    text: str,
-    form: ConstructForm,
-    prologue: str,
-    projection: str,
-    variables: tuple[str, ...],
+    text: str, form: ConstructForm, prologue: str, projection: str, variables: tuple[str, ...]
 ) -> Select:
     """The pieces; each begins right after the last token of the previous one, with its white space and comments."""
     behind = form.template.end if form.template else form.start + len("CONSTRUCT")

@@ -242,12 +242,7 @@ def shown(term: Term) -> str:
     return term
 
 
-_PREFIXES: Final = {
-    "sh": SH,
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
-    "rdf": RDF,
-    "rdfs": RDFS,
-}
+_PREFIXES: Final = {"sh": SH, "xsd": "http://www.w3.org/2001/XMLSchema#", "rdf": RDF, "rdfs": RDFS}
 
 
 class _Lines:

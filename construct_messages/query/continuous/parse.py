@@ -422,10 +422,7 @@ class Patterns:
 
 
 def read_form(
-    text: str,
-    tokens: Sequence[Token],
-    prologue: Prologue,
-    windows: Container[str],
+    text: str, tokens: Sequence[Token], prologue: Prologue, windows: Container[str]
 ) -> FormNode:
     """Reads the patterns of windows of a query whose clauses of streams have been removed."""
     return _WindowReader(text, tokens, prologue, windows).form()
@@ -457,10 +454,7 @@ def check_number(text: str, offset: int, windows: Collection[str]) -> None:
     """Checks the number of windows before one is added: the rewritten patterns grow with it."""
     if len(windows) >= _MOST:
         raise error(
-            text,
-            offset,
-            f"more than {_MOST} windows",
-            "use the same window in several patterns",
+            text, offset, f"more than {_MOST} windows", "use the same window in several patterns"
         )
 
 

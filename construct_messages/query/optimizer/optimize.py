@@ -12,12 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import reduce
 from typing import Final, Literal
 
-from construct_messages.query.algebra.calls import (
-    conjuncts,
-    exists_in,
-    is_volatile,
-    map_bodies,
-)
+from construct_messages.query.algebra.calls import conjuncts, exists_in, is_volatile, map_bodies
 from construct_messages.query.algebra.nodes import (
     NOTHING,
     Bgp,

@@ -431,10 +431,7 @@ class QueryParser(PatternReader):
 
 
 def parse(
-    query: str | QueryText,
-    *,
-    base: str | None = None,
-    prefixes: Mapping[str, str] | None = None,
+    query: str | QueryText, *, base: str | None = None, prefixes: Mapping[str, str] | None = None
 ) -> Query:
     """Reads a query. Text that is not SPARQL is an `Unknown` in the tree; an illegal head or template is an error
     (`QueryError`).
