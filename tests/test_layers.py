@@ -73,7 +73,7 @@ FLOORS = {
     "query/syntax": floors("nodes", "triples", "patterns", "parser"),
     "query/continuous": floors("values", "parse"),
     "streams": floors("element", "database", "publication / reading", "writer", "reader", "store"),
-    "construct/shapes": floors("graph", "report / wellformed", "engine", "validation"),
+    "construct/shapes": floors("graph", "report", "engine", "validation"),
     "continuous": floors(
         "comparison / dataset / solutions / static / transform / windows",
         "incremental / timeline",
@@ -105,8 +105,8 @@ FLOORS = {
         "client / collections", "connections", "discovery", "inbox / ldes / log / sse / websocket"
     ),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
-    "query/algebra": floors("property_paths", "nodes", "calls", "translation"),
-    "query/optimizer": floors("push_down", "optimize", "explanation"),
+    "query/algebra": floors("nodes", "calls", "translation"),
+    "query/optimizer": floors("push_down", "optimize"),
     "spark": floors(
         "jar / line_numbers / planning / regex",
         "session / sql",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from construct_messages.logs import (
     EncodedBatch,
@@ -46,20 +46,10 @@ def digest(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-class Grouper(Protocol):
-    """Groups batches of solutions."""
-
-    def feed(self, solutions: Solutions) -> Iterator[Group]:
-        """Takes the next batch, and returns the groups that are now complete."""
-        ...
-
-    def finish(self) -> Iterator[Group]:
-        """The groups that were complete only with the last solution."""
-        ...
-
-
 class EachSolution:
     """No grouping: a group for each solution.
+
+    As all groupers do, `feed` returns the groups that a batch completes, and `finish` those that the end completes.
 
     >>> [group[0].number for group in EachSolution().feed(Solutions.of([("<urn:a>",), ("<urn:a>",)]))]
     [0, 1]
@@ -69,28 +59,26 @@ class EachSolution:
         self._next = 0
 
     def feed(self, solutions: Solutions) -> Iterator[Group]:
-        """See `Grouping.feed`."""
         first = self._next
         self._next += len(solutions)
         for number, solution in enumerate(solutions, first):
             yield [Numbered(number, solution)]
 
     def finish(self) -> Iterator[Group]:
-        """Returns nothing, as no solution is held."""
         return iter(())
 
 
-class _Keys:
+class _Keyed:
     """Reads the key of each solution, and refuses blank nodes that cannot be compared."""
 
     def __init__(
-        self, indexes: Sequence[int], names: Sequence[str], stable_blank_nodes: bool
+        self, indexes: Sequence[int], names: Sequence[str], limit: int, stable_blank_nodes: bool
     ) -> None:
         self._indexes, self._names, self._stable = indexes, names, stable_blank_nodes
-        self._next = 0
+        self._limit, self._next = limit, 0
         self._blank_in: int | None = None
 
-    def read(self, solutions: Solutions) -> Iterator[tuple[tuple[Term, ...], Numbered]]:
+    def _read(self, solutions: Solutions) -> Iterator[tuple[tuple[Term, ...], Numbered]]:
         response = solutions.response
         for solution in solutions:
             key = tuple(solution[index] for index in self._indexes)
@@ -107,21 +95,16 @@ class _Keys:
             self._next += 1
 
 
-class ByAppearance:
+class ByAppearance(_Keyed):
     """Groups in the order of their first solutions; holds all solutions until the end."""
 
-    def __init__(
-        self, indexes: Sequence[int], names: Sequence[str], limit: int, stable_blank_nodes: bool
-    ) -> None:
-        self._keys = _Keys(indexes, names, stable_blank_nodes)
-        self._limit, self._held = limit, 0
+    def __init__(self, *options: Any) -> None:
+        super().__init__(*options)
         self._groups: dict[tuple[Term, ...], Group] = {}
 
     def feed(self, solutions: Solutions) -> Iterator[Group]:
-        """See `Grouping.feed`."""
-        for key, numbered in self._keys.read(solutions):
-            self._held += 1
-            if self._held > self._limit:
+        for key, numbered in self._read(solutions):
+            if self._next == self._limit:
                 raise LimitExceeded(
                     f"grouping would hold more than {self._limit} solutions",
                     hint='raise the limit of the grouping, or stream with order="sorted"',
@@ -130,26 +113,21 @@ class ByAppearance:
         return iter(())
 
     def finish(self) -> Iterator[Group]:
-        """See `Grouping.finish`."""
         yield from self._groups.values()
         self._groups = {}
 
 
-class Sorted:
+class Sorted(_Keyed):
     """Groups as they come from a source that sorts by the key; holds one group, and 16 bytes for each closed key."""
 
-    def __init__(
-        self, indexes: Sequence[int], names: Sequence[str], limit: int, stable_blank_nodes: bool
-    ) -> None:
-        self._keys = _Keys(indexes, names, stable_blank_nodes)
-        self._names, self._limit = names, limit
+    def __init__(self, *options: Any) -> None:
+        super().__init__(*options)
         self._key: tuple[Term, ...] | None = None
         self._group: Group = []
         self._closed: set[bytes] = set()
 
     def feed(self, solutions: Solutions) -> Iterator[Group]:
-        """See `Grouping.feed`."""
-        for key, numbered in self._keys.read(solutions):
+        for key, numbered in self._read(solutions):
             if key != self._key:
                 yield from self.finish()
                 self._open(key)
@@ -161,7 +139,6 @@ class Sorted:
             self._group.append(numbered)
 
     def finish(self) -> Iterator[Group]:
-        """See `Grouping.finish`."""
         if self._key is not None:
             self._closed.add(digest("\n".join(self._key)))
             yield self._group
@@ -208,7 +185,7 @@ class Assembly:
         self, template: Template, options: Options, stable_blank_nodes: bool, *, paged: bool = False
     ) -> None:
         self._template, self._options = template, options
-        self._grouper: Grouper = EachSolution()
+        self._grouper: EachSolution | ByAppearance | Sorted = EachSolution()
         grouping = options.grouping
         if grouping.by:
             kind = Sorted if grouping.is_sorted else ByAppearance
@@ -222,11 +199,8 @@ class Assembly:
     @property
     def left(self) -> int | None:
         """The number of messages that are still allowed; None: no limit."""
-        return (
-            None
-            if self._options.max_messages is None
-            else self._options.max_messages - self.message_count
-        )
+        most = self._options.max_messages
+        return None if most is None else most - self.message_count
 
     @property
     def message_bytes(self) -> int | None:
@@ -451,9 +425,8 @@ class Writing:
         if self._batches is not None:
             encoded = self._assembly.encode(self._batches, solutions)
             chunk = bytes(encoded)
-            if (
-                self._message_bytes is not None and len(chunk) > self._message_bytes
-            ):  # so one of them may be, too
+            # one of its messages may be too large only if they all are together
+            if self._message_bytes is not None and len(chunk) > self._message_bytes:
                 for message in encoded:
                     self._bound(len(message))
         else:

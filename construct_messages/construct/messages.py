@@ -399,9 +399,8 @@ def _pull(
     source: Source, request: Request, assembly: Assembly, owns_source: bool, warns: bool
 ) -> Generator[Solutions]:
     try:
-        if (
-            assembly.left == 0 or request.select.limit == 0
-        ):  # which some endpoints take for no limit
+        # some endpoints take LIMIT 0 for no limit
+        if assembly.left == 0 or request.select.limit == 0:
             return
         none = warns
         with closing(source.solutions(request)) as batches:
@@ -424,9 +423,8 @@ async def _apull(
     source: Source, request: Request, assembly: Assembly, owns_source: bool, warns: bool
 ) -> AsyncGenerator[Solutions]:
     try:
-        if (
-            assembly.left == 0 or request.select.limit == 0
-        ):  # which some endpoints take for no limit
+        # some endpoints take LIMIT 0 for no limit
+        if assembly.left == 0 or request.select.limit == 0:
             return
         none = warns
         async with aclosing(source.asolutions(request)) as batches:

@@ -17,8 +17,7 @@ from construct_messages.construct.assembly import Options
 from construct_messages.logs import FormatOptions, options_for_writing
 from construct_messages.logs.targets import format_of_target
 from construct_messages.query.algebra.nodes import Plan
-from construct_messages.query.optimizer.explanation import explanation
-from construct_messages.query.optimizer.optimize import Hints, optimize
+from construct_messages.query.optimizer.optimize import Hints, explanation, optimize
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import UsageError

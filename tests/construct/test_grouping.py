@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.construct.assembly import ByAppearance, EachSolution, Grouper, Sorted
+from construct_messages.construct.assembly import ByAppearance, EachSolution, Sorted
 from construct_messages.rdf.errors import GroupError, LimitExceeded
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Term
@@ -14,7 +14,7 @@ from construct_messages.rdf.terms import Term
 A, B, C, BLANK = Term("<urn:a>"), Term("<urn:b>"), Term("<urn:c>"), Term("_:da")
 
 
-def run(grouping: Grouper, *batches: Solutions) -> list[list[int]]:
+def run(grouping: ByAppearance | EachSolution | Sorted, *batches: Solutions) -> list[list[int]]:
     groups = [group for batch in batches for group in grouping.feed(batch)]
     return [[number for number, _ in group] for group in [*groups, *grouping.finish()]]
 

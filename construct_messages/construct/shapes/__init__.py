@@ -1,6 +1,6 @@
 """Shapes: each message is validated by itself against a shapes graph (SHACL).
 
-`graph.py` reads shapes files with their line numbers, `wellformed.py` rejects those that are not SHACL, `engine.py` is
+`graph.py` reads shapes files with their line numbers, `graph.py` rejects those that are not SHACL, `engine.py` is
 the only module that calls the validating library, and has the data that messages are validated with, `report.py` has
 results, and `validation.py` handles messages that do not conform. No HTTP and no arguments here.
 

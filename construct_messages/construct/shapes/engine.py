@@ -23,12 +23,13 @@ from construct_messages.construct.shapes.graph import (
     TYPE,
     ShapesGraph,
     Triple,
+    check_graph,
     local,
+    refused,
     sh,
     shown,
 )
 from construct_messages.construct.shapes.report import ValidationReport, ValidationResult
-from construct_messages.construct.shapes.wellformed import check_graph, refused
 from construct_messages.logs.from_pyoxigraph import DEEPEST
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import ShapesError, SourceError, UsageError

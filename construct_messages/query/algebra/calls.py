@@ -13,29 +13,27 @@ from typing import Final, Literal, TypeAlias, assert_never, cast
 
 from construct_messages.query.algebra.nodes import (
     Aggregation,
+    Alternative,
     Bgp,
     Call,
+    Closure,
     Constant,
     Exists,
     Expression,
+    Inverse,
     Join,
+    Link,
+    Negated,
     Node,
     Path,
+    PathExpression,
     Triple,
     Union,
     Unit,
     Var,
     VarOrTerm,
 )
-from construct_messages.query.algebra.property_paths import (
-    Alternative,
-    Closure,
-    Inverse,
-    Link,
-    Negated,
-    PathExpression,
-)
-from construct_messages.query.algebra.property_paths import Sequence as Steps
+from construct_messages.query.algebra.nodes import Sequence as Steps
 from construct_messages.query.syntax.nodes import (
     AggregateNode,
     BlankNode,

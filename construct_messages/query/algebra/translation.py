@@ -30,6 +30,7 @@ from construct_messages.query.algebra.nodes import (
     Aggregation,
     Bgp,
     Call,
+    Closure,
     Dataset,
     Distinct,
     Expression,
@@ -55,7 +56,6 @@ from construct_messages.query.algebra.nodes import (
     Var,
     VarOrTerm,
 )
-from construct_messages.query.algebra.property_paths import Closure
 from construct_messages.query.checks import check
 from construct_messages.query.syntax.nodes import (
     AggregateNode,

@@ -119,7 +119,6 @@ class ExpressionReader(TriplesReader):
         return operand
 
     def primary(self) -> ExpressionNode:
-        """PrimaryExpression."""
         token = self.tokens[self.index]
         kind = token.kind
         if kind == "variable":
@@ -233,7 +232,6 @@ class PatternReader(ExpressionReader):
         raise NotImplementedError
 
     def group(self) -> GroupPattern:
-        """GroupGraphPattern."""
         start = self.token.start
         if start in self._groups:
             group, self.index = self._groups[start]
@@ -298,7 +296,6 @@ class PatternReader(ExpressionReader):
         return groups[0] if len(groups) == 1 else UnionPattern(start, self.end, tuple(groups))
 
     def name(self, what: str) -> VariableNode | IriNode:
-        """VarOrIri."""
         if self.token.kind == "variable":
             return self.variable()
         return self.iri(what)

@@ -98,12 +98,10 @@ class Reader:
         return True
 
     def need(self, mark: str, where: str) -> None:
-        """Takes a punctuation mark."""
         if not self.take_mark(mark):
             raise self.expected(f"{mark} {where}")
 
     def require(self, keyword: str, hint: str | None = None) -> None:
-        """Takes a keyword."""
         if not self.take(keyword):
             raise self.expected(keyword, hint)
 
@@ -129,7 +127,6 @@ class Reader:
         return self.tokens[self.index].kind in ("iri", "pname")
 
     def iri(self, what: str = "an IRI", hint: str | None = None) -> IriNode:
-        """Takes a name."""
         token = self.tokens[self.index]
         if token.kind not in ("iri", "pname"):
             raise self.expected(what, hint)
@@ -137,7 +134,6 @@ class Reader:
         return IriNode(token.start, token.start + len(token.text), token.text)
 
     def variable(self) -> VariableNode:
-        """Takes a variable."""
         token = self.tokens[self.index]
         if token.kind != "variable":
             raise self.expected("a variable")

@@ -19,27 +19,25 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from construct_messages.query.algebra.nodes import (
+    Alternative,
+    Closure,
     Dataset,
+    Inverse,
+    Link,
+    Negated,
     Path,
+    PathExpression,
+    Sequence,
     Triple,
     Var,
     VarOrTerm,
     Vars,
-    variables,
-)
-from construct_messages.query.algebra.property_paths import (
-    Alternative,
-    Closure,
-    Inverse,
-    Link,
-    Negated,
-    PathExpression,
-    Sequence,
     first_part,
     is_nullable,
     outward,
     step,
     unbound_closure,
+    variables,
     written,
 )
 from construct_messages.rdf.errors import LimitExceeded, UnsupportedQuery

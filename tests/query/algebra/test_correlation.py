@@ -14,6 +14,7 @@ from construct_messages.query.algebra.nodes import (
     Aggregation,
     Bgp,
     Call,
+    Closure,
     Constant,
     Distinct,
     Exists,
@@ -23,6 +24,7 @@ from construct_messages.query.algebra.nodes import (
     Group,
     Join,
     LeftJoin,
+    Link,
     Minus,
     Node,
     OrderBy,
@@ -38,7 +40,6 @@ from construct_messages.query.algebra.nodes import (
     join_order,
     mentions,
 )
-from construct_messages.query.algebra.property_paths import Closure, Link
 from construct_messages.rdf.terms import iri
 
 V, W, X, Y, Z = map(Var, "vwxyz")

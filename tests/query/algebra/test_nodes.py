@@ -10,6 +10,7 @@ from construct_messages.query.algebra.nodes import (
     Aggregation,
     Bgp,
     Call,
+    Closure,
     Distinct,
     Expression,
     Extend,
@@ -18,6 +19,7 @@ from construct_messages.query.algebra.nodes import (
     Group,
     Join,
     LeftJoin,
+    Link,
     Minus,
     Node,
     Number,
@@ -32,7 +34,6 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
 )
-from construct_messages.query.algebra.property_paths import Closure, Link
 from construct_messages.rdf.terms import iri
 
 X, Y, Z = map(Var, "xyz")

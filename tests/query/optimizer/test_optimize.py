@@ -32,11 +32,11 @@ from construct_messages.query.algebra.nodes import (
     Var,
 )
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import (
     Hints,
     PredicateStatistics,
     Statistics,
+    explanation,
     optimize,
 )
 from construct_messages.rdf.errors import UsageError

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from construct_messages.query.algebra.nodes import Dataset, Path, Plan, Var, VarOrTerm
-from construct_messages.query.algebra.property_paths import (
+from construct_messages.query.algebra.nodes import (
     Alternative,
     Closure,
+    Dataset,
     Inverse,
     Link,
     Negated,
+    Path,
     PathExpression,
+    Plan,
     Sequence,
+    Var,
+    VarOrTerm,
 )
 from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.errors import LimitExceeded, UnsupportedQuery

@@ -15,8 +15,10 @@ import pyoxigraph as ox
 
 from construct_messages.query.algebra.nodes import (
     Aggregation,
+    Alternative,
     Bgp,
     Call,
+    Closure,
     Constant,
     Dataset,
     Distinct,
@@ -26,13 +28,17 @@ from construct_messages.query.algebra.nodes import (
     Filter,
     Graphs,
     Group,
+    Inverse,
     Join,
     LeftJoin,
+    Link,
     Minus,
+    Negated,
     Node,
     Number,
     OrderBy,
     Path,
+    PathExpression,
     Plan,
     Project,
     Slice,
@@ -44,15 +50,7 @@ from construct_messages.query.algebra.nodes import (
     Var,
     VarOrTerm,
 )
-from construct_messages.query.algebra.property_paths import (
-    Alternative,
-    Closure,
-    Inverse,
-    Link,
-    Negated,
-    PathExpression,
-)
-from construct_messages.query.algebra.property_paths import Sequence as Steps
+from construct_messages.query.algebra.nodes import Sequence as Steps
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import (
     Term,

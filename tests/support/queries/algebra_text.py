@@ -13,8 +13,7 @@ from typing import Any, Final
 import pytest
 from _pytest.mark import ParameterSet
 
-from construct_messages.query.algebra.nodes import Call, Constant, Triple, Var
-from construct_messages.query.algebra.property_paths import Link
+from construct_messages.query.algebra.nodes import Call, Constant, Link, Triple, Var
 from construct_messages.rdf.terms import RDF, XSD, Term
 
 _PREFIXES: Final = {XSD: "xsd", RDF: "rdf"}
