@@ -81,11 +81,9 @@ class ArchiveDecoder:
 
     @property
     def prefixes(self) -> Mapping[str, str]:
-        """The prefixes that the files have declared so far, the last declaration of each."""
         return self._prefixes
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages that are complete now; see `Decoder.feed`."""
         self._buffer += data
         while len(self._buffer) >= _BLOCK and not self._ended:
             header = self._header = self._header or self._read_header(self._buffer[:_BLOCK])

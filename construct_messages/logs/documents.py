@@ -51,7 +51,6 @@ _STREAMS: Final = {
 
 
 def _by_iri(contexts: Mapping[str, Any]) -> dict[str, Any]:
-    """Contexts by the IRIs that senders write, with either scheme."""
     return {
         f"{scheme}://{iri}": context
         for iri, context in contexts.items()

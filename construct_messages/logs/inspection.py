@@ -129,7 +129,6 @@ class Inspection:
         self._sizes: Counter[int] = Counter()
 
     def add(self, message: Message) -> None:
-        """Adds a message."""
         self.message_count += 1
         self.quads += len(message)
         self._sizes[len(message)] += 1

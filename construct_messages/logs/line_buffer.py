@@ -26,7 +26,6 @@ def too_long(number: int, message_bytes: int, position: Position | None = None) 
 
 
 def decode_utf8(document: bytes | bytearray, number: int, line: int) -> str:
-    """Decodes the text of a document."""
     try:
         return document.decode()
     except UnicodeDecodeError as error:
@@ -62,7 +61,6 @@ class WholeLines:
         self._pending += line + b"\n"
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Returns the lines that are complete now, without their ends."""
         start = 0
         while not self.joined and (end := data.find(b"\n", start)) >= 0:
             self._hold(data[start:end])

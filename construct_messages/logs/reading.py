@@ -111,21 +111,17 @@ class DetectingDecoder:
 
     @property
     def syntax(self) -> Syntax | None:
-        """The syntax of the log, as detected so far; None: no delimiter yet."""
         return self._decoder.syntax if self._decoder else self._known.syntax
 
     @property
     def prefixes(self) -> Mapping[str, str]:
-        """The prefixes that the log has declared so far, the last declaration of each."""
         return self._decoder.prefixes if self._decoder else {}
 
     @property
     def options(self) -> FormatOptions | None:
-        """The format's own options; None: not read yet, or the format has none."""
         return self._decoder.options if self._decoder else None
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages that are complete now; see `Decoder.feed`."""
         self.bytes_read += len(data)
         if self.packing is None:
             data = self._head + data
@@ -147,7 +143,6 @@ class DetectingDecoder:
             yield from self._decode(piece)
 
     def close(self) -> Iterator[Message]:
-        """Returns the messages that the end of the log completes; see `Decoder.close`."""
         if self._unpacker is not None:
             try:
                 self._unpacker.close()

@@ -465,7 +465,6 @@ class PlainTemplateEncoder:
         self._encode, self._template = encode, template
 
     def encode(self, solutions: Solutions, first: int) -> EncodedMessages:
-        """Encodes a batch; see `TemplateEncoder.encode`."""
         return EncodedMessages(
             [
                 self._encode(of_distinct(quads))
@@ -504,13 +503,11 @@ class TextEncoder(ABC):
         """Inserts the declarations of the log into the first of these messages, if they were not written yet."""
 
     def encode(self, message: Message) -> bytes:
-        """Encodes one message with its delimiter."""
         texts = [self._checked(message, self.write)]
         self.declare(texts)
         return texts[0].encode()
 
     def encode_document(self, message: Message) -> bytes:
-        """Encodes one message as a document; see `Encoder.encode_document`."""
         return self._checked(message, self.write_document).encode()
 
     def _checked(self, message: Message, write: Callable[[Message], str]) -> str:
@@ -521,11 +518,9 @@ class TextEncoder(ABC):
             raise self.capabilities.refused(error) from None
 
     def finish(self) -> bytes:
-        """Returns no bytes."""
         return b""
 
     def for_template(self, template: Template) -> TemplateEncoder:
-        """Returns the encoder for batches of a template's solutions."""
         return PlainTemplateEncoder(self.encode, template)
 
 
@@ -553,7 +548,6 @@ class LayoutEncoder(TextEncoder):
         return self.write_by(message, self._place)
 
     def for_template(self, template: Template) -> TemplateEncoder:
-        """Returns the encoder for batches of a template's solutions."""
         if not (self.capabilities.support_template(template) and is_laid_out(template)):
             return PlainTemplateEncoder(self.encode, template)
         return TemplateTexts(self, template)
@@ -575,7 +569,6 @@ class TemplateTexts:
         )
 
     def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
-        """Encodes a batch; see `TemplateEncoder.encode`."""
         if not len(solutions) or not self._encoder.capabilities.support_columns(solutions):
             return self._plain.encode(solutions, first)
         try:

@@ -106,7 +106,6 @@ def checked_fields(kind: type[_T]) -> type[_T]:
 
 
 def wrong_type(function: str, argument: str, value: object, expected: str, hint: str) -> WrongType:
-    """Returns the error for an argument of another type."""
     given = "None" if value is None else f"{shown(repr(value)[:150])} ({type(value).__name__})"
     return WrongType(f"{function}(): {argument} must be {expected}, not {given}", hint=hint)
 

@@ -225,7 +225,6 @@ class Template:
 
     @cached_property
     def compiled(self) -> Compiled:
-        """The patterns as indexes."""
         return Compiled(self)
 
     def labelled(self, labels: Labels) -> Template:

@@ -43,8 +43,6 @@ _Row: TypeAlias = tuple[str | None, ...]
 
 
 class ColumnsDecoder:
-    """Reads a file of messages; see `Decoder`."""
-
     def __init__(self, format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
         self._format, self.syntax = format, syntax
         self._decoding = options

@@ -38,7 +38,6 @@ class BatchWriter(Protocol):
 
 
 def writer_for(format: Format) -> BatchWriter:
-    """Returns a writer of a format."""
     return _Csv() if format is CSV else _Binary(format)
 
 
@@ -154,7 +153,6 @@ class ColumnsEncoder:
         return self._write(self._messages.add(message))
 
     def encode_document(self, message: Message) -> bytes:
-        """Returns a file of one message; see `Encoder.encode_document`."""
         encoder = ColumnsEncoder(self._format, self._syntax, self._options)
         return encoder.encode(message) + encoder.finish()
 
@@ -165,7 +163,6 @@ class ColumnsEncoder:
         return self._write(rows.finish()) + self._writer.finish()
 
     def for_template(self, template: Template) -> _ByTemplate:
-        """Returns the encoder of batches of solutions; see `Encoder.for_template`."""
         return _ByTemplate(self, template)
 
     def encode_solutions(self, template: Template, solutions: Solutions, first: int) -> bytes:
@@ -180,8 +177,6 @@ class ColumnsEncoder:
 
 
 class _ByTemplate:
-    """Encodes batches of a template's solutions; see `TemplateEncoder`."""
-
     def __init__(self, encoder: ColumnsEncoder, template: Template) -> None:
         self._encoder, self._template = encoder, template
 

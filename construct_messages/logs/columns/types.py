@@ -72,8 +72,6 @@ def needed(module: str, install: str) -> Any:
 
 
 class TermKind(NamedTuple):
-    """A kind of term."""
-
     # `"iri"`, `"blank node"`, `"triple term"` or `"literal"`
     name: str
     # the IRI of the datatype of literals

@@ -244,7 +244,6 @@ class TermReader:
         return term
 
     def blank(self, data: bytes) -> Term:
-        """Returns the term of a blank node's label."""
         if self._shared:
             return self._nodes.get(data) or self._shared_node(data)
         label = text(data, "the label of a blank node")
@@ -671,12 +670,10 @@ class JellyDecoder:
 
     @property
     def prefixes(self) -> Mapping[str, str]:
-        """The namespaces that the log has declared so far."""
         return self._rows.prefixes
 
     @property
     def options(self) -> JellyOptions | None:
-        """The options of the stream; None: not read yet."""
         options = self._rows.options
         return options and replace(
             options,
@@ -685,7 +682,6 @@ class JellyDecoder:
         )
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages that are complete now."""
         buffer = self._buffer
         buffer += data
         if self._delimited is None:

@@ -29,8 +29,6 @@ from construct_messages.rdf.terms import Term, iri, is_triple, triple_parts, une
 #
 # Jelly 1.1, serialization (rdf.proto).
 
-_MOST_IRIS: Final = 1 << 14
-
 
 class PositionTags(NamedTuple):
     """The tags of the fields for one position of a statement, by the kind of the term."""
@@ -120,7 +118,6 @@ class FrameWriter:
         self.last: Statement = (_NO_TERM, _NO_TERM, _NO_TERM, _NO_TERM)
 
     def write(self, message: Message) -> bytes:
-        """Encodes one message as a frame."""
         self.message_count += 1
         rows = [] if self.is_open else self._opening()
         try:
@@ -469,5 +466,4 @@ class JellyEncoder:
         return delimited(frame) if self.options.delimited else frame
 
     def for_template(self, template: Template) -> PlainTemplateEncoder:
-        """Returns the encoder of a template's solutions."""
         return PlainTemplateEncoder(self.encode, template)

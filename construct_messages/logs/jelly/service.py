@@ -64,7 +64,6 @@ class FrameReader:
 
     @property
     def options(self) -> JellyOptions | None:
-        """The options of the stream; None: not read yet."""
         return self._rows.options
 
     def read(self, frame: bytes) -> Message | None:
@@ -203,7 +202,6 @@ class RdfStreamSubscribe(NamedTuple):
     requested_options: bytes = b""
 
     def encode(self) -> bytes:
-        """Returns the bytes of the message."""
         return b"".join(
             tag + delimited(value)
             for tag, value in ((b"\x0a", self.topic.encode()), (b"\x12", self.requested_options))
@@ -212,7 +210,6 @@ class RdfStreamSubscribe(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Parses the bytes of the message."""
         topic, options = "", b""
         try:
             for number, value in fields(data):

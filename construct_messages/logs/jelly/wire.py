@@ -125,7 +125,6 @@ class Entries:
         self.last = -1
 
     def get(self, number: int) -> str:
-        """Returns the string with an id."""
         try:
             return self.strings[number]
         except KeyError:

@@ -88,8 +88,6 @@ def _name(term: Term) -> str:
 
 
 class ByPyLD:
-    """Frames messages by PyLD."""
-
     def __init__(
         self,
         frame: Mapping[str, Any],

@@ -310,7 +310,6 @@ class JsonEncoder(LayoutEncoder):
         return self._delimited(self.write_document(message))
 
     def write_document(self, message: Message) -> str:
-        """Encodes one document without line ends and commas."""
         if isinstance(self._framed, ByPyLD):
             return self._framed.document(message)
         return self._document(message, self._place, alone=True)
@@ -353,7 +352,6 @@ class JsonEncoder(LayoutEncoder):
         return notation
 
     def for_template(self, template: Template) -> TemplateEncoder:
-        """Returns the encoder for batches of a template's solutions."""
         framed = self._framed
         if isinstance(framed, ByPyLD) or (
             isinstance(framed, CompiledFrame) and not framed.is_laid_out
@@ -363,8 +361,6 @@ class JsonEncoder(LayoutEncoder):
 
 
 class _Texts(dict[tuple[ContextNotation, Hashable], Texts]):
-    """The texts of each kind of place of a notation."""
-
     def __missing__(self, key: tuple[ContextNotation, Hashable]) -> Texts:
         notation, kind = key
         texts = self[key] = notation.texts_of(kind)
@@ -375,8 +371,6 @@ class _Texts(dict[tuple[ContextNotation, Hashable], Texts]):
 
 
 class DocumentWriter:
-    """Writes the trees of a message."""
-
     def __init__(self, notation: ContextNotation, place: Place) -> None:
         self._notation, self._place = notation, place
 

@@ -62,7 +62,6 @@ class Weight:
             self._longest, self._relative = active._longest, active._relative
 
     def add(self, document: Any, given: Mapping[str, Any]) -> None:
-        """Counts a document."""
         used: list[str] = []
         parts = [document]
         while parts:

@@ -175,7 +175,6 @@ class NodesEncoder(LayoutEncoder):
         """Returns a document in the form of a log."""
 
     def write_by(self, message: Message, place: Place) -> str:
-        """Returns one message for readers with the active context."""
         return self.delimited(self.document(message, place))
 
     def write(self, message: Message) -> str:
@@ -186,7 +185,6 @@ class NodesEncoder(LayoutEncoder):
             return self.delimited(self.document(message, plain(self._full), self.head(None)))
 
     def write_document(self, message: Message) -> str:
-        """Returns one message with a context of the prefixes that it uses; see `Encoder.encode_document`."""
         if not self._namespaces:
             return self.document(message, plain(self._full))
         notation = Notation(self._namespaces, self.quote)
@@ -224,12 +222,10 @@ class JsonLdEncoder(NodesEncoder):
     """
 
     def start(self) -> bytes:
-        """Returns the bytes before the first message: the context, if there is one."""
         return f'{{"@context":{_json(self._context)}}}\n'.encode() if self._context else b""
 
     @staticmethod
     def quote(text: str) -> str:
-        """Returns a JSON string."""
         return _json(text)
 
     def texts_of(self, notation: Notation) -> TextsByKind:
@@ -266,7 +262,6 @@ class JsonLdEncoder(NodesEncoder):
         return f'{{{head}"@included":[{_objects(top)}]}}' if top else "{}"
 
     def delimited(self, document: str) -> str:
-        """Returns a document and the end of its line."""
         return f"{document}\n"
 
 

@@ -197,7 +197,6 @@ class JsonReader:
         )
 
     def read(self, text: str, number: int, line: int) -> Any:
-        """Parses a text."""
         self._text, self._number, self._line = text, number, line
         self._check_depth(text)
         if _MAYBE_SURROGATE.search(text):

@@ -79,8 +79,6 @@ def count_canonical(documents: Sequence[bytes], graphs: bool) -> int | None:
 
 
 class StatementLines(NamedTuple):
-    """The statements of some complete lines."""
-
     # subject, predicate, object and graph of each canonical statement in turn
     terms: list[Term | None]
     # the places of the blank nodes among these, ascending; their labels are unchanged
@@ -352,7 +350,6 @@ class LinesDecoder:
 
     @property
     def syntax(self) -> Syntax | None:
-        """The syntax of the log, as detected so far; see `Decoder.syntax`."""
         return self._syntax
 
     @property
@@ -363,7 +360,6 @@ class LinesDecoder:
     # --- bytes to lines ---------------------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages that are complete now."""
         data, self._undecided = self._undecided + data, b""
         if not self._begun:
             if len(data) < len(codecs.BOM_UTF8) and codecs.BOM_UTF8.startswith(data):
@@ -393,7 +389,6 @@ class LinesDecoder:
             raise self._too_large()
 
     def close(self) -> Iterator[Message]:
-        """Returns the messages that the end of the log completes."""
         self._begun = True
         if self._rest or self._undecided:
             yield from self.feed(b"\n")

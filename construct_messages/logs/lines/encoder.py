@@ -55,24 +55,19 @@ class LinesEncoder:
         self.after = b"" if syntax.delimiter_first else syntax.delimiter.encode()
 
     def start(self) -> bytes:
-        """Returns the bytes before the first message."""
         return self.syntax.announcement.encode()
 
     def encode(self, message: Message) -> bytes:
-        """Encodes one message with its delimiter."""
         return self.before + self.encode_document(message) + self.after
 
     def encode_document(self, message: Message) -> bytes:
-        """Encodes the lines of one message; see `Encoder.encode_document`."""
         self._capabilities.check(message)
         return message.lines
 
     def finish(self) -> bytes:
-        """Returns the bytes after the last message."""
         return b""
 
     def for_template(self, template: Template) -> TemplateLines:
-        """Returns the encoder specialised for a template, which encodes batches of solutions."""
         return TemplateLines(self, template)
 
 

@@ -58,12 +58,10 @@ class RdfXmlDecoder:
         return self._prefixes
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages whose lines are complete now; see `Decoder.feed`."""
         for line in self._lines.feed(data):
             yield from self._read(line)
 
     def close(self) -> Iterator[Message]:
-        """Returns the message of a last line without an end, or of the whole document; see `Decoder.close`."""
         for line in self._lines.close():
             yield from self._read(line)
 

@@ -79,11 +79,9 @@ class RdfXmlEncoder(LayoutEncoder):
         self._names = _Names(options.prefixes or {})
 
     def write_by(self, message: Message, place: Place) -> str:
-        """Encodes one message and the end of its line."""
         return f"{self._document(message, place)}\n"
 
     def write_document(self, message: Message) -> str:
-        """Encodes one message without the end of its line; see `Encoder.encode_document`."""
         return self._document(message, plain(self.texts))
 
     def _document(self, message: Message, place: Place) -> str:

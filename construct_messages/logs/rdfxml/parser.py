@@ -54,11 +54,9 @@ class NTriplesFile:
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """The prefixes that the document has declared so far."""
         return self._parser.prefixes
 
     def read(self, size: int = -1) -> bytes:
-        """See `io.RawIOBase.read`."""
         if size < 0:
             return b"".join(iter(lambda: self.read(_PIECE_BYTES), b""))
         while self._place == len(self._text) and not self._ended:

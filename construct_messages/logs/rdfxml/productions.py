@@ -86,7 +86,6 @@ class CanonicalContent:
         )
 
     def end(self) -> None:
-        """Writes an end tag."""
         shown, changed = self._open.pop()
         for prefix, before in changed:
             if before is None:
@@ -101,15 +100,12 @@ class CanonicalContent:
         self._write(text.translate(_TEXT))
 
     def comment(self, text: str) -> None:
-        """Writes a comment."""
         self._write(f"<!--{text}-->")
 
     def instruction(self, target: str, text: str) -> None:
-        """Writes a processing instruction."""
         self._write(f"<?{target} {text}?>" if text else f"<?{target}?>")
 
     def value(self) -> str:
-        """The output."""
         return "".join(self._parts)
 
     def _write(self, text: str) -> None:
@@ -182,15 +178,12 @@ NONE: Final = Attributes({}, {}, [])
 
 
 class Names:
-    """Reads the names of one document."""
-
     def __init__(self, fail: Callable[[str], NoReturn]) -> None:
         self._fail = fail
         self._elements: dict[str, str] = {}
         self._attributes: dict[str, str] = {}
 
     def element(self, name: str) -> str:
-        """The IRI of an element."""
         return self._elements.get(name) or self._name_of_element(name)
 
     def attributes(self, attributes: Mapping[str, str]) -> Attributes:
@@ -324,8 +317,6 @@ class _Element:
 
 
 class Productions:
-    """Matches the events of one document."""
-
     def __init__(
         self,
         base: str | None,
@@ -355,7 +346,6 @@ class Productions:
     # --- events of XML ----------------------------------------------------------------------------------------------
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Matches a start tag; `attributes` are values by name."""
         if self.content is not None:
             self.content.start(name, attributes)
             return
@@ -379,7 +369,6 @@ class Productions:
             self._elements.append(self._node(parent, iri, context, found))
 
     def end(self) -> None:
-        """Matches an end tag."""
         if self.content is not None:
             if self.content.depth:
                 self.content.end()
@@ -405,7 +394,6 @@ class Productions:
             self._end_triple_term(element)
 
     def text(self, text: str) -> None:
-        """Matches characters, or a part of them."""
         if self.content is not None:
             self.content.text(text)
             return

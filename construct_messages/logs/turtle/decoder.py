@@ -101,12 +101,10 @@ class TurtleStatements:
 
     @property
     def prefixes(self) -> Mapping[str, str]:
-        """The prefixes declared so far."""
         return self._parser.prefixes
 
     @property
     def base(self) -> str | None:
-        """The current base of relative IRIs."""
         return self._parser.base_iri
 
     def read(self, text: bytes, place: Position, number: int, behind: str) -> list[str]:
@@ -226,7 +224,6 @@ class _Pipe:
 
 
 def check_utf8(text: bytes, place: Position, number: int) -> None:
-    """Checks that text is UTF-8."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -322,16 +319,13 @@ class TurtleDecoder:
 
     @property
     def syntax(self) -> Syntax | None:
-        """The syntax of the log, as detected so far."""
         return self._syntax
 
     @property
     def prefixes(self) -> Mapping[str, str]:
-        """The prefixes declared so far."""
         return self._statements.prefixes
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages that are complete now; see `Decoder.feed`."""
         if self._beginning is not None:
             data = self._beginning + data
             if BOM_UTF8.startswith(data):
@@ -343,7 +337,6 @@ class TurtleDecoder:
         yield from self._read(self._scanner.feed(b""))
 
     def close(self) -> Iterator[Message]:
-        """Returns the message that the end of the log completes; see `Decoder.close`."""
         if self._beginning and self._beginning != BOM_UTF8:
             yield from self._read(self._scanner.feed(self._beginning))
         yield from self._read(self._scanner.close())

@@ -83,7 +83,6 @@ class TurtleEncoder(TextEncoder):
             self._before, self._after = self._after, ""
 
     def start(self) -> bytes:
-        """Returns the bytes before the first message."""
         if self.syntax.delimiter_first:
             # this delimiter must precede everything else, so the prefixes wait for the first message
             return b""
@@ -91,7 +90,6 @@ class TurtleEncoder(TextEncoder):
         return f"{self.syntax.announcement}{head}".encode()
 
     def encode(self, message: Message) -> bytes:
-        """Writes one message with its delimiter; see `TextEncoder.encode`."""
         if compiled.wire is not None:
             statements = compiled.wire.turtle_statements(
                 message.statements, self._packed, self.format.graphs
@@ -174,7 +172,6 @@ class _Notation:
         self.term: Callable[[Term], str] = Texts(self._term).__getitem__
 
     def verb(self, term: Term) -> str:
-        """Returns the text of a predicate."""
         return "a" if term == _TYPE else self.term(term)
 
     def _term(self, term: Term) -> str:

@@ -79,8 +79,6 @@ def check_declarations(text: bytes, base: str | None, number: int) -> None:
 
 
 class MarkKind(Enum):
-    """The kind of a mark."""
-
     MESSAGE = auto()  # MESSAGE, or @message with its dot
     COMMENT = auto()  # `# @message`, to the end of its line
     VERSION = auto()  # VERSION with its string; the dot of @version is not examined

@@ -292,7 +292,6 @@ class YamlLdDecoder:
         return self._documents.prefixes
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Returns the messages whose documents are complete now; see `Decoder.feed`."""
         start = 0
         while end := data.find(b"\n", start) + 1:
             self._hold(data[start:end])

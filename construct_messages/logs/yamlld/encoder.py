@@ -57,12 +57,10 @@ class YamlLdEncoder(NodesEncoder):
     """
 
     def start(self) -> bytes:
-        """Returns the bytes before the first message: the context, if there is one."""
         return self.delimited(self.head(self._context)).encode() if self._context else b""
 
     @staticmethod
     def quote(text: str) -> str:
-        """Returns a YAML string in double quotes."""
         return (
             msgspec.json.encode(text).decode()
             if _AS_IN_JSON.fullmatch(text)
@@ -104,7 +102,6 @@ class YamlLdEncoder(NodesEncoder):
         return "\n- ".join([f'{head}"@included":', *top]) + "\n" if top else _EMPTY
 
     def delimited(self, document: str) -> str:
-        """Returns a document between markers."""
         return f"--- {document}...\n" if document == _EMPTY else f"---\n{document}...\n"
 
 
@@ -133,8 +130,6 @@ def _node(subject: Term, properties: Properties, indent: str, place: Place) -> s
 
 
 class _Texts(dict[Any, Texts]):
-    """The texts of terms by the kind of place and its indentation, created on demand."""
-
     def __init__(self, notation: Notation) -> None:
         super().__init__({"name": notation.names})
         self._notation = notation
@@ -167,11 +162,9 @@ class _Dumper(yaml.CSafeDumper):
     """Quotes all strings, so that they do not depend on a reader's schema."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's signature
-        """Disables aliases."""
         return True
 
     def represent_string(self, text: str) -> yaml.ScalarNode:
-        """Represents a string."""
         return self.represent_scalar("tag:yaml.org,2002:str", text, style='"')
 
 

@@ -173,11 +173,9 @@ class UnpackedFile(io.RawIOBase):
         self._piece = b""
 
     def readable(self) -> bool:
-        """Returns True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """See `io.RawIOBase.readinto`."""
         self._piece = self._piece or next(self._pieces, b"")
         part, self._piece = self._piece[: len(buffer)], self._piece[len(buffer) :]
         buffer[: len(part)] = part

@@ -21,12 +21,10 @@ def is_blank(term: Term) -> bool:
 
 
 def is_literal(term: Term) -> bool:
-    """Whether the term is a literal."""
     return term.startswith('"')
 
 
 def is_triple(term: Term) -> bool:
-    """Whether the term is a triple term."""
     return term.startswith("<<(")
 
 

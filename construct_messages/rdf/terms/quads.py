@@ -42,7 +42,6 @@ def rows_in(terms: Iterable[Term | None]) -> Iterator[tuple[Term | None, ...]]:
 
 
 def check_terms(row: Row) -> None:
-    """Checks that a row has terms."""
     for name, term in zip(_PARTS, row, strict=True):
         if not isinstance(term, str) and not (name == "graph" and term is None):
             hint = "make terms by iri(), literal(), blank() and triple()"
