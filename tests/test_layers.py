@@ -45,7 +45,7 @@ FLOORS = {
         "single_use / template",
     ),
     "logs": floors(
-        "checking / from_pyoxigraph / inspection / line_buffer / sniff / spaces / targets",
+        "checking / from_pyoxigraph / inspection / sniff / spaces / targets",
         "archive / text_encoder",
         "columns / jelly / lines / turtle",
         "jsonld / rdfxml / reading",

@@ -29,7 +29,7 @@ from construct_messages.logs.spaces import fold, unfold
 from construct_messages.logs.targets import format_of_target
 from construct_messages.logs.writing import write_log
 from construct_messages.rdf.errors import CannotFold, LogError, UsageError
-from construct_messages.rdf.files.growing import GrowingFile
+from construct_messages.rdf.files.output import GrowingFile
 from construct_messages.rdf.formats import N_QUADS, WRITTEN
 from construct_messages.rdf.formats.lookup import find_format, find_log
 from construct_messages.rdf.labels import Labels

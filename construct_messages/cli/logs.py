@@ -24,7 +24,7 @@ from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.reading import LogReader, read_log
 from construct_messages.rdf.errors import UsageError
-from construct_messages.rdf.files.growing import GrowingFile
+from construct_messages.rdf.files.output import GrowingFile
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import MessageOptions
 

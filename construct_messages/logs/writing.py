@@ -26,7 +26,7 @@ from construct_messages.logs.reading import LogReader
 from construct_messages.logs.targets import LogTarget, format_of_target, log_file, write_in_thread
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import UsageError
-from construct_messages.rdf.files.growing import append_once, growing, settled_size, write_whole
+from construct_messages.rdf.files.output import append_once, growing, settled_size, write_whole
 from construct_messages.rdf.files.unpacking import COMPRESSIONS
 from construct_messages.rdf.formats import COLUMNS
 from construct_messages.rdf.formats.lookup import find_log
@@ -39,7 +39,7 @@ from construct_messages.rdf.terms import Lenience
 #
 # The program saves the size of the log together with its own state, and passes it again after a restart.
 # `GrowingLog.append` is for programs that can append the same messages again, `GrowingLog.opened` for those that read
-# their source again from a position. `rdf/files/growing.py` writes the file.
+# their source again from a position. `rdf/files/output.py` writes the file.
 
 
 class OpenLog:

@@ -24,8 +24,7 @@ from construct_messages.rdf.terms import (
     map_blanks,
     to_python,
 )
-from construct_messages.rdf.terms.parsing import terms_of_lines
-from construct_messages.rdf.terms.quads import (
+from construct_messages.rdf.terms.libraries import (
     check_terms,
     html_table,
     matching,
@@ -35,6 +34,7 @@ from construct_messages.rdf.terms.quads import (
     rows_in,
     rows_of_rdflib,
 )
+from construct_messages.rdf.terms.parsing import terms_of_lines
 
 if TYPE_CHECKING:
     import rdflib

@@ -23,7 +23,7 @@ from construct_messages.feeds.delivery import (
 from construct_messages.feeds.transport import Settings
 from construct_messages.logs.writing import GrowingLog
 from construct_messages.rdf.errors import CannotWrite, SourceError, UsageError
-from construct_messages.rdf.files import growing
+from construct_messages.rdf.files import output
 from construct_messages.rdf.formats import LOGS, LogType
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.streams import StreamStore, open_store
@@ -157,7 +157,7 @@ async def test_a_log_that_was_cut_is_continued(
     end = 0
 
     whole: list[bytes] = []
-    append = growing.write_whole
+    append = output.write_whole
 
     def killed(file: IO[bytes], data: bytes) -> None:
         if file.name.endswith(".appending"):  # the journal
@@ -167,7 +167,7 @@ async def test_a_log_that_was_cut_is_continued(
         file.write(data[:end])
         raise Killed
 
-    monkeypatch.setattr(growing, "write_whole", killed)
+    monkeypatch.setattr(output, "write_whole", killed)
     for end in (0, 1, *range(5, 10_000, 13)):
         with pytest.raises(Killed):
             await forwarded(store, file_target(path, type))
@@ -178,7 +178,7 @@ async def test_a_log_that_was_cut_is_continued(
             "another run goes on where the page began"
         )
         assert path.read_bytes() == before
-    monkeypatch.setattr(growing, "write_whole", append)
+    monkeypatch.setattr(output, "write_whole", append)
     assert await forwarded(store, file_target(path, type)) == len(sent)
     assert path.read_bytes() == before + whole[0]
     assert os.listdir(tmp_path).count("log") == 1
@@ -194,14 +194,14 @@ async def test_bytes_written_grow_with_the_log(
 ) -> None:
     """Issue 26: a log was copied for each page that was appended to it."""
     path, written = tmp_path / "log.nq", 0
-    append = growing.write_whole
+    append = output.write_whole
 
     def counted(file: IO[bytes], data: bytes) -> None:
         nonlocal written
         written += len(data) if file.name == str(path) else 0
         append(file, data)
 
-    monkeypatch.setattr(growing, "write_whole", counted)
+    monkeypatch.setattr(output, "write_whole", counted)
     for page in range(20):
         store.append_all("out", [numbered(100 * page + number) for number in range(100)])
         assert await forwarded(store, file_target(path)) == 100

@@ -35,8 +35,7 @@ from construct_messages.rdf.errors import (
     SourceError,
     UsageError,
 )
-from construct_messages.rdf.files.growing import write_whole
-from construct_messages.rdf.files.output import sync_folder
+from construct_messages.rdf.files.output import sync_folder, write_whole
 from construct_messages.rdf.formats import N_QUADS
 from construct_messages.rdf.formats.media_types import read_media_type
 from construct_messages.rdf.message import Message

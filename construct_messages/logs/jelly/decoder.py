@@ -46,7 +46,7 @@ from construct_messages.rdf.terms import (
     triple,
     triple_parts,
 )
-from construct_messages.rdf.terms.quads import rows_in
+from construct_messages.rdf.terms.libraries import rows_in
 from construct_messages.rdf.terms.wellformed import OUT_OF_PLACE
 
 # --- rows -----------------------------------------------------------------------------------------

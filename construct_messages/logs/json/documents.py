@@ -1,6 +1,6 @@
 """Writes framed trees as JSON documents: of a log, of the solutions of a query, or of one message.
 
-JSON-LD 1.1 API, section 6.1 (the compaction algorithm), steps 7 to 12, for the containers that `notation.py` compiles.
+JSON-LD 1.1 API, section 6.1 (the compaction algorithm), steps 7 to 12, for the containers that `compiled.py` compiles.
 """
 
 from __future__ import annotations
@@ -17,22 +17,28 @@ from construct_messages.logs import EncoderOptions, TemplateEncoder
 from construct_messages.logs.json.compiled import (
     ByPyLD,
     CompiledFrame,
+    ContextNotation,
+    Key,
+    Kind,
     compiled,
     matches_types,
     notation_of,
 )
 from construct_messages.logs.json.framing import (
+    RDF_TYPE,
     Default,
     Flags,
     Framing,
     Item,
     Items,
     NodeFrame,
+    Nodes,
     Tree,
+    Value,
     in_order,
+    nodes_of,
+    suffix_of,
 )
-from construct_messages.logs.json.nodes import RDF_TYPE, Nodes, Value, nodes_of, suffix_of
-from construct_messages.logs.json.notation import ContextNotation, Key, Kind
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.text_encoder import (
     LayoutEncoder,
@@ -69,7 +75,7 @@ Uses: TypeAlias = Mapping[Term, Kinds]
 def roots_of(nodes: Nodes) -> list[Term]:
     """Returns the roots of documents: subjects that are not objects of others, then one node per cycle.
 
-    >>> from construct_messages.logs.json.nodes import NodeProperties
+    >>> from construct_messages.logs.json.framing import NodeProperties
     >>> a, b = NodeProperties(properties={"<urn:p>": ["<urn:b>"]}), NodeProperties(properties={"<urn:p>": ['"x"']})
     >>> roots_of({"<urn:b>": b, "<urn:a>": a})
     ['<urn:a>']

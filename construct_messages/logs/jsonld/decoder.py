@@ -16,7 +16,13 @@ import msgspec
 import pyoxigraph as ox
 
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.from_pyoxigraph import most_characters, to_message, too_much
+from construct_messages.logs.from_pyoxigraph import (
+    WholeLines,
+    decode_utf8,
+    most_characters,
+    to_message,
+    too_much,
+)
 from construct_messages.logs.jsonld.encoder import GEN_DELIMS
 from construct_messages.logs.jsonld.json_text import (
     NO_BASE,
@@ -26,7 +32,6 @@ from construct_messages.logs.jsonld.json_text import (
     may_need_preparation,
     prepare,
 )
-from construct_messages.logs.line_buffer import WholeLines, decode_utf8
 from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError, UsageError
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels

@@ -23,8 +23,14 @@ import pyoxigraph as ox
 
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.checking import missing_feature
-from construct_messages.logs.from_pyoxigraph import DEEPEST, Masked, Rename, log_error, to_message
-from construct_messages.logs.line_buffer import too_long
+from construct_messages.logs.from_pyoxigraph import (
+    DEEPEST,
+    Masked,
+    Rename,
+    log_error,
+    to_message,
+    too_long,
+)
 from construct_messages.rdf import compiled
 from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.rdf.formats import LABELLED, RDFM, Format, Syntax

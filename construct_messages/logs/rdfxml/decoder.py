@@ -13,8 +13,14 @@ from typing import Final
 import pyoxigraph as ox
 
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.from_pyoxigraph import Rename, log_error, most_characters, to_message
-from construct_messages.logs.line_buffer import WholeLines, decode_utf8
+from construct_messages.logs.from_pyoxigraph import (
+    Rename,
+    WholeLines,
+    decode_utf8,
+    log_error,
+    most_characters,
+    to_message,
+)
 from construct_messages.logs.lines.decoder import LineParser
 from construct_messages.logs.rdfxml import DocumentLimits, NTriplesFile, RdfXmlError
 from construct_messages.logs.turtle.scanner import MOST_BASE

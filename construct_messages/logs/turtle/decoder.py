@@ -24,9 +24,9 @@ from construct_messages.logs.from_pyoxigraph import (
     Rename,
     log_error,
     most_characters,
+    too_long,
     too_much,
 )
-from construct_messages.logs.line_buffer import too_long
 from construct_messages.logs.turtle.scanner import (
     MOST_BASE,
     Mark,

@@ -37,8 +37,9 @@ from construct_messages.rdf.terms.libraries import (
     to_pyoxigraph,
     to_rdflib,
 )
-from construct_messages.rdf.terms.parsing import TERM_HINT, boolean, number, parse_term
-from construct_messages.rdf.terms.parts import (
+from construct_messages.rdf.terms.parsing import (
+    TERM_HINT,
+    boolean,
     has_blank,
     is_blank,
     is_literal,
@@ -46,6 +47,8 @@ from construct_messages.rdf.terms.parts import (
     literal_parts,
     map_blanks,
     nesting,
+    number,
+    parse_term,
     triple_parts,
 )
 from construct_messages.rdf.terms.values import as_term, to_python

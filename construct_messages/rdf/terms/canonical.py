@@ -3,7 +3,7 @@
 `<iri>`, `"x"`, `"x"@en`, `"x"@en--ltr`, `"1"^^<…>`, `_:b0`, `<<( s p o )>>`: RDF 1.2 N-Triples, canonical form
 (https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples), with language tags lower-cased so that equal terms are
 equal strings. Terms are normalised and checked once, where they enter; inside the package they are spliced, hashed and
-compared as they are. Terms are made here; `parsing.py` reads them, and `parts.py` takes them apart.
+compared as they are. Terms are made here; `parsing.py` reads them, and `parsing.py` takes them apart.
 """
 
 from __future__ import annotations

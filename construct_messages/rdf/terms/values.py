@@ -12,8 +12,13 @@ from construct_messages.rdf.terms.canonical import Term, literal
 from construct_messages.rdf.terms.grammar import XSD
 from construct_messages.rdf.terms.libraries import from_pyoxigraph, from_rdflib
 from construct_messages.rdf.terms.natives import form_of, native
-from construct_messages.rdf.terms.parsing import parse_term
-from construct_messages.rdf.terms.parts import is_literal, is_triple, literal_parts, triple_parts
+from construct_messages.rdf.terms.parsing import (
+    is_literal,
+    is_triple,
+    literal_parts,
+    parse_term,
+    triple_parts,
+)
 
 # --- date times -----------------------------------------------------------------------------------
 # Converts between lexical forms of `xsd:dateTime` and whole microseconds since 1970 in UTC.

@@ -22,7 +22,7 @@ from construct_messages import (
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.json.compiled import by_pyld
 from construct_messages.logs.json.documents import KeyNames, roots_of, uses_of
-from construct_messages.logs.json.nodes import Nodes, json_of, nodes_of, terms_in, value_object
+from construct_messages.logs.json.framing import Nodes, json_of, nodes_of, terms_in, value_object
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import JSON_DOCUMENTS
 from construct_messages.rdf.solutions import Solutions

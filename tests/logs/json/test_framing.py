@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.json.compiled import CompiledFrame, by_pyld, compiled
-from construct_messages.logs.json.nodes import nodes_of, terms_in
+from construct_messages.logs.json.framing import nodes_of, terms_in
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import JSON_DOCUMENTS

@@ -14,7 +14,7 @@ from construct_messages.rdf.errors import LimitExceeded, TermError
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.rdf.message import Quad, make_quads
 from construct_messages.rdf.terms import RDF, XSD, Term, is_blank, literal
-from construct_messages.rdf.terms.quads import rows_in
+from construct_messages.rdf.terms.libraries import rows_in
 from tests.support.places import shared_path
 
 FORMATS = (N_TRIPLES, N_QUADS)

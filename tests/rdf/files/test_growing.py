@@ -1,4 +1,4 @@
-"""`rdf/files/growing.py`: a part is appended once and whole, whatever a kill or a power failure left of it."""
+"""`rdf/files/output.py`: a part is appended once and whole, whatever a kill or a power failure left of it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import IO
 import pytest
 
 from construct_messages.rdf.errors import CannotWrite, UsageError
-from construct_messages.rdf.files import growing
-from construct_messages.rdf.files.growing import append_once, settled_size
+from construct_messages.rdf.files import output
+from construct_messages.rdf.files.output import append_once, settled_size
 from tests.support.commands import ENVIRONMENT
 
 
@@ -33,7 +33,7 @@ def log(tmp_path: Path) -> Path:
 def begin(path: Path, part: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that ends when the part is written, and nothing is on disk for sure."""
 
-    write = growing.write_whole
+    write = output.write_whole
 
     def killed(file: IO[bytes], data: bytes) -> None:
         if data == part:
@@ -41,7 +41,7 @@ def begin(path: Path, part: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
         write(file, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(growing, "write_whole", killed)
+        patch.setattr(output, "write_whole", killed)
         with pytest.raises(Killed):
             append_once(path, part, settled_size(path))
 
@@ -156,7 +156,7 @@ def test_a_fifo_is_written_as_it_is(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from construct_messages.rdf.files.growing import append_once, settled_size
+from construct_messages.rdf.files.output import append_once, settled_size
 from construct_messages.rdf.files.output import atomic_file
 
 log, state, parts, size = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
