@@ -38,7 +38,6 @@ from construct_messages.continuous.incremental.operators import (
 from construct_messages.continuous.incremental.quads import QuadReader
 from construct_messages.query.algebra import nodes as algebra
 from construct_messages.query.algebra.calls import conjunction, conjuncts, exists_in, mentioned
-from construct_messages.query.algebra.correlation import correlated_variables, mentions
 from construct_messages.query.algebra.nodes import (
     NOTHING,
     Bgp,
@@ -60,6 +59,8 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
     Vars,
+    correlated_variables,
+    mentions,
 )
 from construct_messages.query.algebra.translation import translate
 from construct_messages.query.continuous.values import MEMBER
