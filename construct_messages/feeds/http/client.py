@@ -21,6 +21,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from urllib.request import Request
 
 import aiohttp
+from multidict import CIMultiDict
 
 from construct_messages.feeds.connections import check_port
 from construct_messages.feeds.table import address_of
@@ -40,10 +41,10 @@ from construct_messages.sparql.client.aiohttp_client import (
 )
 from construct_messages.sparql.client.oauth import BearerToken, ClientCredentials, tokens_for
 from construct_messages.sparql.client.responses import (
-    TRANSIENT,
     Credentials,
+    Header,
     authorization,
-    seconds,
+    rejected,
 )
 from construct_messages.sparql.client.retries import Attempts, Timeouts
 from construct_messages.sparql.client.urls import check_url, without_query
@@ -167,7 +168,7 @@ class Client:
         if response.status < 300 or response.status in accepted:
             return response
         content = await self.body(response, url)
-        raise refusal(url, response.status, content, response.headers.get("Retry-After"))
+        raise refusal(url, response.status, content, response.headers.get)
 
     async def fetch(
         self, url: str, headers: Mapping[str, str], most: int, accepted: Container[int] = ()
@@ -236,8 +237,8 @@ class Client:
                 max_msg_size=most,
             )
         except aiohttp.WSServerHandshakeError as error:
-            retry_after = error.headers.get("Retry-After") if error.headers else None
-            raise refusal(url, error.status, b"", retry_after) from error
+            headers = CIMultiDict(error.headers or {})
+            raise refusal(url, error.status, b"", headers.get) from error
         except (OSError, aiohttp.ClientError) as error:
             failure = unreachable(without_query(url), error)
             if failure.transient:
@@ -251,7 +252,7 @@ def link(response: aiohttp.ClientResponse, relation: str) -> str | None:
     return str(links[relation]["url"]) if relation in links else None
 
 
-def refusal(url: str, status: int, content: bytes, retry_after: str | None = None) -> SourceError:
+def refusal(url: str, status: int, content: bytes, header: Header = lambda _: None) -> SourceError:
     """Returns the error for a failed request, by the status and the body of its answer.
 
     >>> refusal("https://example.org/streams/a?after=9", 404, b'{"detail": "there is no stream a"}').message
@@ -263,15 +264,16 @@ def refusal(url: str, status: int, content: bytes, retry_after: str | None = Non
         document = None
     problem = document if isinstance(document, dict) else {}
     detail, hint = problem.get("detail"), problem.get("hint")
-    return SourceError(
+    error = rejected(
         f"{without_query(url)} answered with status {status}"
         + (f": {shown(detail)}" if isinstance(detail, str) else ""),
-        status=status if status == _GONE else None,
-        response_status=status,
+        status,
+        header,
         hint=shown(hint) if isinstance(hint, str) else None,
-        retry_after=seconds(retry_after),
-        transient=status in TRANSIENT or status == 500,
+        answer=status if status == _GONE else None,
     )
+    error.transient |= status == 500
+    return error
 
 
 def ended(url: str, status: int, content: bytes) -> SourceError:

@@ -170,6 +170,21 @@ def seconds(retry_after: str | None) -> float | None:
 TRANSIENT: Final = frozenset((408, 425, 429, 502, 503, 504))
 """Statuses of temporary failures, after which the same request may succeed."""
 
+
+def rejected(
+    message: str, status: int, header: Header, *, hint: str | None = None, answer: int | None = None
+) -> SourceError:
+    """The error for a response that is no answer; `answer` is the status of a server in front of that one."""
+    return SourceError(
+        message,
+        status=answer,
+        response_status=status,
+        hint=hint,
+        retry_after=seconds(header("Retry-After")),
+        transient=status in TRANSIENT,
+    )
+
+
 # errors while a server or its network is restarting or overloaded
 _PASSING: Final = frozenset(
     (

@@ -20,11 +20,11 @@ from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Lenience
 from construct_messages.sparql.client.responses import (
     OK,
-    TRANSIENT,
     BodyFraming,
     Header,
     content_type,
     date,
+    rejected,
     seconds,
 )
 from construct_messages.sparql.results import (
@@ -382,19 +382,9 @@ class ResponseReader:
         message = f"{self._url} {outcome}{reason}"
         # the error for the query itself may quote it, and so have any words
         if self._status != 400 and any(word in text for word in self._profile.timeouts):
-            return SourceTimeout(
-                message,
-                hint=_LESS,
-                response_status=self._status,
-            )
-        return SourceError(
-            message,
-            status=answer_status(self._status, client_authenticates=self._client_authenticates),
-            hint=hint,
-            response_status=self._status,
-            retry_after=retry_after,
-            transient=self._status in TRANSIENT,
-        )
+            return SourceTimeout(message, hint=_LESS, response_status=self._status)
+        answer = answer_status(self._status, client_authenticates=self._client_authenticates)
+        return rejected(message, self._status, self._header, hint=hint, answer=answer)
 
 
 # The statuses of a server in front of an endpoint, by the endpoint's status. Errors of the query are the client's. If

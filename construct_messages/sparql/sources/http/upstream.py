@@ -32,7 +32,7 @@ from construct_messages.sparql.client.responses import (
     TRANSIENT,
     authorization,
     check_header,
-    seconds,
+    rejected,
 )
 from construct_messages.sparql.client.retries import Attempts, Timeouts
 from construct_messages.sparql.sources import Answer, Operation, Request
@@ -294,12 +294,11 @@ class Upstream:
 
     def _refusal(self, operation: Operation, response: aiohttp.ClientResponse) -> SourceError:
         page = " and a page for browsers" if _is_for_browsers(response) else ""
-        return SourceError(
+        return rejected(
             f"{self._endpoint.name} answered with HTTP status {response.status}{page}",
-            status=answer_status(response.status, client_authenticates=_authenticates(operation)),
-            response_status=response.status,
-            retry_after=seconds(response.headers.get("Retry-After")),
-            transient=response.status in TRANSIENT,
+            response.status,
+            response.headers.get,
+            answer=answer_status(response.status, client_authenticates=_authenticates(operation)),
         )
 
     async def _body(
