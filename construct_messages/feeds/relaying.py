@@ -130,24 +130,22 @@ async def relay(
     )
     start = checked_start(Start(after=after, last=last, since=since), follow=follow)
     name, opening = _source(source, reads, via=via, follow=follow, dead_letters=dead_letters)
-    to = target_of(
-        target,
-        replace(
-            reads,
-            token=target_token,
-            media_type=target_media_type,
-            options=target_options or {},
-            create=create,
-            repeatable=state is not None,
-        ),
+    writes = replace(
+        reads,
+        token=target_token,
+        media_type=target_media_type,
+        options=target_options or {},
+        create=create,
+        repeatable=state is not None,
     )
+    to = target_of(target, writes)
     if to.name != STANDARD:
         read = source.name if isinstance(source, LogReader) else source
         refuse_input(to.name, [place for place in (read, state) if place])
     known = None if state is None else read_state(state, Sent, to.name, source=name)
-    delivery = Delivery(to, known or Sent.begin(to.name, source=name), state, on_batch)
     if known is not None and known.position is not None:
         start = Start(checkpoint=known.position)
+    delivery = Delivery(to, known or Sent.begin(to.name, source=name), state, on_batch)
 
     def messages(elements: list[Element]) -> list[Message]:
         read = labelled(elements, delivery.labels)
@@ -159,19 +157,30 @@ async def relay(
         async with opening as transport, aclosing(transport.read(start, follow=follow)) as elements:
             if state is not None:
                 transport.check_resumable()
-            await anext(elements)  # None: the start position is known
-            await delivery.begin(transport.position)
-            if (
-                start.checkpoint is not None
-            ):  # the target acknowledged it, but it may not be acknowledged to the source
-                await transport.acknowledge(start.checkpoint)
-            rest = cast(AsyncGenerator[Element], elements)  # None only comes first
-            gathered = batches(rest, lambda: transport.position, size_of, batch)
-            async with aclosing(gathered) as waiting:
-                await delivery.deliver(waiting, messages, transport.acknowledge)
+            await _deliver(delivery, transport, elements, messages, start, batch)
         if isinstance(to, OutputTarget):
             to.finish()
     return delivery.sent.acknowledged
+
+
+async def _deliver(
+    delivery: Delivery,
+    transport: Transport,
+    elements: AsyncGenerator[Element | None],
+    messages: Callable[[list[Element]], list[Message]],
+    start: Start,
+    batch: int,
+) -> None:
+    """Delivers the elements of a source in batches, and acknowledges them to it."""
+    await anext(elements)  # None: the start position is known
+    await delivery.begin(transport.position)
+    # the target acknowledged it, but it may not be acknowledged to the source
+    if start.checkpoint is not None:
+        await transport.acknowledge(start.checkpoint)
+    rest = cast(AsyncGenerator[Element], elements)  # None only comes first
+    gathered = batches(rest, lambda: transport.position, size_of, batch)
+    async with aclosing(gathered) as waiting:
+        await delivery.deliver(waiting, messages, transport.acknowledge)
 
 
 def _source(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import rdflib
     from SPARQLWrapper import SPARQLWrapper
 
+    from construct_messages.sparql.sources.http.endpoint import Endpoint
+
     Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
     SourceLike: TypeAlias = (
         Paths | IO[bytes] | ox.Store | rdflib.Graph | SPARQLWrapper | Source | None
@@ -117,46 +119,59 @@ def open_source(
         )
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
     if len(paths) == 1 and is_url(paths[0]):
-        from construct_messages.sparql.client.responses import (
-            TOKEN_URL,
-            authorization_of_environment,
-        )
-        from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
+        from construct_messages.sparql.sources.http.endpoint import EndpointSource
 
-        given = authorization_of_environment() | dict(headers or {})
-        tokens = None
-        if TOKEN_URL in os.environ:
-            from construct_messages.sparql.client.oauth import ClientCredentials, tokens_for
-
-            if (credentials := ClientCredentials.of_environment()) is not None:
-                tokens = tokens_for(credentials)
         return EndpointSource(
-            Endpoint.at(paths[0], method=method, headers=given, tokens=tokens),
+            _endpoint(paths[0], method, headers),
             results=results,
             profile=profile,
             retries=retries,
             read_seconds=read_seconds,
         )
-    paths = [_local(path) for path in paths]
-    for path in paths:
+    return _of_files(paths, source_format, allow_stale=allow_stale, lenient=lenient)
+
+
+def _endpoint(url: str, method: str, headers: Mapping[str, str] | None) -> Endpoint:
+    """The endpoint at a URL, with the credentials in the environment."""
+    from construct_messages.sparql.client.responses import (
+        TOKEN_URL,
+        authorization_of_environment,
+    )
+    from construct_messages.sparql.sources.http.endpoint import Endpoint
+
+    given = authorization_of_environment() | dict(headers or {})
+    tokens = None
+    if TOKEN_URL in os.environ:
+        from construct_messages.sparql.client.oauth import ClientCredentials, tokens_for
+
+        if (credentials := ClientCredentials.of_environment()) is not None:
+            tokens = tokens_for(credentials)
+    return Endpoint.at(url, method=method, headers=given, tokens=tokens)
+
+
+def _of_files(
+    paths: Sequence[str | os.PathLike[str]], format: str | None, *, allow_stale: bool, lenient: bool
+) -> Source:
+    """The source for files, or for one store directory."""
+    from construct_messages.sparql.sources.files import load_files, open_directory
+    from construct_messages.sparql.sources.oxigraph import OxigraphSource
+
+    local = [_local(path) for path in paths]
+    for path in local:
         if "://" in str(path):
             raise UsageError(
                 f"{path} cannot be a source here",
                 hint="name one http(s) endpoint, or files, or one store directory",
             )
-    from construct_messages.sparql.sources.files import load_files, open_directory
-    from construct_messages.sparql.sources.oxigraph import OxigraphSource
-
-    directories = [path for path in paths if Path(path).is_dir()]
+    directories = [path for path in local if Path(path).is_dir()]
     if directories:
-        if len(paths) > 1:
+        if len(local) > 1:
             raise UsageError(
                 f"{directories[0]} is a directory and cannot be combined",
                 hint="name one store directory, or files",
             )
-        return OxigraphSource(open_directory(Path(paths[0]), allow_stale=allow_stale))
-    files = [Path(path) for path in paths]
-    return OxigraphSource(load_files(files, source_format, lenient=lenient))
+        return OxigraphSource(open_directory(Path(local[0]), allow_stale=allow_stale))
+    return OxigraphSource(load_files(list(map(Path, local)), format, lenient=lenient))
 
 
 def name_of_source(source: SourceLike) -> dict[str, str]:
