@@ -83,7 +83,7 @@ FLOORS = {
         "registered",
     ),
     "continuous/incremental": floors(
-        "expressions", "aggregates", "operators", "quads", "contents / planner", "maintained"
+        "expressions", "aggregates", "operators", "planner", "maintained"
     ),
     "continuous/registered": floors(
         "registration", "orders", "evaluator / process", "preview / query", "registry"

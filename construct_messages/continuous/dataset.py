@@ -7,9 +7,8 @@ windows may hold the same one; `update` applies the differences to the store. No
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
@@ -25,7 +24,15 @@ from construct_messages.query.continuous.values import (
 )
 from construct_messages.rdf.labels import Labels, may_have_labels
 from construct_messages.rdf.message import Message, Quad
-from construct_messages.rdf.terms import XSD, OxTerm, Term
+from construct_messages.rdf.terms import (
+    XSD,
+    OxTerm,
+    Term,
+    from_pyoxigraph,
+    is_literal,
+    is_triple,
+    to_pyoxigraph,
+)
 from construct_messages.rdf.terms.values import date_time_of
 from construct_messages.streams.element import GENERATED_AT, Element
 
@@ -79,20 +86,10 @@ class StoredTerms:
     def __init__(self) -> None:
         self._known: dict[OxTerm, OxTerm] = {}
 
-    def quad(self, quad: ox.Quad) -> ox.Quad:
-        """Returns a quad as a store returns it."""
-        object = quad.object
-        if isinstance(object, (ox.NamedNode, ox.BlankNode)):
-            return quad
-        stored = self.term(object)
-        return (
-            quad
-            if stored is object
-            else ox.Quad(quad.subject, quad.predicate, stored, quad.graph_name)
-        )
-
     def term(self, term: OxTerm) -> OxTerm:
         """Returns the object of a quad as a store returns it; the same Python object if it is equal."""
+        if isinstance(term, (ox.NamedNode, ox.BlankNode)):
+            return term
         if isinstance(term, ox.Literal):
             datatype = term.datatype.value
             if not datatype.startswith(XSD):
@@ -111,7 +108,103 @@ class StoredTerms:
         return known
 
 
-# --- contents -------------------------------------------------------------------------------------
+# --- quads of messages ----------------------------------------------------------------------------
+# Reads the quads of messages as texts of terms, as a store returns them.
+#
+# N-Quads (RDF 1.2). Messages are canonical N-Quads, so that one regular expression matches most lines. Messages with
+# uncommon forms are parsed by pyoxigraph.
+
+TextQuad: TypeAlias = "tuple[str, str, str, str]"
+"""Subject, predicate, object and graph; the empty string is the default graph."""
+
+_IRI: Final = r"<[^>\\]*+>"
+_NODE: Final = rf"(?:{_IRI}|_:[A-Za-z0-9_]++)"
+_LITERAL: Final = r'"[^"\\\r\n]*+"'
+_TYPED: Final = "|".join(
+    rf'"(?:{form})"\^\^<{re.escape(XSD)}{name}>' for name, form in PLAIN_FORMS.items()
+)
+_OBJECT: Final = rf"({_NODE}|{_LITERAL}(?![\^@])|{_TYPED})(?: ({_NODE}))? \."
+_QUADS: Final = re.compile(rf"^({_NODE}) ({_IRI}) {_OBJECT}[\r\n]*$", re.MULTILINE)
+_DEFAULT: Final = ox.DefaultGraph()
+
+
+class QuadReader:
+    """Reads the quads of messages with certain predicates.
+
+    Args:
+        predicates: with brackets; None: all predicates.
+
+    Attributes:
+        predicates: the same.
+
+    >>> reader = QuadReader(frozenset(["<urn:p>"]))
+    >>> list(reader.read(b'<urn:s> <urn:p> "o" .\\n<urn:s> <urn:q> "o" <urn:g> .'))
+    [('<urn:s>', '<urn:p>', '"o"', '')]
+    """
+
+    def __init__(self, predicates: frozenset[str] | None) -> None:
+        self.predicates = predicates
+        self._lines = [
+            (
+                name,
+                f" {name} ".encode(),
+                re.compile(rf"({_NODE}) {re.escape(name)} {_OBJECT}\r*").fullmatch,
+            )
+            for name in sorted(predicates or ())
+        ]
+        self._stored = StoredTerms()
+
+    def read(self, nquads: bytes) -> list[TextQuad]:
+        """Returns the quads of a message.
+
+        Args:
+            nquads: the message as canonical N-Quads.
+        """
+        found: list[TextQuad]
+        if self.predicates is None:
+            text = nquads.decode()
+            found = _QUADS.findall(text)
+            is_complete = len(found) == text.count("\n") + (text[-1:] not in ("", "\n"))
+            return found if is_complete else list(self._read_all(nquads))
+        found = []
+        find = nquads.find
+        for name, between, line in self._lines:
+            place = find(between)
+            while place >= 0:
+                end = find(b"\n", place)
+                if end < 0:
+                    end = len(nquads)
+                quad = line(nquads[nquads.rfind(b"\n", 0, place) + 1 : end].decode())
+                if quad is None:  # an uncommon form, or the text is in a literal or triple term
+                    return list(self._read_all(nquads))
+                subject, object, graph = quad.groups("")
+                found.append((subject, name, object, graph))
+                place = find(between, end)
+        return found
+
+    def _read_all(self, nquads: bytes) -> Iterator[TextQuad]:
+        for quad in ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True):
+            predicate = str(quad.predicate)
+            if self.predicates is None or predicate in self.predicates:
+                graph = "" if quad.graph_name == _DEFAULT else str(quad.graph_name)
+                yield (
+                    str(quad.subject),
+                    predicate,
+                    from_pyoxigraph(self._stored.term(quad.object)),
+                    graph,
+                )
+
+    def among(self, quads: Iterable[TextQuad]) -> list[TextQuad]:
+        """Those of some quads that have one of the predicates."""
+        known = self.predicates
+        return [quad for quad in quads if known is None or quad[1] in known]
+
+    def stored(self, term: Term) -> Term:
+        """A term of a query as a store returns it."""
+        if is_literal(term) or is_triple(term):
+            return from_pyoxigraph(self._stored.term(to_pyoxigraph(term)))
+        return term
+
 
 # --- compacted store ------------------------------------------------------------------------------
 # A store whose quads change endlessly, in bounded memory.
@@ -193,15 +286,12 @@ def _bytes_of(quad: ox.Quad) -> int:
 
 # --- contents -------------------------------------------------------------------------------------
 
-Name: TypeAlias = ox.NamedNode | ox.BlankNode
-
 ElementIri: TypeAlias = Callable[[str, int], str]
 """Builds an element's IRI from its stream's IRI and its sequence number; without brackets."""
 
-_DEFAULT: Final = ox.DefaultGraph()
-_WINDOWS: Final = ox.NamedNode(WINDOWS_GRAPH)
-_STATIC: Final = ox.NamedNode(STATIC)
-_MEMBER: Final = ox.NamedNode(MEMBER)
+_WINDOWS: Final = f"<{WINDOWS_GRAPH}>"
+_STATIC: Final = f"<{STATIC}>"
+_MEMBER: Final = f"<{MEMBER}>"
 
 CONTEXT_GRAPH: Final = f"<{CM}graph>"
 """The predicate of context triples between an element and a named graph of its message."""
@@ -209,25 +299,37 @@ CONTEXT_GRAPH: Final = f"<{CM}graph>"
 _ALL: Final = ~Needs.NOTHING
 _NUMBERS: Final = re.compile(r"[0-9]{1,19}(?![0-9])")
 
+Origin: TypeAlias = "tuple[int, str, ElementIri, int, Element]"
+"""The arguments of `Contents.hold`."""
 
-@dataclass(frozen=True, slots=True)
-class HeldElement:
+
+class HeldQuads:
     """An element as windows hold it.
 
     Args:
-        sequence: its sequence.
-        name: its IRI.
-        quads: the quads of its message, as a store returns them.
-        named: the quads in named graphs that its message may name.
-        context: its context triples, in the default graph.
+        quads: those that it adds to windows on its stream and that the query reads, by the number of each window that
+            has any; None: not read yet, as the query is evaluated as a whole.
+        origin: to read it again for another way of evaluation; None: not kept.
+
+    Attributes:
+        whole: the element as it is held for the evaluation of the whole query; None: not created yet.
     """
 
-    sequence: int
-    name: ox.NamedNode
-    quads: list[ox.Quad]
-    named: list[ox.Quad]
-    context: list[ox.Quad]
-    _in_window: dict[int, list[ox.Quad]] = field(default_factory=dict)
+    __slots__ = ("origin", "quads", "whole")
+
+    def __init__(self, quads: dict[int, list[TextQuad]] | None, origin: Origin | None) -> None:
+        self.quads, self.origin = quads, origin
+        self.whole: HeldQuads | None = None
+
+
+_NOTHING: Final = HeldQuads({}, None)
+
+
+class Changes(NamedTuple):
+    """Added and removed quads."""
+
+    appeared: list[TextQuad]
+    vanished: list[TextQuad]
 
 
 class ReservedGraphs:
@@ -265,14 +367,31 @@ class ReservedGraphs:
         )
 
 
+class _Holding:
+    """The graphs to which a window adds a quad of an element."""
+
+    def __init__(self, query: ContinuousQuery, number: int) -> None:
+        window = query.windows[number]
+        needs = query.needs.get(window.name, _ALL)
+        self.number, self.stream = number, window.stream
+        self.name = f"<{window.name}>"
+        self.union, self.members = Needs.UNION in needs, Needs.MEMBERS in needs
+        self.context, self.graphs = Needs.CONTEXT in needs, Needs.GRAPHS in needs
+        self.merged = window.name in query.default
+
+
 class Contents:
-    """The contents of the windows of a query, with static data, as a store.
+    """The quads of the windows of a query, with static data, and their changes.
+
+    Several messages and windows may hold the same quad: quads are counted.
 
     Args:
         query: its windows, and the graphs that it needs of them.
         static: the quads of static data.
         labels: create the labels of all blank nodes.
-        predicates: the predicates of the default graphs that the query reads; None: it may read all.
+        reader: reads the quads whose predicates make a difference.
+        matched: returns those of some quads that make a difference; None: all do.
+        keep: whether to keep the elements, see `HeldQuads.origin`.
     """
 
     def __init__(
@@ -280,126 +399,163 @@ class Contents:
         query: ContinuousQuery,
         static: Iterable[Quad],
         labels: Labels,
-        predicates: frozenset[ox.NamedNode] | None = None,
+        reader: QuadReader,
+        matched: Callable[[Iterable[TextQuad]], list[TextQuad]] | None = None,
+        *,
+        keep: bool = False,
     ) -> None:
-        self._labels, self._predicates = labels, predicates
-        self._counts: dict[ox.Quad, int] = {}
-        self._before: dict[
-            ox.Quad, bool
-        ] = {}  # whether the store has a quad whose count has changed since
-        self._static: set[ox.Quad] = set()  # the fixed quads that windows hold, too
-        self._stored = StoredTerms()
+        self._keep = keep
+        self._labels, self._read = labels, reader.read
+        self._matched = matched or reader.among
+        windows = [_Holding(query, number) for number in range(len(query.windows))]
+        self._of_stream = {
+            window.stream: [one for one in windows if one.stream == window.stream]
+            for window in windows
+        }
         self._reserved = ReservedGraphs(query)
-        self._windows = [ox.NamedNode(window.name) for window in query.windows]
-        self._needs = [query.needs.get(window.name, _ALL) for window in query.windows]
-        self._has_context = any(Needs.CONTEXT in needs for needs in self._needs)
-        self._merged = [window.name in query.default for window in query.windows]
-        quads = (
-            Message(static)
-            .map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}"))
-            .to_pyoxigraph()
+        self._has_context = any(window.context for window in windows)
+        self._has_names = self._has_context or any(window.members for window in windows)
+        predicates = reader.predicates
+        self._has_graphs = any(window.graphs for window in windows) or (
+            self._has_context and (predicates is None or CONTEXT_GRAPH in predicates)
         )
-        self._store = CompactedStore(
-            [*quads, *(_member(_STATIC, graph) for graph in _graphs(quads))]
-        )
+        self._read_all = reader.read if predicates is None else QuadReader(None).read
+        self._counts: dict[TextQuad, int] = {}
+        self._before: dict[TextQuad, int] = {}  # the earlier counts of changed quads
+        data = Message(static).map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}"))
+        fixed = self._read(data.lines)
+        graphs = dict.fromkeys(f"{quad.graph}" for quad in data if quad.graph is not None)
+        self._enter(self._matched((*fixed, *(_member(_STATIC, graph) for graph in graphs))))
 
     def hold(
         self, stream: int, stream_iri: str, element_iri: ElementIri, time: int, element: Element
-    ) -> HeldElement:
+    ) -> HeldQuads:
         """Returns an element in the form that enters windows.
 
         Args:
-            stream: the number of its stream; different streams have different blank nodes.
-            stream_iri: the IRI of its stream, without brackets.
-            element_iri: builds its own IRI.
-            time: its time in windows.
-            element: the element.
+            stream, stream_iri, element_iri, time, element: see `Contents.hold`.
         """
         nquads = element.nquads
         if may_have_labels(nquads):
             scope = self._labels.of_response(stream)
             nquads = element.message.map_blanks(lambda node: Term(f"_:{scope}{node[2:]}")).lines
-        parsed: Iterable[ox.Quad] = ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)
-        read = self._predicates
-        if read is not None:
-            parsed = [
-                quad for quad in parsed if quad.predicate in read or quad.graph_name != _DEFAULT
-            ]
-        quads = list(map(self._stored.quad, parsed))
-        node = ox.NamedNode(element_iri(stream_iri, element.sequence))
-        named = [quad for quad in quads if quad.graph_name != _DEFAULT]
-        graphs = list(map(str, _graphs(named)))
-        if taken := self._reserved.among(graphs, element_iri):
-            named = [quad for quad in named if str(quad.graph_name) not in taken]
-        context: list[ox.Quad] = []
+        quads = self._read(nquads)
+        windows = self._of_stream[stream_iri]
+        node = f"<{element_iri(stream_iri, element.sequence)}>" if self._has_names else ""
+        graphs: Sequence[str] = ()
+        if self._has_graphs:  # also of quads that match no pattern
+            graphs = list(dict.fromkeys(quad[3] for quad in self._read_all(nquads) if quad[3]))
+        context: list[TextQuad] = []
         if self._has_context:
-            triples = context_triples(str(node), stream_iri, time, element.sequence, graphs)
-            lines = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
-            context += (
-                quad
-                for quad in ox.parse(lines, format=ox.RdfFormat.N_QUADS, lenient=True)
-                if read is None or quad.predicate in read
-            )
-        return HeldElement(element.sequence, node, quads, named, context)
+            triples = context_triples(node, stream_iri, time, element.sequence, graphs)
+            context += ((*triple, "") for triple in triples)
+        taken = self._reserved.among(graphs, element_iri) if graphs else ()
+        named = [quad for quad in quads if quad[3] and quad[3] not in taken]
+        named += [_member(_STATIC, graph) for graph in graphs if graph not in taken]
+        held: dict[int, list[TextQuad]] = {}
+        for window in windows:
+            if found := self._matched(_quads(window, node, quads, context, named)):
+                held[window.number] = found
+        if self._keep:
+            return HeldQuads(held, (stream, stream_iri, element_iri, time, element))
+        return HeldQuads(held, None) if held else _NOTHING
 
-    def enter(self, window: int, held: HeldElement) -> None:
+    def enter(self, window: int, held: HeldQuads) -> None:
         """Counts the quads that an element adds to a window."""
-        quads = held._in_window[window] = self._quads(window, held)
+        if held.quads:
+            self._enter(held.quads.get(window, ()))
+
+    def leave(self, window: int, held: HeldQuads) -> None:
+        """Reverts `enter`."""
+        if not held.quads:
+            return
+        counts, before = self._counts, self._before
+        for quad in held.quads.get(window, ()):
+            count = counts[quad]
+            before.setdefault(quad, count)
+            if count == 1:
+                del counts[quad]
+            else:
+                counts[quad] = count - 1
+
+    @property
+    def are_changed(self) -> bool:
+        """Whether elements with such quads have entered or left since the last call of `changes`."""
+        return bool(self._before)
+
+    def changes(self) -> Changes:
+        """Returns the changes since the last call."""
+        counts = self._counts
+        changes = Changes([], [])
+        for quad, before in self._before.items():
+            if quad in counts:
+                if not before:
+                    changes.appeared.append(quad)
+            elif before:
+                changes.vanished.append(quad)
+        self._before.clear()
+        return changes
+
+    def _enter(self, quads: Iterable[TextQuad]) -> None:
         counts, before = self._counts, self._before
         for quad in quads:
             count = counts.get(quad, 0)
+            before.setdefault(quad, count)
             counts[quad] = count + 1
-            if quad not in before:
-                before[quad] = count > 0 or quad in self._static
 
-    def leave(self, window: int, held: HeldElement) -> None:
-        """Reverts `enter`."""
-        counts, before = self._counts, self._before
-        for quad in held._in_window.pop(window):
-            count = counts.pop(quad)
-            if count > 1:
-                counts[quad] = count - 1
-            if quad not in before:
-                before[quad] = True
+
+class StoredContents(Contents):
+    """The contents of windows in a store, for an engine."""
+
+    def __init__(
+        self, query: ContinuousQuery, static: Iterable[Quad], labels: Labels, reader: QuadReader
+    ) -> None:
+        super().__init__(query, static, labels, reader)
+        fixed = self.changes().appeared
+        self._fixed = frozenset(fixed)
+        self._store = CompactedStore(_parsed(fixed))
 
     def update(self) -> ox.Store:
         """Brings the store up to date."""
-        added, removed = [], []
-        for quad, before in self._before.items():
-            now = quad in self._counts or quad in self._static
-            if now and not before:
-                added.append(quad)
-            elif before and not now:
-                removed.append(quad)
-        self._before.clear()
-        self._store.change(removed, added, self._counts)
+        appeared, vanished = self.changes()
+        self._store.change(_parsed(vanished), _parsed(appeared), self._changing())
         return self._store.store
 
-    def _quads(self, window: int, held: HeldElement) -> list[ox.Quad]:
-        """The quads that an element adds to a window; some may be repeated."""
-        needs, quads = self._needs[window], list[ox.Quad]()
-        own = held.quads + held.context if Needs.CONTEXT in needs else held.quads
-        if Needs.UNION in needs:
-            graph = self._windows[window]
-            quads += [ox.Quad(quad.subject, quad.predicate, quad.object, graph) for quad in own]
-        if Needs.MEMBERS in needs:
-            graph = held.name
-            quads += [ox.Quad(quad.subject, quad.predicate, quad.object, graph) for quad in own]
-            quads.append(_member(self._windows[window], graph))
-        if self._merged[window]:
-            quads += (
-                self._kept(ox.Quad(quad.subject, quad.predicate, quad.object)) for quad in own
-            )
-        if held.named and Needs.GRAPHS in needs:
-            quads += map(self._kept, held.named)
-            quads += (self._kept(_member(_STATIC, graph)) for graph in _graphs(held.named))
-        return quads
+    def _changing(self) -> Iterator[ox.Quad]:
+        # a generator, as it is seldom read
+        yield from _parsed(quad for quad in self._counts if quad not in self._fixed)
 
-    def _kept(self, quad: ox.Quad) -> ox.Quad:
-        """Returns a quad of a graph with static data, after recording whether it is a static quad."""
-        if quad not in self._counts and quad not in self._before and quad in self._store.store:
-            self._static.add(quad)
-        return quad
+
+def _parsed(quads: Iterable[TextQuad]) -> list[ox.Quad]:
+    lines = "".join([f"{s} {p} {o} {graph} .\n" for s, p, o, graph in quads])
+    return list(ox.parse(lines, format=ox.RdfFormat.N_QUADS, lenient=True))
+
+
+def _quads(
+    window: _Holding,
+    node: str,
+    quads: list[TextQuad],
+    context: list[TextQuad],
+    named: list[TextQuad],
+) -> list[TextQuad]:
+    """Returns the quads that an element adds to a window; some may be repeated."""
+    own = quads + context if window.context else quads
+    added: list[TextQuad] = []
+    if window.union:
+        name = window.name
+        added += [(subject, predicate, object, name) for subject, predicate, object, _ in own]
+    if window.members:
+        added += [(subject, predicate, object, node) for subject, predicate, object, _ in own]
+        added.append(_member(window.name, node))
+    if window.merged:
+        added += [(subject, predicate, object, "") for subject, predicate, object, _ in own]
+    if window.graphs:
+        added += named
+    return added
+
+
+def _member(group: str, graph: str) -> TextQuad:
+    return group, _MEMBER, graph, _WINDOWS
 
 
 def context_triples(
@@ -419,12 +575,3 @@ def context_triples(
     yield node, f"<{CM}stream>", f"<{absolute(stream, STREAM_NAMES)}>"
     for graph in graphs:
         yield node, CONTEXT_GRAPH, graph
-
-
-def _graphs(named: Iterable[ox.Quad]) -> list[Name]:
-    graphs = dict.fromkeys(quad.graph_name for quad in named)
-    return [graph for graph in graphs if not isinstance(graph, ox.DefaultGraph)]
-
-
-def _member(group: ox.NamedNode, graph: Name) -> ox.Quad:
-    return ox.Quad(group, _MEMBER, graph, _WINDOWS)

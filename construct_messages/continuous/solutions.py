@@ -214,7 +214,7 @@ def _more(
             yield solution
 
 
-def predicates_of(select: Query) -> frozenset[ox.NamedNode] | None:
+def predicates_of(select: Query) -> frozenset[str] | None:
     """Returns the predicates of all triple patterns of a query; None if quads with other ones may make a difference.
 
     A quad only contributes to a solution if it matches a triple pattern. So if each pattern has a constant predicate,
@@ -222,7 +222,7 @@ def predicates_of(select: Query) -> frozenset[ox.NamedNode] | None:
     graphs, EXISTS, `timestamp`), or that this package's algebra does not support.
 
     >>> predicates_of(parse("SELECT * { ?s <urn:p> ?o OPTIONAL { ?s <urn:q> 1 } }")) == {
-    ...     ox.NamedNode("urn:p"), ox.NamedNode("urn:q")}
+    ...     "<urn:p>", "<urn:q>"}
     True
     >>> predicates_of(parse("SELECT * { ?s ?p ?o }")), predicates_of(parse("SELECT * { ?s <urn:p>* ?o }"))
     (None, None)
@@ -233,11 +233,11 @@ def predicates_of(select: Query) -> frozenset[ox.NamedNode] | None:
         pattern = translate(select, now=_NOW).pattern  # which refuses the function `timestamp`
     except ConstructMessagesError:
         return None
-    found: set[ox.NamedNode] = set()
+    found: set[str] = set()
     return frozenset(found) if _collect(pattern, found) else None
 
 
-def _collect(node: Node, found: set[ox.NamedNode]) -> bool:
+def _collect(node: Node, found: set[str]) -> bool:
     """Adds the predicates below a node; returns whether it only reads quads with these."""
     if node.children:
         return all(_collect(child, found) for child in node.children)
@@ -246,5 +246,5 @@ def _collect(node: Node, found: set[ox.NamedNode]) -> bool:
     for pattern in node.patterns:
         if isinstance(pattern.predicate, Var):
             return False
-        found.add(ox.NamedNode(pattern.predicate[1:-1]))
+        found.add(pattern.predicate)
     return True

@@ -14,8 +14,13 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, Generic, Protocol, Self, TypeAlias, TypeVar
 
-from construct_messages.continuous.dataset import Contents, ElementIri, HeldElement
-from construct_messages.continuous.incremental.contents import HeldQuads, MatchedContents
+from construct_messages.continuous.dataset import (
+    Contents,
+    ElementIri,
+    HeldQuads,
+    QuadReader,
+    StoredContents,
+)
 from construct_messages.continuous.incremental.expressions import NotMaintained, Row
 from construct_messages.continuous.incremental.maintained import MaintainedSolutions
 from construct_messages.continuous.incremental.planner import MaintenancePlan, plan_of
@@ -95,7 +100,7 @@ class WholeEvaluation:
         reason: str,
     ) -> None:
         self._selected, self._operator, self._reason = selected, query.operator, reason
-        self.contents = Contents(query, static, labels, selected.predicates)
+        self.contents = StoredContents(query, static, labels, QuadReader(selected.predicates))
         self.hold, self.enter = self.contents.hold, self.contents.enter
         self.leave = self.contents.leave
         self._solutions: list[Solution] = []
@@ -283,14 +288,14 @@ def _solution(row: tuple[str, ...]) -> Solution:
     return row  # type: ignore[return-value] # each text is a term
 
 
-def _let_change(contents: MatchedContents, window: int, held: HeldQuads, *, entered: bool) -> None:
+def _let_change(contents: Contents, window: int, held: HeldQuads, *, entered: bool) -> None:
     if held.quads is None:  # the query was evaluated as a whole when the element came
         assert held.origin is not None  # it is kept if a plan may fall back
         held.quads = contents.hold(*held.origin).quads
     (contents.enter if entered else contents.leave)(window, held)
 
 
-def _held_whole(whole: WholeEvaluation, held: HeldQuads) -> HeldElement:
+def _held_whole(whole: WholeEvaluation, held: HeldQuads) -> HeldQuads:
     if held.whole is None:
         assert held.origin is not None  # see `_let_change`
         held.whole = whole.hold(*held.origin)

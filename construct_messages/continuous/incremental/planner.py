@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
+from construct_messages.continuous.dataset import QuadReader
 from construct_messages.continuous.incremental.expressions import (
     NotMaintained,
     Step,
@@ -35,7 +36,6 @@ from construct_messages.continuous.incremental.operators import (
     Test,
     UnitedRows,
 )
-from construct_messages.continuous.incremental.quads import QuadReader
 from construct_messages.query.algebra import nodes as algebra
 from construct_messages.query.algebra.calls import conjunction, conjuncts, exists_in, mentioned
 from construct_messages.query.algebra.nodes import (

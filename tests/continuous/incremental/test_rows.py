@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from construct_messages.continuous.dataset import QuadReader
 from construct_messages.continuous.incremental.expressions import (
     Step,
     Steps,
@@ -14,7 +15,6 @@ from construct_messages.continuous.incremental.expressions import (
     native,
     term_of,
 )
-from construct_messages.continuous.incremental.quads import QuadReader
 from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var
 from construct_messages.rdf.terms import XSD, Term, iri, literal
 from tests.support.windows.queries import VALUES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.continuous.incremental.quads import QuadReader
+from construct_messages.continuous.dataset import QuadReader
 
 PREDICATES = ("<urn:p>", "<urn:q>", "<urn:other>")
 OBJECTS = (
