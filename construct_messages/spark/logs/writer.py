@@ -51,11 +51,7 @@ from construct_messages.spark.sql.values import literal
 # On this machine's file system, a run writes into its hidden folder (`runs`), and the logs get their names at the
 # end. Elsewhere, and over Spark Connect, where the files cannot be reached from here, Spark's own committer names
 # them (a rename is a copy on S3). The result is compared with the written files, because Spark's committers do not
-# notice that two jobs write into one folder, and mix or lose files. `writer` defines the values.
-
-PARTITION: Final = "spark_partition_id() AS partition"
-FIGURES: Final = ("sum(octet_length(value) + 1) AS bytes", "collect_set(partition) AS partitions")
-"""The observed figures of the columns `value` and `PARTITION`, in addition to `messages` and `quads`."""
+# notice that two jobs write into one folder, and mix or lose files.
 
 NO_COMPRESSION: Final = "none"
 _PART: Final = re.compile(r"part-(?P<partition>\d+)-(?P<job>[0-9a-f-]+)-c000(?P<suffix>\..*)")
@@ -66,22 +62,6 @@ class _Part(NamedTuple):
     partition: int
     name: str
     bytes: int
-
-
-def write_texts(
-    values: DataFrame,
-    observation: Observation,
-    path: str,
-    media_type: str,
-    *,
-    mode: str,
-    compression: str,
-) -> None:
-    """Writes values as lines of logs into a folder, one log for each partition. They are observed by `observation`."""
-    if (place := _place_here(values.sparkSession, path)) is not None:
-        _write_run(values, observation, place, media_type, mode, compression)
-    else:
-        _write_and_compare(values, observation, path, media_type, mode, compression)
 
 
 def write_parts(
@@ -97,14 +77,9 @@ def _place_here(spark: SparkSession, path: str) -> Place | None:
     """Returns the folder on this machine's file system that Spark understands by a path; None if it is elsewhere."""
     if is_remote(spark):
         return None
-    location = _location(spark, path)
-    return place_of(f"file:{location.getPath()}") if location.getScheme() == "file" else None
-
-
-def _location(spark: SparkSession, path: str) -> Any:
-    """Returns the URI of a path, completed by the session's settings."""
     hadoop = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]  # Java's
-    return _files(spark, hadoop).makeQualified(hadoop).toUri()
+    location = _files(spark, hadoop).makeQualified(hadoop).toUri()  # by the settings of the session
+    return place_of(f"file:{location.getPath()}") if location.getScheme() == "file" else None
 
 
 def _files(spark: SparkSession, hadoop: Any) -> Any:
@@ -285,10 +260,14 @@ def _write_there(spark: SparkSession, path: str, contents: bytes) -> None:
 MODES: Final = ("error", "overwrite", "append")
 """The values of `mode`: how an existing folder is treated."""
 
-_VALUE: Final = "value"
 _BREAK: Final = literal("\n")
 _QUADS: Final = f"if({MESSAGE} = '', 0, 1 + octet_length({MESSAGE}) - octet_length(replace({MESSAGE}, {_BREAK})))"
 _FIGURES: Final = ("count(1) AS messages", f"sum({_QUADS}) AS quads")
+_FIGURES_OF_TEXT: Final = (
+    *_FIGURES,
+    "sum(octet_length(value) + 1) AS bytes",
+    "collect_set(partition) AS partitions",
+)
 # the compressions of Spark's text writer that need no library of the system, by Spark's names
 _CODECS: Final = {None: NO_COMPRESSION, "gzip": "gzip", "bzip2": "bzip2"}
 _CHUNK_BYTES: Final = 1 << 20
@@ -338,14 +317,13 @@ def write_folder(
         return _write_rdfm(messages, os.fspath(path), log, mode, how)
     values, observation = _observed(messages, _value(log.syntax, announced=True))
     with translated():
-        write_texts(
-            values,
-            observation,
-            os.fspath(path),
-            content_type(log.format, log.syntax),
-            mode=mode,
-            compression=_CODECS[compression],
-        )
+        # the executors' files can be reached from here if they are on this machine, and not behind Spark Connect
+        place, codec = _place_here(messages.sparkSession, os.fspath(path)), _CODECS[compression]
+        media_type = content_type(log.format, log.syntax)
+        if place is not None:
+            _write_run(values, observation, place, media_type, mode, codec)
+        else:
+            _write_and_compare(values, observation, os.fspath(path), media_type, mode, codec)
         return _written(observation)
 
 
@@ -412,9 +390,9 @@ def _value(syntax: Syntax, *, announced: bool) -> str:
 def _observed(messages: DataFrame, value: str) -> tuple[DataFrame, Observation]:
     """Returns the values of a text file, and the observation of their numbers."""
     observation = Observation()
-    values = messages.selectExpr(MESSAGE, f"{value} AS {_VALUE}", PARTITION)
-    values = values.observe(observation, *map(expr, (*_FIGURES, *FIGURES)))
-    return values.select(_VALUE), observation
+    values = messages.selectExpr(MESSAGE, f"{value} AS value", "spark_partition_id() AS partition")
+    values = values.observe(observation, *map(expr, _FIGURES_OF_TEXT))
+    return values.select("value"), observation
 
 
 def _written(observation: Observation) -> Written:

@@ -34,11 +34,6 @@ from construct_messages.spark.sql.values import (
 )
 
 
-def cast(name: str, value: Scalar) -> Scalar:
-    """A cast to one of `NAMES`, the IRI of the datatype as a term; NULL where the value cannot be cast."""
-    return _CASTS[name](value)
-
-
 def _string(value: Scalar) -> Scalar:
     if value.type is not Type.TERM:
         return Scalar(as_text(Scalar(value.sql, value.type)), Type.STRING)
@@ -200,12 +195,10 @@ def _date(value: Scalar) -> Scalar:
 
 
 _NO_NEXT_DAY: Final = literal(" ends a day whose next Spark cannot represent")
-_CASTS: Final[Mapping[str, Callable[[Scalar], Scalar]]] = {
+CASTS: Final[Mapping[str, Callable[[Scalar], Scalar]]] = {
     f"<{XSD}string>": _string,
     f"<{XSD}boolean>": _boolean,
     f"<{XSD}dateTime>": _date_time,
     f"<{XSD}date>": _date,
 } | {f"<{XSD}{type.name.lower()}>": _number(type) for type in NUMERIC}
-
-NAMES: Final = frozenset(_CASTS)
-"""The datatypes that `cast` supports, as in `Call.name`."""
+"""Casts by the datatypes' IRIs, as in `Call.name`; NULL where a value cannot be cast."""

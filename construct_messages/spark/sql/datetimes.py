@@ -151,41 +151,40 @@ def constant_point(term: Term) -> Point | None:
     return Point(f"'{name}'", "false" if zone is None else "true", f"{seconds}D", f"'{digits}'")
 
 
-# --- date parts -----------------------------------------------------------------------------------
-# The functions on parts of dates and times as SQL: SPARQL 1.1 Query, section 17.4.5.
-#
-# SPARQL has them for xsd:dateTime; as in the embedded store, a function accepts any type of dates and times that has
-# the part. The parts are those of the lexical form, in its own time zone, except for 24:00:00, which is midnight of
-# the next day. `datetimes` decides which terms are dates and times.
+# --- date parts: SPARQL 1.1 Query, section 17.4.5 ---------------------------------------------------
+# SPARQL has these functions for xsd:dateTime; as in the embedded store, they accept any type of dates and times that
+# has the part. The parts are those of the lexical form, in its own time zone, except for 24:00:00, which is midnight of
+# the next day.
 
 _CALENDAR: Final = ("dateTime", "dateTimeStamp", "date")
 _CLOCK: Final = ("dateTime", "dateTimeStamp", "time")
 _ALL: Final = (*_CALENDAR, "time", "gYearMonth", "gYear", "gMonthDay", "gDay", "gMonth")
 
+_Body = Callable[[str, str, str], str]
+"""SQL for SQL of a term, its lexical form without time zone, and its time zone."""
 
-def _with_form(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, str], str]) -> str:
-    """SQL over a date or time of some types: of the term, its form without zone, and its zone; else NULL."""
-    if value.type is not Type.TERM:
-        return ERROR.sql
+
+def _part(
+    body: _Body, types: tuple[str, ...], type: Type = Type.INTEGER
+) -> Callable[[Scalar], Scalar]:
+    """A function on dates and times of some types; NULL for all other values."""
+
+    def of_zone(t: str, d: str, z: str) -> str:
+        return let(f"substring({d}, 1, length({d}) - length({z}))", lambda form: body(t, form, z))
 
     def of_term(t: str) -> str:
-        def of_zone(d: str, z: str) -> str:
-            return let(
-                f"substring({d}, 1, length({d}) - length({z}))", lambda form: body(t, form, z)
-            )
-
-        parts = let(digits(t), lambda d: let(zone(d), lambda z: of_zone(d, z)))
+        parts = let(digits(t), lambda d: let(zone(d), lambda z: of_zone(t, d, z)))
         return case((is_date(t, *types), parts))
 
-    return let(value.sql, of_term)
+    def of(value: Scalar) -> Scalar:
+        sql = let(value.sql, of_term) if value.type is Type.TERM else ERROR.sql
+        return Scalar(f"CAST({sql} AS {type.value})" if type is Type.INTEGER else sql, type)
+
+    return of
 
 
-def _number(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, str], str]) -> Scalar:
-    return Scalar(f"CAST({_with_form(value, types, body)} AS DECIMAL(38,0))", Type.INTEGER)
-
-
-def _from_day(part: str, otherwise: str) -> Callable[[str, str, str], str]:
-    """Returns a part of the day, or, for types without a day, `otherwise`: SQL with a place `{}` for the form."""
+def _from_day(part: str, otherwise: str) -> _Body:
+    """A part of the day, or, for types without a day, `otherwise`: SQL with a place `{}` for the form."""
 
     def of(term: str, form: str, _: str) -> str:
         day = f"date_add(try_cast(substring_index({form}, 'T', 1) AS DATE), if(contains({form}, 'T24'), 1, 0))"
@@ -195,73 +194,50 @@ def _from_day(part: str, otherwise: str) -> Callable[[str, str, str], str]:
     return of
 
 
-def year(value: Scalar) -> Scalar:
-    return _number(
-        value,
-        (*_CALENDAR, "gYear", "gYearMonth"),
-        _from_day("year", "regexp_extract({}, '^-?[0-9]+', 0)"),
-    )
+def _of_time(body: Callable[[str], str]) -> _Body:
+    return lambda _, form, __: body(f"substring_index({form}, 'T', -1)")
 
 
-def month(value: Scalar) -> Scalar:
-    # --12 and --12-31, or 2026-12
-    of_others = "if(startswith({0}, '--'), substring({0}, 3, 2), substring({0}, -2))"
-    return _number(
-        value, (*_CALENDAR, "gYearMonth", "gMonth", "gMonthDay"), _from_day("month", of_others)
-    )
-
-
-def day(value: Scalar) -> Scalar:
-    return _number(value, (*_CALENDAR, "gMonthDay", "gDay"), _from_day("day", "substring({}, -2)"))
-
-
-def hours(value: Scalar) -> Scalar:
-    return _number(
-        value, _CLOCK, lambda _, form, __: f"replace(substring({_time(form)}, 1, 2), '24', '0')"
-    )
-
-
-def minutes(value: Scalar) -> Scalar:
-    return _number(value, _CLOCK, lambda _, form, __: f"substring({_time(form)}, 4, 2)")
-
-
-def seconds(value: Scalar) -> Scalar:
+def _seconds_of(time: str) -> str:
     """A decimal of any length."""
-
-    def of(_: str, form: str, __: str) -> str:
-        number = f"substring({_time(form)}, 7)"
-        whole = f"CAST(CAST(substring({number}, 1, 2) AS INT) AS STRING)"
-        plain = f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM concat({whole}, '.', substring({number}, 4))))"
-        return typed(plain, "decimal")
-
-    return Scalar(_with_form(value, _CLOCK, of))
+    number = f"substring({time}, 7)"
+    whole = f"CAST(CAST(substring({number}, 1, 2) AS INT) AS STRING)"
+    plain = f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM concat({whole}, '.', substring({number}, 4))))"
+    return typed(plain, "decimal")
 
 
-def _time(form: str) -> str:
-    return f"substring_index({form}, 'T', -1)"
-
-
-def timezone(value: Scalar) -> Scalar:
+def _duration(_: str, __: str, zone: str) -> str:
     """An xsd:dayTimeDuration; without a time zone it is an error."""
 
-    def of(_: str, __: str, zone: str) -> str:
-        def unit(start: int, name: str) -> str:
-            number = f"CAST(substring({zone}, {start}, 2) AS INT)"
-            return f"if({number} > 0, concat({number}, '{name}'), '')"
+    def unit(start: int, name: str) -> str:
+        number = f"CAST(substring({zone}, {start}, 2) AS INT)"
+        return f"if({number} > 0, concat({number}, '{name}'), '')"
 
-        duration = (
-            f"concat(if(startswith({zone}, '-'), '-', ''), 'PT', {unit(2, 'H')}, {unit(5, 'M')})"
-        )
-        lexical = case(
-            (f"{zone} = ''", "NULL"),
-            (f"{zone} = 'Z' OR endswith({zone}, '00:00')", "'PT0S'"),
-            otherwise=duration,
-        )
-        return typed(lexical, "dayTimeDuration")
-
-    return Scalar(_with_form(value, _ALL, of))
+    duration = f"concat(if(startswith({zone}, '-'), '-', ''), 'PT', {unit(2, 'H')}, {unit(5, 'M')})"
+    lexical = case(
+        (f"{zone} = ''", "NULL"),
+        (f"{zone} = 'Z' OR endswith({zone}, '00:00')", "'PT0S'"),
+        otherwise=duration,
+    )
+    return typed(lexical, "dayTimeDuration")
 
 
-def tz(value: Scalar) -> Scalar:
-    """The time zone as it is written, empty if there is none."""
-    return Scalar(_with_form(value, _ALL, lambda _, __, zone: zone), Type.STRING)
+# --12 and --12-31, or 2026-12
+_OTHER_MONTHS: Final = "if(startswith({0}, '--'), substring({0}, 3, 2), substring({0}, -2))"
+PARTS: Final = {
+    "YEAR": _part(
+        _from_day("year", "regexp_extract({}, '^-?[0-9]+', 0)"), (*_CALENDAR, "gYear", "gYearMonth")
+    ),
+    "MONTH": _part(
+        _from_day("month", _OTHER_MONTHS), (*_CALENDAR, "gYearMonth", "gMonth", "gMonthDay")
+    ),
+    "DAY": _part(_from_day("day", "substring({}, -2)"), (*_CALENDAR, "gMonthDay", "gDay")),
+    "HOURS": _part(_of_time(lambda time: f"replace(substring({time}, 1, 2), '24', '0')"), _CLOCK),
+    "MINUTES": _part(_of_time(lambda time: f"substring({time}, 4, 2)"), _CLOCK),
+    "SECONDS": _part(_of_time(_seconds_of), _CLOCK, Type.TERM),
+    "TIMEZONE": _part(_duration, _ALL, Type.TERM),
+    "TZ": _part(
+        lambda _, __, zone: zone, _ALL, Type.STRING
+    ),  # as it is written, empty if there is none
+}
+"""The functions on parts of dates and times, by their names in `Call.name`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from construct_messages.query.algebra.nodes import (
@@ -78,7 +79,7 @@ def compiled(expression: Expression) -> Scalar:
         case Call("BOUND", (argument,)):
             return Scalar(f"({as_term(compiled(argument))} IS NOT NULL)", Type.BOOLEAN)
         case Call(name, arguments):
-            value = _call(expression, name, [compiled(argument) for argument in arguments])
+            value = _call(name, [compiled(argument) for argument in arguments])
             # operands of AND stay separate, because Spark pushes each of them down as far as possible, and joins by
             # keys
             return (
@@ -88,14 +89,11 @@ def compiled(expression: Expression) -> Scalar:
             )
 
 
-def _call(node: Call, name: str, values: Sequence[Scalar]) -> Scalar:
-    if name in _FORMS:
-        _check_dates(name, values)
-        return _FORMS[name](*values)
-    if name in casts.NAMES:
-        return casts.cast(name, *values)
-    if name in functions.NAMES:
-        return functions.call(node, values)
+def _call(name: str, values: Sequence[Scalar]) -> Scalar:
+    for table in (_FORMS, casts.CASTS, functions.FUNCTIONS):
+        if name in table:
+            _check_dates(name, values)
+            return table[name](*values)
     raise UnsupportedQuery(f"function {name} is not supported", fragment=name)
 
 
@@ -167,10 +165,6 @@ def _coalesce(*values: Scalar) -> Scalar:
     return Scalar(f"coalesce({', '.join(choices)})", type)
 
 
-def _arithmetic(operator: str) -> Callable[[Scalar, Scalar], Scalar]:
-    return lambda left, right: numbers.arithmetic(operator, left, right)
-
-
 _ORDERS: Final = ("<", "<=", ">", ">=")
 _ARITHMETIC: Final = ("+", "-", "*", "/", "u+", "u-")
 _DURATIONS: Final = tuple(
@@ -195,8 +189,8 @@ _FORMS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "COALESCE": _coalesce,
     "u+": numbers.positive,
     "u-": numbers.negative,
-    "+": _arithmetic("+"),
-    "-": _arithmetic("-"),
-    "*": _arithmetic("*"),
-    "/": _arithmetic("/"),
+    "+": partial(numbers.arithmetic, "+"),
+    "-": partial(numbers.arithmetic, "-"),
+    "*": partial(numbers.arithmetic, "*"),
+    "/": partial(numbers.arithmetic, "/"),
 }

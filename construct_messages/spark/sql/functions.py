@@ -1,6 +1,6 @@
 """SPARQL's built-in functions as SQL, by their names: SPARQL 1.1 Query, section 17.4.
 
-`call` is for the compiler of expressions, which itself compiles BOUND, IF, COALESCE and IN. For an argument of the
+The compiler of expressions itself compiles BOUND, IF, COALESCE and IN. For an argument of the
 wrong kind the result is NULL, SPARQL's error. UUID, STRUUID and RAND have one value for each solution only in a
 projection: their SQL must not be copied.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from construct_messages.query.algebra.nodes import Call
 from construct_messages.rdf.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.rdf.terms import RDF, XSD, Term, literal_parts
 from construct_messages.spark.regex import (
@@ -253,14 +252,6 @@ def _guarded(chars: str, translated: Regex, matching: Callable[[str], str]) -> s
     )
 
 
-# --- functions ------------------------------------------------------------------------------------
-
-
-def call(node: Call, arguments: Sequence[Scalar]) -> Scalar:
-    """Compiles a call of one of `NAMES`. Raises `UnsupportedQuery` for some regular expressions."""
-    return _FUNCTIONS[node.name](*arguments)
-
-
 # --- terms (section 17.4.2) -----------------------------------------------------------------------------------------
 
 
@@ -481,7 +472,7 @@ def _hash(sql: str) -> Callable[[Scalar], Scalar]:
     return lambda value: Scalar(sql.format(f"CAST({_simple(value)} AS BINARY)"), Type.STRING)
 
 
-_FUNCTIONS: Final[Mapping[str, Callable[..., Scalar]]] = {
+FUNCTIONS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "ISIRI": _is(is_iri),
     "ISBLANK": _is(is_blank),
     "ISLITERAL": _is(is_literal),
@@ -517,19 +508,11 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "CEIL": _whole("ceil({})", _ceil),
     "FLOOR": _whole("floor({})", _floor),
     "RAND": lambda: Scalar("rand()", Type.DOUBLE),
-    "YEAR": datetimes.year,
-    "MONTH": datetimes.month,
-    "DAY": datetimes.day,
-    "HOURS": datetimes.hours,
-    "MINUTES": datetimes.minutes,
-    "SECONDS": datetimes.seconds,
-    "TIMEZONE": datetimes.timezone,
-    "TZ": datetimes.tz,
+    **datetimes.PARTS,
     "MD5": _hash("md5({})"),
     "SHA1": _hash("sha1({})"),
     "SHA256": _hash("sha2({}, 256)"),
     "SHA384": _hash("sha2({}, 384)"),
     "SHA512": _hash("sha2({}, 512)"),
 }
-NAMES: Final = frozenset(_FUNCTIONS)
-"""The functions that `call` supports, as in `Call.name`."""
+"""SPARQL's functions, as in `Call.name`; some regular expressions raise `UnsupportedQuery`."""

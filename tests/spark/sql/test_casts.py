@@ -9,7 +9,7 @@ import pytest
 from construct_messages.query.algebra.nodes import Call, Var
 from construct_messages.rdf.terms import XSD, Term, literal, literal_parts
 from construct_messages.spark.sql import expressions
-from construct_messages.spark.sql.casts import NAMES
+from construct_messages.spark.sql.casts import CASTS
 from tests.support.spark.terms import TERMS, by_pyoxigraph, by_spark, same, typed
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def name_of(cast: str) -> str:
 
 
 def casts(spark: SparkSession) -> list[dict[str, str | None]]:
-    sql = {name_of(name): expressions.term(Call(name, (X,))) for name in sorted(NAMES)}
+    sql = {name_of(name): expressions.term(Call(name, (X,))) for name in sorted(CASTS)}
     return by_spark(spark, sql, [(term,) for term in SOURCES])
 
 
@@ -81,7 +81,7 @@ def right(name: str, term: Term, expected: str | None) -> str | None:
 
 
 def test_casts_are_pyoxigraphs(answers: list[dict[str, str | None]]) -> None:
-    names = [name_of(name) for name in sorted(NAMES)]
+    names = [name_of(name) for name in sorted(CASTS)]
     oracle = by_pyoxigraph(
         {name: f"xsd:{name}(?x)" for name in names}, [(term,) for term in SOURCES]
     )
