@@ -16,9 +16,13 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final, TextIO
 
-from construct_messages.cli.arguments import Parser, PrintCompletion, PrintVersion
-from construct_messages.cli.report import report
-from construct_messages.cli.standard import END_SIGNALS, occupy_closed, refuse_inputs
+from construct_messages.cli.arguments import Parser, PrintCompletion, version
+from construct_messages.cli.terminal import (
+    END_SIGNALS,
+    refuse_inputs,
+    reopen_closed_standard_streams,
+    report,
+)
 from construct_messages.rdf.errors import (
     CannotFold,
     CannotWrite,
@@ -78,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: without the program's name; None: the arguments of the process.
     """
     if arguments is None:
-        occupy_closed()
+        reopen_closed_standard_streams()
     debug, trouble = False, 0
     try:
         options = _parse(arguments)
@@ -153,9 +157,7 @@ def build_parser(first: str | None = None) -> argparse.ArgumentParser:
         action=PrintCompletion,
         help="print completions for a shell and exit",
     )
-    parser.add_argument(
-        _VERSION, action=PrintVersion, help="show program's version number and exit"
-    )
+    parser.add_argument(_VERSION, action="version", version=version())
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     needed = [module for module, names in _COMMANDS.items() if first in names]
     for module in needed or ([] if first == _VERSION else _COMMANDS):

@@ -22,18 +22,25 @@ from typing import (
 )
 
 from construct_messages._version import __version__
-from construct_messages.cli.standard import STANDARD
+from construct_messages.cli.terminal import STANDARD
 from construct_messages.logs import FormatOptions, options_class
+from construct_messages.logs.columns.options import ColumnOptions
+from construct_messages.logs.json.options import JsonOptions
 from construct_messages.rdf import compiled
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import COLUMNS, FORMATS, READ, SYNTAXES, WRITTEN, Format
-from construct_messages.rdf.options import Option, is_choice, options_of
+from construct_messages.rdf.options import Option, TransportOptions, is_choice, options_of
 
 if TYPE_CHECKING:
+    from construct_messages.feeds.delivery import Target
     from construct_messages.sparql.client.oauth import BearerToken
 
 _T = TypeVar("_T")
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_USAGE: Final = re.compile(
+    r"(?P<names>-[\w-]+(?:, --[\w-]+)?)(?: (?P<value>[^\s*]+))?(?P<many>\*)?(?: \[(?P<default>.+)\])?"
+)
+_TYPES: Final[Mapping[str, type]] = {"N": int, "M": int, "SECONDS": float}
 _COLUMNS: Final = 80  # of what is no terminal
 
 
@@ -51,6 +58,13 @@ class _Formatter(argparse.HelpFormatter):
             for line in text.split("\n")
         )
 
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """Shows the value once, after all names, as Python 3.13 does."""
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
+
 
 def _columns() -> int:
     """The width of the terminal: from COLUMNS, or else from the terminal."""
@@ -66,21 +80,19 @@ def _columns() -> int:
 class Parser(argparse.ArgumentParser):
     """Accepts no abbreviated options, and reports usage errors like all other errors.
 
-    Args:
-        examples: command lines, which `--help` shows after the options.
-        arguments: see `argparse.ArgumentParser`.
+    `examples` are command lines, which `--help` shows after the options.
     """
 
     def __init__(
         self, *, examples: Sequence[str] = (), epilog: str | None = None, **arguments: Any
     ) -> None:
         self.examples = examples
-        shown = [
-            *(["examples:", *(f"  {line}" for line in examples), ""] if examples else []),
-            *([epilog] if epilog else []),
-        ]
+        lines = ["examples:", *(f"  {line}" for line in examples), ""] if examples else []
         super().__init__(
-            allow_abbrev=False, epilog="\n".join(shown), formatter_class=_Formatter, **arguments
+            allow_abbrev=False,
+            epilog="\n".join([*lines, epilog or ""]),
+            formatter_class=_Formatter,
+            **arguments,
         )
 
     def error(self, message: str) -> NoReturn:
@@ -91,19 +103,8 @@ class Parser(argparse.ArgumentParser):
 SHELLS: Final = ("bash", "zsh", "fish")
 # the names of files and folders in the usage of commands
 _FILES: Final = {
-    "FILE",
-    "QUERY-FILE",
-    "SOURCE",
-    "LOG",
-    "IN",
-    "OUT",
-    "A",
-    "B",
-    "PATH",
-    "TABLE",
-    "DIR",
-    "DIR|FILE",
-    "URL|FILE",
+    *("FILE", "QUERY-FILE", "SOURCE", "LOG", "IN", "OUT", "A", "B", "PATH", "TABLE", "DIR"),
+    *("DIR|FILE", "URL|FILE"),
 }
 
 
@@ -111,17 +112,11 @@ class PrintCompletion(argparse.Action):
     """Prints the completions of the parser for a shell and ends the program."""
 
     def __init__(self, option_strings: Sequence[str], **arguments: Any) -> None:
-        super().__init__(
-            option_strings,
-            **(arguments | {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS}),
-        )
+        suppressed = {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS}
+        super().__init__(option_strings, **arguments | suppressed)
 
     def __call__(self, parser: argparse.ArgumentParser, *given: Any, **_: Any) -> None:
-        """Prints; see `argparse.Action`.
-
-        Raises:
-            UsageError: another shell.
-        """
+        """Prints; see `argparse.Action`."""
         shell = given[1]  # after the namespace
         if shell not in SHELLS:
             raise UsageError(
@@ -136,20 +131,6 @@ class PrintCompletion(argparse.Action):
         parser.exit()
 
 
-class PrintVersion(argparse.Action):
-    """Prints the version of the package and ends the program."""
-
-    def __init__(self, option_strings: Sequence[str], **arguments: Any) -> None:
-        given = {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS, "nargs": 0}
-        super().__init__(option_strings, **(arguments | given))
-
-    def __call__(self, parser: argparse.ArgumentParser, *_given: Any, **_: Any) -> None:
-        """Prints; see `argparse.Action`."""
-        pure = "" if compiled.wire else " (pure Python, without the compiled module)"
-        print(f"{parser.prog} {__version__}{pure}")
-        parser.exit()
-
-
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """The arguments of a parser and of its commands."""
     for action in parser._actions:
@@ -159,46 +140,53 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
                 yield from _actions(command)
 
 
+def version() -> str:
+    """The version as `--version` shows it."""
+    pure = "" if compiled.wire else " (pure Python, without the compiled module)"
+    return f"%(prog)s {__version__}{pure}"
+
+
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 """The object to which commands are added."""
 
-
-def pairs(option: str, values: Sequence[str], shape: str) -> dict[str, str]:
-    """The values of a repeated option of the form `shape`: a name, a separator and the rest."""
-    separator = "=" if "=" in shape else ":"
-    pairs = {}
-    for value in values:
-        name, found, rest = value.partition(separator)
-        if not found or not name.strip():
-            raise UsageError(f"{option} {value!r} is not {shape}", hint=f"write {option} {shape}")
-        pairs[name.strip()] = rest.strip()
-    return pairs
+# --- options --------------------------------------------------------------------------------------
 
 
-def option(
-    group: argparse._ActionsContainer,
-    usage: str,
-    help: str,
-    *,
-    repeatable: bool = False,
-    **arguments: Any,
-) -> None:
-    """Adds an option of a command alone; `add_options` adds those of option classes.
+def add_table(group: argparse._ActionsContainer, table: str) -> None:
+    """Adds the options of a table, which is written as `--help` shows it.
 
-    `usage` has its names and its value, as `--help` shows them: `-n, --count N`. Without a value and `choices` it is a
-    switch. Its default, and that it is repeatable, are added to `help`.
+    Three spaces separate an option from its help; other lines continue the help. See `option`.
     """
-    names, _, value = usage.replace(", ", ",").partition(" ")
-    if value:
-        arguments["metavar"] = value
-    elif "choices" not in arguments:
-        arguments.setdefault("action", "store_true")
+    for line in re.sub(r"\n\s*(?!\s*-)", " ", table).splitlines():
+        usage, _, help = line.strip().partition("   ")
+        if usage:
+            option(group, usage, help.strip())
+
+
+def option(group: argparse._ActionsContainer, usage: str, help: str, **arguments: Any) -> None:
+    """Adds an option. `add_options` adds those of option classes.
+
+    The usage has the names, the value, `*` if the option may be repeated, and the default in brackets. For example,
+    `-n, --count N [10]` is a whole number, because of `N`; `SECONDS` is another number. A value in braces is one of
+    several: `--mode {error,overwrite}`. Without a value, the option is a switch.
+    """
+    match = _USAGE.fullmatch(usage)
+    assert match is not None, usage
+    value, default = match["value"], match["default"]
+    if value is None and not {"action", "choices"} & arguments.keys():
+        arguments["action"] = "store_true"
+    elif value is not None and value.startswith("{"):
+        arguments["choices"] = value.strip("{}").split(",")
+    elif value is not None:
+        arguments = {"metavar": value, "type": _TYPES.get(value)} | arguments
+    if default is not None:
+        arguments["default"] = default  # argparse converts it
     if arguments.get("default") not in (None, STANDARD):
         help = f"{help}; default: %(default)s"
-    if repeatable:
+    if match["many"]:
         help = f"{help}; repeatable"
         arguments |= {"action": "append", "default": []}
-    group.add_argument(*names.split(","), help=help, **arguments)
+    group.add_argument(*match["names"].split(", "), help=help, **arguments)
 
 
 # the flags and values of options whose names or types do not tell them
@@ -212,6 +200,11 @@ _USAGES: Final = {
     "label_prefix": "--label-prefix PREFIX",
     "page_key": "--page-key ?v",
     "headers": "--header K:V",
+    "message_bytes": "--max-message-bytes N",
+    "raw": "--raw-terms",
+    "types": "--column-type NAME=TYPE",
+    "languages": "--language-column NAME",
+    "invalid": "--invalid-values",
 }
 
 
@@ -230,17 +223,28 @@ def add_options(
 
 def _add(group: argparse._ActionsContainer, declared: Option, help: str) -> None:
     flag, value = _usage(declared)
-    help = _LINK.sub(r"\1", help)
     choices = [get_args(each) for each in declared.types if is_choice(each)]
-    if bool in declared.types:
-        option(group, flag, help)
-    elif choices:
-        option(group, flag, help, choices=choices[0], default=declared.default)
+    arguments: dict[str, Any] = {}
+    if choices:
+        value = f"{{{','.join(choices[0])}}}"
+    elif bool in declared.types:
+        value = ""
     elif _is_list(declared):
-        option(group, f"{flag} {value}", help, repeatable=True)
-    else:
-        read = partial(_number, declared) if {int, float} & {*declared.types} else None
-        option(group, f"{flag} {value}", help, type=read, default=declared.default)
+        value += "*"
+    elif {int, float} & {*declared.types}:
+        arguments["type"] = partial(_number, declared)
+    if value and not value.endswith("*"):
+        arguments["default"] = declared.default
+    option(group, f"{flag} {value}".rstrip(), without_links(help), **arguments)
+
+
+def without_links(meaning: str) -> str:
+    """The text of Markdown.
+
+    >>> without_links("see [Sources](sources.md)")
+    'see Sources'
+    """
+    return _LINK.sub(r"\1", meaning).replace("`", "")
 
 
 def _usage(declared: Option) -> tuple[str, str]:
@@ -278,40 +282,46 @@ def made(kind: type[_T], options: argparse.Namespace, **given: Any) -> _T:
     return kind(**given)
 
 
+def pairs(option: str, values: Sequence[str], shape: str) -> dict[str, str]:
+    """The values of a repeated option of the form `shape`: a name, a separator and the rest."""
+    separator = "=" if "=" in shape else ":"
+    pairs = {}
+    for value in values:
+        name, found, rest = value.partition(separator)
+        if not found or not name.strip():
+            raise UsageError(f"{option} {value!r} is not {shape}", hint=f"write {option} {shape}")
+        pairs[name.strip()] = rest.strip()
+    return pairs
+
+
 def add_reports(
     group: argparse._ActionsContainer, quiet: str | None = "do not show progress"
 ) -> None:
-    """Adds the options for output on standard error.
-
-    Args:
-        group: the group of options that shows them.
-        quiet: the description of `--quiet`; None: there is no such option.
-    """
+    """Adds the options for output on standard error; without help for `--quiet`, there is no such option."""
     if quiet is not None:
         option(group, "--quiet", quiet)
     option(group, "--debug", "show where in the program an error occurred")
 
 
+def add_output(group: argparse._ActionsContainer, what: str) -> None:
+    """Adds the option for the output, with what it writes."""
+    option(group, "-o, --output FILE", f"write {what}", default=STANDARD)
+
+
 def add_token(group: argparse._ActionsContainer, side: str = "") -> None:
     """Adds the options for the token of a server; if there are two servers, the names begin with `side`."""
-    option(
+    add_table(
         group,
-        f"--{side}token-variable NAME",
-        "the environment variable that holds a token for the server",
-    )
-    option(
-        group,
-        f"--{side}oauth",
-        "fetch tokens for the server with the client credentials in CONSTRUCT_MESSAGES_TOKEN_URL and so on",
+        f"""
+        --{side}token-variable NAME   the environment variable that holds a token for the server
+        --{side}oauth   fetch tokens for the server with the client credentials in
+            CONSTRUCT_MESSAGES_TOKEN_URL and so on
+        """,
     )
 
 
 def token_of(options: argparse.Namespace, side: str = "") -> BearerToken | None:
-    """The token in the named environment variable, or the credentials in the environment.
-
-    Raises:
-        UsageError: there is no such variable, or both options are used.
-    """
+    """The token in the named environment variable, or the credentials in the environment."""
     option = f"{side}token-variable"
     name = getattr(options, option.replace("-", "_"))
     if getattr(options, f"{side}oauth".replace("-", "_")):
@@ -357,83 +367,42 @@ def add_format(
 ) -> None:
     """Adds the options for the format of an output log, with the options of single formats, such as `--jelly`.
 
-    Args:
-        group: the group of options that shows them.
-        default: the default format.
-        has_contexts: whether the command already has the option for JSON-LD contexts.
-        formats: the formats that the command writes.
+    `has_contexts` says that the command already has the option for JSON-LD contexts.
     """
     names = "|".join([*(format.extension for format in formats), "MEDIA-TYPE"])
-    option(group, f"--format {names}", f"the format; default: {default}")
+    option(group, f"-f, --format {names}", f"the format; default: {default}")
     option(
         group,
-        "--syntax",
+        "-s, --syntax",
         "the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm",
         choices=LABELS,
     )
     for format in FORMATS:
         if format.options is not None:
-            option(
-                group,
-                f"--{format.extension} OPTION[=VALUE]",
-                f"set an option of a {format.name} log",
-                repeatable=True,
-            )
+            usage = f"--{format.extension} OPTION[=VALUE]*"
+            option(group, usage, f"set an option of a {format.name} log")
     option(
         group, "--frame FILE", "the JSON-LD frame of json documents, or a context for their keys"
     )
-    option(group, "--array", "write json documents as one array instead of a line each")
     if not has_contexts:
         add_contexts(group, "a JSON-LD context that the frame names")
-    option(group, "--no-native", "write numbers and booleans of json documents as other literals")
-    if COLUMNS[0] in formats:
-        _add_columns(group)
-
-
-def _add_columns(group: argparse._ActionsContainer) -> None:
-    """Adds the options of files of columns; see `ColumnOptions`."""
-    option(
-        group,
-        "--layout",
-        "the rows of parquet, arrow and csv; default: solutions of a query, quads of a log",
-        choices=["solutions", "quads", "nested"],
-    )
-    option(group, "--raw-terms", "write terms into columns as in N-Triples")
-    option(
-        group,
-        "--column-type NAME=TYPE",
-        "the type of the column of a variable: boolean, int64, double, decimal, decimal(P,S), date, timestamp, "
-        "timestamptz, time, duration, string or raw",
-        repeatable=True,
-    )
-    option(
-        group,
-        "--language-column NAME",
-        "add a column with the languages of a variable",
-        repeatable=True,
-    )
-    option(
-        group,
-        "--invalid-values",
-        "how to handle values that do not fit into a column; default: error",
-        choices=["error", "null"],
-    )
-
-
-def _column_options(options: argparse.Namespace) -> FormatOptions | None:
-    given = {
-        "layout": options.layout,
-        "raw": options.raw_terms,
-        "types": pairs("--column-type", options.column_type, "NAME=TYPE"),
-        "languages": options.language_column,
-        "invalid": options.invalid_values,
+    helps = {
+        "native": "write numbers and booleans of json documents as other literals",
+        "array": "write json documents as one array instead of a line each",
     }
-    given = {name: value for name, value in given.items() if value}
-    if not given:
-        return None
-    from construct_messages.logs.columns.options import ColumnOptions
+    add_options(group, JsonOptions, *helps, **helps)
+    if COLUMNS[0] in formats:
+        add_options(group, ColumnOptions, but=["batch_rows"], **_COLUMN_HELPS)
 
-    return ColumnOptions(**given)
+
+_COLUMN_HELPS: Final = {
+    "layout": "the rows of parquet, arrow and csv; default: solutions of a query, quads of a log",
+    "raw": "write terms into columns as in N-Triples",
+    "types": "the type of the column of a variable: boolean, int64, double, decimal, decimal(P,S), date, timestamp, "
+    "timestamptz, time, duration, string or raw",
+    "languages": "add a column with the languages of a variable",
+    "invalid": "how to handle values that do not fit into a column",
+}
 
 
 def add_lenient(group: argparse._ActionsContainer, left_out: str) -> None:
@@ -441,27 +410,17 @@ def add_lenient(group: argparse._ActionsContainer, left_out: str) -> None:
     option(
         group, "--lenient", "accept terms that are not RDF, such as malformed IRIs, and count them"
     )
-    option(
-        group,
-        "--skip-invalid",
-        f"leave out, and count, the {left_out} with terms that are not RDF",
-        action="store_const",
-        dest="lenient",
-        const="skip",
-    )
+    help = f"leave out, and count, the {left_out} with terms that are not RDF"
+    option(group, "--skip-invalid", help, action="store_const", dest="lenient", const="skip")
 
 
 def add_contexts(group: argparse._ActionsContainer, help: str) -> None:
     """Adds the option for JSON-LD contexts."""
-    option(group, "--context IRI=FILE", help, repeatable=True)
+    option(group, "--context IRI=FILE*", help)
 
 
 def contexts(options: argparse.Namespace) -> dict[str, Any]:
-    """The JSON-LD contexts that `--context` names.
-
-    Raises:
-        UsageError: a file that cannot be read, or is not JSON.
-    """
+    """The JSON-LD contexts that `--context` names."""
     contexts = {}
     for value in options.context:
         iri, found, name = value.rpartition("=")  # an IRI may contain `=`
@@ -485,35 +444,91 @@ def _json_file(what: str, name: str) -> Any:
 
 
 def format_options(options: argparse.Namespace) -> FormatOptions | None:
-    """The format's options on the command line; None if there are none.
-
-    Raises:
-        UsageError: an unknown or repeated option, or an invalid value.
-    """
+    """The format's options on the command line; None if there are none."""
     if "frame" in options and (options.frame or options.array or options.no_native):
-        from construct_messages.logs.json.options import JsonOptions
-
-        return JsonOptions(
-            frame=None if options.frame is None else _json_file("frame", options.frame),
-            contexts=contexts(options),
-            native=not options.no_native,
-            array=options.array,
-        )
-    if "layout" in options and (columns := _column_options(options)) is not None:
+        frame = None if options.frame is None else _json_file("frame", options.frame)
+        return made(JsonOptions, options, frame=frame, contexts=contexts(options))
+    if "layout" in options and (columns := made(ColumnOptions, options)) != ColumnOptions():
         return columns
     for format in FORMATS:
-        if (
-            format.options
-            and (given := getattr(options, format.extension))
-            and (own := options_class(format))
-        ):
-            values: dict[str, str] = {}
-            for option in given:
-                name, equals, value = option.partition("=")
-                if name in values:
-                    raise UsageError(
-                        f"--{format.extension} {name} is repeated", hint="give it once"
-                    )
-                values[name] = value if equals else "true"
+        own = options_class(format) if format.options else None
+        given = getattr(options, format.extension) if own else []
+        values: dict[str, str] = {}
+        for each in given:
+            name, equals, value = each.partition("=")
+            if name in values:
+                raise UsageError(f"--{format.extension} {name} is repeated", hint="give it once")
+            values[name] = value if equals else "true"
+        if own and given:
             return own.of(values)
     return None
+
+
+# --- streams --------------------------------------------------------------------------------------
+# `feeds` is imported where it is used: other commands would take longer to start
+
+
+def add_transport(group: argparse._ActionsContainer) -> None:
+    """Adds the options of the transport of an output stream."""
+    add_options(group, TransportOptions, "create")
+    add_token(group)
+    add_set(group, "--set")
+    option(group, "--media-type TYPE", "of the records that a broker gets; default: N-Quads")
+
+
+def add_set(group: argparse._ActionsContainer, name: str) -> None:
+    """Adds the option for the options of a transport."""
+    help = "an option of the transport, as its library calls it; $NAME is the value of an environment variable"
+    option(group, f"{name} NAME=VALUE*", help)
+
+
+def transport_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of `add_transport`, and `--retries`, as `publish` and `Settings` take them."""
+    return {
+        "create": options.create,
+        "token": token_of(options),
+        "retries": options.retries,
+        "media_type": options.media_type,
+        "options": pairs("--set", options.set, "NAME=VALUE"),
+    }
+
+
+def refuse_stream_options(options: argparse.Namespace, reason: str) -> None:
+    """Rejects the options of `add_transport` if the output is not a stream, with a clause that names the output."""
+    for name in ("create", "token_variable", "oauth", "set", "media_type"):
+        if getattr(options, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} is for a stream, and {reason}",
+                hint="pass its URL as --to",
+            )
+
+
+def refuse_log_options(options: argparse.Namespace, *names: str) -> None:
+    """Rejects these options of a log if the output is a stream."""
+    for name in names:
+        if getattr(options, name) not in (None, STANDARD):
+            raise UsageError(
+                f"--{name} is for a log, and {options.to} is a stream",
+                hint="leave it out; --media-type is for records of a broker",
+            )
+
+
+def is_stream(place: str) -> bool:
+    """Whether a target is the URL of a stream, and not the name of a log."""
+    return "://" in place
+
+
+def target_of(options: argparse.Namespace) -> Target:
+    """Returns the target `--to`: a stream, a log that grows, or standard output."""
+    from construct_messages.feeds.delivery import targets
+    from construct_messages.feeds.transport import Settings
+
+    if is_stream(options.to):
+        refuse_log_options(options, "format", "syntax")
+        settings = Settings(**transport_arguments(options))
+    else:
+        refuse_stream_options(options, f"{options.to} is a log")
+        settings = Settings(media_type=options.format)
+    place = sys.stdout.buffer if options.to == STANDARD else options.to
+    own = format_options(options)
+    return targets.target_of(place, settings, syntax=options.syntax, own=own)

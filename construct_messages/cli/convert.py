@@ -11,10 +11,16 @@ from contextlib import ExitStack, suppress
 from itertools import chain, islice
 from typing import Final
 
-from construct_messages.cli.arguments import Commands, add_reports, format_options, option
+from construct_messages.cli.arguments import (
+    Commands,
+    add_output,
+    add_reports,
+    format_options,
+    option,
+)
 from construct_messages.cli.logs import (
     add_input,
-    add_output,
+    add_output_log,
     add_transform,
     open_log,
     transformation_of,
@@ -22,7 +28,7 @@ from construct_messages.cli.logs import (
     watched,
 )
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
-from construct_messages.cli.standard import END_SIGNALS, STANDARD, target
+from construct_messages.cli.terminal import END_SIGNALS, STANDARD, target
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for, options_for_writing
 from construct_messages.logs.reading import LogReader
 from construct_messages.logs.spaces import fold, unfold
@@ -45,36 +51,7 @@ _STATUSES: Final = (
 
 def add(commands: Commands) -> None:
     """Adds the commands."""
-    convert = commands.add_parser(
-        "convert",
-        help="write a log in another format or syntax",
-        description="Read a log of RDF Messages and write its messages as another log.",
-        examples=[
-            "construct-messages convert log.nq.gz log.jelly",
-            "construct-messages convert log.trig - --format ttl --fold",
-            "construct-messages convert log.nq results.nq --transform query.rq --one-per-message",
-            "construct-messages convert log.nq good.nq --shapes shapes.ttl --on-invalid drop --invalid-to bad.nq",
-        ],
-        epilog=f"{_STATUSES.removesuffix('.')}, {STATUS}",
-    )
-    convert.set_defaults(command=_convert)
-    convert.add_argument("log", metavar="IN", help="the log to read; - for standard input")
-    convert.add_argument(
-        "output",
-        metavar="OUT",
-        help="the file, which appears when the log is complete, compressed if it ends in .gz .bz2 .xz .zst; - for "
-        "standard output",
-    )
-    spaces = convert.add_mutually_exclusive_group()
-    option(spaces, "--fold", "write the named graphs of each message as triples")
-    option(spaces, "--unfold", "turn folded triples into named graphs")
-    option(convert, "--skolemize IRI", "replace all blank nodes by IRIs under this one")
-    add_input(convert)
-    add_output(convert, "that of the extension of OUT, else nq")
-    add_transform(convert)
-    add_shapes(convert)
-    add_reports(convert)
-
+    _add_convert(commands)
     cat = commands.add_parser(
         "cat",
         help="join logs",
@@ -96,8 +73,8 @@ def add(commands: Commands) -> None:
         epilog=_STATUSES,
     )
     head.set_defaults(command=_slice, first=1)
-    head.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    option(head, "-n, --count N", "the number of messages", type=int, default=10)
+    _add_places(head)
+    option(head, "-n, --count N [10]", "the number of messages")
 
     slice = commands.add_parser(
         "slice",
@@ -107,16 +84,9 @@ def add(commands: Commands) -> None:
         epilog=_STATUSES,
     )
     slice.set_defaults(command=_slice)
-    slice.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    option(
-        slice,
-        "--from N",
-        "the number of the first message, from 1",
-        dest="first",
-        type=int,
-        default=1,
-    )
-    option(slice, "--count M", "the number of messages; default: all", type=int)
+    _add_places(slice)
+    option(slice, "--from N [1]", "the number of the first message, from 1", dest="first")
+    option(slice, "-n, --count N", "the number of messages; default: all")
 
     tail = commands.add_parser(
         "tail",
@@ -124,31 +94,62 @@ def add(commands: Commands) -> None:
         description="Write the last messages of a log as a log; with --follow, also those that are appended to it.",
         examples=[
             "construct-messages tail -n 3 log.nq",
-            "construct-messages tail -f log.nq --format ttl",
+            "construct-messages tail --follow log.nq --format ttl",
         ],
         epilog=_STATUSES,
     )
     tail.set_defaults(command=_tail)
-    tail.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    option(tail, "-n, --count N", "the number of messages", type=int, default=10)
-    option(
-        tail,
-        "-f, --follow",
-        "wait for more messages, also of a file that takes the place of LOG; ends by Ctrl-C or SIGTERM",
-    )
-    for command in (head, slice, tail):
-        command.add_argument(
-            "output",
-            metavar="OUT",
-            nargs="?",
-            default=argparse.SUPPRESS,  # otherwise an absent OUT would replace the value of --output
-            help="the same as --output",
-        )
+    _add_places(tail)
+    option(tail, "-n, --count N [10]", "the number of messages")
+    help = "wait for more messages, also of a file that takes the place of LOG; ends by Ctrl-C or SIGTERM"
+    option(tail, "-F, --follow", help)
     for command in (cat, head, slice, tail):
-        option(command, "--output FILE", "write FILE instead of standard output", default=STANDARD)
+        add_output(command, "FILE instead of standard output")
         add_input(command)
-        add_output(command, "that of the extension of FILE, else that of the (first) input log")
+        add_output_log(command, "that of the extension of FILE, else that of the (first) input log")
         add_reports(command)
+
+
+def _add_convert(commands: Commands) -> None:
+    convert = commands.add_parser(
+        "convert",
+        help="write a log in another format or syntax",
+        description="Read a log of RDF Messages and write its messages as another log.",
+        examples=[
+            "construct-messages convert log.nq.gz log.jelly",
+            "construct-messages convert log.trig --format ttl --fold",
+            "construct-messages convert log.nq results.nq --transform query.rq --one-per-message",
+            "construct-messages convert log.nq good.nq --shapes shapes.ttl --on-invalid drop --invalid-to bad.nq",
+        ],
+        epilog=f"{_STATUSES.removesuffix('.')}, {STATUS}",
+    )
+    convert.set_defaults(command=_convert)
+    _add_places(convert)
+    add_output(
+        convert,
+        "FILE when the log is complete, compressed if it ends in .gz .bz2 .xz .zst; - for standard output",
+    )
+    spaces = convert.add_mutually_exclusive_group()
+    option(spaces, "--fold", "write the named graphs of each message as triples")
+    option(spaces, "--unfold", "turn folded triples into named graphs")
+    option(convert, "--skolemize IRI", "replace all blank nodes by IRIs under this one")
+    add_input(convert)
+    add_output_log(convert, "that of the extension of FILE, else nq")
+    add_transform(convert)
+    add_shapes(convert)
+    add_reports(convert)
+
+
+def _add_places(command: argparse.ArgumentParser) -> None:
+    """Adds the input and the output, in the order that all commands over one log have."""
+    command.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
+    command.add_argument(
+        "output",
+        metavar="OUT",
+        nargs="?",
+        default=argparse.SUPPRESS,  # otherwise an absent OUT would replace the value of --output
+        help="the same as --output",
+    )
 
 
 def _convert(options: argparse.Namespace) -> int:
@@ -270,11 +271,7 @@ def _interrupt(*_: object) -> None:
 
 
 class _Followed:
-    """The output log of input logs that grow.
-
-    Args:
-        options: the options of the command.
-    """
+    """The output log of input logs that grow."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options, self._held = options, deque[Message](maxlen=options.count)
@@ -379,7 +376,7 @@ def _write(
         graphs=graphs,
         generalized=first.generalized,
     )
-    with watched(options, *readers, in_the_way=standard and sys.stdout.isatty()) as step:
+    with watched(options, *readers, shares_terminal=standard and sys.stdout.isatty()) as step:
         write_log(
             _stepping(messages, step),
             place,

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from construct_messages.cli.arguments import Commands, add_reports, option
 from construct_messages.cli.logs import add_input, open_log, watched
-from construct_messages.cli.report import report
-from construct_messages.cli.standard import STANDARD
+from construct_messages.cli.terminal import STANDARD, report
 from construct_messages.logs import FormatOptions
 from construct_messages.logs.inspection import Inspection, Surplus, compare
 from construct_messages.logs.reading import LogReader

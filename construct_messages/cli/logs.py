@@ -16,17 +16,16 @@ from construct_messages.cli.arguments import (
     add_format,
     add_lenient,
     add_options,
+    add_table,
     contexts,
     option,
 )
-from construct_messages.cli.progress import progress
-from construct_messages.cli.standard import STANDARD, standard_input
-from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.cli.terminal import STANDARD, progress, standard_input
 from construct_messages.logs.reading import LogReader, read_log
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.files.output import GrowingFile
 from construct_messages.rdf.message import Message
-from construct_messages.rdf.options import MessageOptions
+from construct_messages.rdf.options import MessageOptions, TransportOptions
 
 Change: TypeAlias = Callable[[list[Message]], Iterable[Message]]
 """Returns the messages to write for some messages."""
@@ -35,38 +34,26 @@ Change: TypeAlias = Callable[[list[Message]], Iterable[Message]]
 def add_input(command: argparse.ArgumentParser) -> None:
     """Adds the options of a command that reads logs."""
     group = command.add_argument_group("input log")
-    option(
-        group,
-        f"--input-format {LOG_FORMATS}",
-        "the format; default: that of the extension, else detected from the first bytes",
-    )
-    option(
-        group,
-        "--input-syntax",
-        "the syntax that delimits messages; default: that of the log",
-        choices=LABELS,
-    )
+    help = "the format; default: that of the extension, else detected from the first bytes"
+    option(group, f"--input-format {LOG_FORMATS}", help)
+    help = "the syntax that delimits messages; default: that of the log"
+    option(group, "--input-syntax", help, choices=LABELS)
     add_lenient(group, "statements")
     option(group, "--base IRI", "resolve relative IRIs against this IRI")
     add_contexts(group, "a JSON-LD context that the log or the frame names")
-    option(
+    add_table(
         group,
-        "--labels-per",
-        "the scope of a blank node label: the log, or each message; default: that of the format and the syntax",
-        choices=["log", "message"],
+        """
+        --labels-per {log,message}   the scope of a blank node label: the log, or each message; default: that of the
+            format and the syntax
+        --generalized   accept terms of a Jelly log in positions that RDF does not allow
+        --jelly-conformance   read a Jelly log as the tests of the Jelly project require
+        """,
     )
-    option(
-        group, "--generalized", "accept terms of a Jelly log in positions that RDF does not allow"
-    )
-    option(
-        group, "--jelly-conformance", "read a Jelly log as the tests of the Jelly project require"
-    )
-    option(
-        group, "--max-message-bytes N", "refuse larger messages", type=int, default=MESSAGE_BYTES
-    )
+    add_options(group, TransportOptions, "message_bytes")
 
 
-def add_output(command: argparse.ArgumentParser, default: str) -> None:
+def add_output_log(command: argparse.ArgumentParser, default: str) -> None:
     """Adds the options of a command that writes a log."""
     group = command.add_argument_group("output log")
     add_format(group, default, has_contexts=True)
@@ -84,14 +71,7 @@ def open_log(
 ) -> LogReader:
     """The log of a name, or of standard input, with the options of `add_input`.
 
-    Args:
-        name: the name of the log, or the file itself while it grows.
-        options: the options of the command.
-        label_prefix, keep_labels: see `read_log`; labels of a single log may stay unchanged.
-        standard: returns the bytes of standard input.
-
-    Raises:
-        UsageError: an option that does not apply.
+    The file itself, instead of its name, grows. Labels of a single log may stay unchanged (`keep_labels`).
     """
     return read_log(
         standard() if name == STANDARD else name,
@@ -120,7 +100,7 @@ def _shared_labels(options: argparse.Namespace) -> bool | None:
 
 
 def watched(
-    options: argparse.Namespace, *readers: LogReader, in_the_way: bool = False
+    options: argparse.Namespace, *readers: LogReader, shares_terminal: bool = False
 ) -> AbstractContextManager[Callable[[], None]]:
     """The progress of reading logs; see `progress`."""
 
@@ -129,30 +109,24 @@ def watched(
             reader.bytes_read for reader in readers
         )
 
-    return progress(counts, quiet=options.quiet, in_the_way=in_the_way)
+    return progress(counts, quiet=options.quiet, shares_terminal=shares_terminal)
 
 
 def add_transform(group: argparse._ActionsContainer) -> None:
     """Adds the options of a query over each message."""
-    option(
+    add_table(
         group,
-        "--transform QUERY-FILE",
-        "write a message for each solution of this CONSTRUCT over each message, instead of the message",
-    )
-    option(
-        group,
-        "--one-per-message",
-        "with --transform: write one message for each message, with the triples of all solutions; it may be empty",
+        """
+        --transform QUERY-FILE   write a message for each solution of this CONSTRUCT over each message, instead of the
+            message
+        --one-per-message   with --transform: write one message for each message, with the triples of all solutions; it
+            may be empty
+        """,
     )
 
 
 def transformation_of(options: argparse.Namespace) -> Change | None:
-    """Returns the transformation of `add_transform`; None: messages stay unchanged.
-
-    Raises:
-        UsageError: `--one-per-message` without `--transform`.
-        QueryError: the query is not valid.
-    """
+    """Returns the transformation of `add_transform`; None: messages stay unchanged."""
     if options.transform is None:
         if options.one_per_message:
             raise UsageError("--one-per-message needs --transform", hint="name a file with a query")

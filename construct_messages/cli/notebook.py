@@ -12,8 +12,8 @@ from typing import Any, Final, NoReturn, Protocol
 
 from construct_messages.cli.arguments import Parser, add_lenient, add_options, option
 from construct_messages.cli.queries import add_dataset
-from construct_messages.cli.report import report_lines
 from construct_messages.cli.run import ask
+from construct_messages.cli.terminal import report_lines
 from construct_messages.rdf.errors import ConstructMessagesError, UsageError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import Grouping, MessageOptions, Requests

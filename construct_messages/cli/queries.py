@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from construct_messages.cli.arguments import add_options, made, option, pairs
+from construct_messages.cli.arguments import add_options, add_table, made, option, pairs
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.options import Dataset, Grouping, MessageOptions, options_of
 from construct_messages.sparql.sources.open import VARIABLE
@@ -27,21 +27,21 @@ def add_query(group: argparse._ArgumentGroup) -> None:
 def add_dataset(group: argparse._ActionsContainer, **helps: str) -> None:
     """Adds the options for bindings, prefixes and datasets of a query."""
     add_options(group, Dataset, **helps)
-    option(group, "--bind v=TERM", "bind ?v to an N-Triples term", repeatable=True)
-    option(group, "--prefix p=IRI", "declare a prefix", repeatable=True)
-    option(group, "--base IRI", "resolve relative IRIs against this IRI")
+    add_table(
+        group,
+        """
+        --bind v=TERM*   bind ?v to an N-Triples term
+        --prefix p=IRI*   declare a prefix
+        --base IRI   resolve relative IRIs against this IRI
+        """,
+    )
 
 
 def add_source(group: argparse._ArgumentGroup) -> None:
     """Adds the option for the source."""
-    option(
-        group,
-        "--source SOURCE",
-        "RDF files, a store directory, an endpoint URL, or (of run) - for standard input; default: the environment "
-        f"variable {VARIABLE}",
-        nargs="+",
-        action="extend",
-    )
+    help = f"""RDF files, a store directory, an endpoint URL, or (of run) - for standard input; default: the environment
+        variable {VARIABLE}"""
+    option(group, "--source SOURCE", " ".join(help.split()), nargs="+", action="extend")
 
 
 def arguments(options: argparse.Namespace) -> dict[str, Any]:
@@ -65,15 +65,7 @@ def dataset(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def query_text(options: argparse.Namespace, several: str) -> str:
-    """The text of the query.
-
-    Args:
-        options: those of `add_query`.
-        several: the option with several values, which would include a file after it.
-
-    Raises:
-        UsageError: no query, two queries, or one that cannot be read.
-    """
+    """The text of the query; `several` is an option with several values, which would include a file after it."""
     if (options.file is None) == (options.query is None):
         raise UsageError(
             "pass one query: a QUERY-FILE, - or --query TEXT",
@@ -83,11 +75,7 @@ def query_text(options: argparse.Namespace, several: str) -> str:
 
 
 def read_query(file: str) -> str:
-    """The text of a query in a file, or in standard input.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
+    """The text of a query in a file, or in standard input."""
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:

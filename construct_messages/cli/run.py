@@ -15,19 +15,17 @@ from construct_messages.cli.arguments import (
     add_format,
     add_lenient,
     add_options,
+    add_output,
     add_reports,
+    add_transport,
     format_options,
+    is_stream,
     made,
     option,
-)
-from construct_messages.cli.feeds.options import (
-    add_transport,
-    is_stream,
     refuse_log_options,
     refuse_stream_options,
     transport_arguments,
 )
-from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import (
     add_dataset,
     add_query,
@@ -36,7 +34,7 @@ from construct_messages.cli.queries import (
     query_text,
 )
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
-from construct_messages.cli.standard import STANDARD, target
+from construct_messages.cli.terminal import STANDARD, progress, target
 from construct_messages.construct.messages import QueryMessages, construct_messages
 from construct_messages.logs.targets import format_of_target, log_file
 from construct_messages.rdf.errors import UsageError
@@ -84,20 +82,17 @@ def add(commands: Commands) -> None:
     add_options(messages, MessageOptions)
 
     log = run.add_argument_group("log")
+    add_output(
+        log,
+        "FILE when the log is complete, compressed if it ends in .gz .bz2 .xz .zst; - for standard output",
+    )
     add_format(log, "that of the extension of --output, else nq")
     option(log, "--no-prefixes", NO_PREFIXES)
-    option(
-        log,
-        "--output FILE",
-        "write FILE when the log is complete, compressed if it ends in .gz .bz2 .xz .zst; - for standard output",
-        default=STANDARD,
-    )
     add_reports(log)
 
     stream = run.add_argument_group("stream")
     option(stream, "--to URL", "publish the messages to a stream, instead of writing a log")
     add_transport(stream)
-
     add_shapes(run)
 
     source = run.add_argument_group("requests to the source")
@@ -111,17 +106,7 @@ def ask(
     options: argparse.Namespace,
     validation: Validation | None = None,
 ) -> QueryMessages:
-    """The messages of a query, by the options for messages, bounds, the dataset, and requests.
-
-    Args:
-        query: the text of the query.
-        source: see `construct_messages`.
-        options: those above, and `lenient`.
-        validation: validates each message.
-
-    Raises:
-        ConstructMessagesError: see `construct_messages`.
-    """
+    """The messages of a query, by the options for messages, the dataset and requests."""
     return construct_messages(
         query,
         source,
@@ -166,7 +151,9 @@ def _publish(stream: QueryMessages, options: argparse.Namespace) -> None:
     if not is_stream(options.to):
         raise UsageError(f"--to {options.to} is not a URL", hint="write a log with --output")
     refuse_log_options(options, "output", "format", "syntax")
-    with progress(lambda: (stream.message_count, 0), quiet=options.quiet, in_the_way=False) as step:
+    with progress(
+        lambda: (stream.message_count, 0), quiet=options.quiet, shares_terminal=False
+    ) as step:
 
         async def watched() -> AsyncGenerator[Message]:
             async with stream:
@@ -186,11 +173,13 @@ def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
         format, options.syntax, prefixes=prefixes, options=format_options(options)
     )
     size = 0
-    in_the_way = standard and sys.stdout.isatty()
+    shares_terminal = standard and sys.stdout.isatty()
     with (
         log_file(place) as write,
         progress(
-            lambda: (stream.message_count, size), quiet=options.quiet, in_the_way=in_the_way
+            lambda: (stream.message_count, size),
+            quiet=options.quiet,
+            shares_terminal=shares_terminal,
         ) as step,
     ):
         for chunk in chunks:

@@ -8,21 +8,35 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
-from construct_messages.cli.arguments import Commands, add_reports, option
+from construct_messages.cli.arguments import Commands, add_reports, option, without_links
 from construct_messages.cli.queries import add_source
 from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.options import REQUIRED, is_choice, options_of
+from construct_messages.server.config import Config, EndpointSettings, StreamsSettings
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-# the flags of `serve` that are settings, by their keys
-_FLAGS: Final = (
-    *("bind", "workers", "cors", "log_format", "log_level", "log_queries", "page"),
-    *("streams.file", "streams.grpc", "streams.grpc_certificate", "streams.grpc_key"),
-    *("endpoint.source", "endpoint.profile", "endpoint.page_size", "endpoint.allow_private"),
-)
+# the settings that are flags of `serve`, too
+_FLAGS: Final = {
+    "endpoint.profile": "--profile NAME",
+    "endpoint.page_size": "--page-size N",
+    "endpoint.allow_private": "--allow-private",
+    "streams.file": "--streams FILE",
+    "streams.grpc": "--grpc HOST:PORT",
+    "streams.grpc_certificate": "--grpc-certificate FILE",
+    "streams.grpc_key": "--grpc-key FILE",
+    "bind": "--bind HOST:PORT",
+    "workers": "--workers N",
+    "cors": "--cors ORIGIN...",
+    "log_format": "--log-format",
+    "log_level": "--log-level",
+    "log_queries": "--log-queries",
+    "page": "--no-page",
+}
+_TABLES: Final = {"endpoint": EndpointSettings, "streams": StreamsSettings, "": Config}
 
 
 def add(commands: Commands) -> None:
@@ -42,49 +56,38 @@ def add(commands: Commands) -> None:
     serve.set_defaults(command=_serve)
     option(serve, "--config FILE", "a TOML file with settings; options override it")
     option(serve, "--check-config", "print the resulting settings and exit")
-
     endpoint = serve.add_argument_group("the endpoint at /sparql")
     add_source(endpoint)
-    option(endpoint, "--profile NAME", "the kind of endpoint at the URL")
-    option(endpoint, "--page-size N", "request N solutions at a time from the URL")
-    option(
-        endpoint,
-        "--allow-private",
-        "allow the URL's host name to resolve to a private address, as names of containers do",
-        action="store_true",
-        default=None,
-    )
-
-    streams = serve.add_argument_group("live streams at /streams")
-    option(
-        streams, "--streams FILE", "the store of streams; created if it does not exist", dest="file"
-    )
-    option(streams, "--grpc HOST:PORT", "also serve the streams by Jelly's gRPC service")
-    option(streams, "--grpc-certificate FILE", "the certificate of that service, in PEM, for TLS")
-    option(streams, "--grpc-key FILE", "the key of that certificate, in PEM")
-
+    _add_settings(endpoint, "endpoint")
+    _add_settings(serve.add_argument_group("live streams at /streams"), "streams")
     server = serve.add_argument_group("server")
-    option(server, "--bind HOST:PORT", "the address to listen on; default: 127.0.0.1:8080")
-    option(server, "--workers N", "the number of server processes; default: 1")
-    option(
-        server,
-        "--cors ORIGIN...",
-        "other origins whose scripts may read answers, as https://example.org, or '*' for all; default: none",
-        nargs="+",
-    )
-    option(server, "--log-format text|json", "the format of the server's log; default: text")
-    option(server, "--log-level LEVEL", "debug, info (default), warning or error")
-    option(server, "--log-queries", "log the text of queries", action="store_true", default=None)
-    option(
-        server,
-        "--no-page",
-        "serve no page for browsers",
-        dest="page",
-        action="store_false",
-        default=None,
-    )
+    _add_settings(server, "")
     add_reports(server, "do not show progress while files are loaded")
+    _add_streams(commands)
 
+
+def _add_settings(group: argparse._ActionsContainer, table: str) -> None:
+    """Adds the flags of the settings in a table. They are texts without a default: the server reads all layers."""
+    for key, usage in _FLAGS.items():
+        above, _, name = key.rpartition(".")
+        if above != table:
+            continue
+        each = options_of(_TABLES[table])[name]
+        help = without_links(each.meaning)
+        if bool in each.types:
+            help = "serve no page for browsers" if name == "page" else help
+            action = "store_false" if each.default else "store_true"
+            option(group, usage, help, action=action, dest=name, default=None)
+        else:
+            default = each.default if each.default not in (REQUIRED, None, ()) else None
+            choices = [get_args(kind) for kind in each.types if is_choice(kind)]
+            usage += f" {'|'.join(choices[0])}" if choices else ""
+            more = {"nargs": "+"} if usage.endswith("...") else {}
+            help += "" if default is None else f"; default: {default}"
+            option(group, usage.removesuffix("..."), help, dest=name, type=str, **more)
+
+
+def _add_streams(commands: Commands) -> None:
     streams_command = commands.add_parser(
         "streams",
         help="check a store of live streams",
@@ -136,7 +139,7 @@ def _serve(options: argparse.Namespace) -> int:
         ) from error
     flags = {
         key: value
-        for key in _FLAGS
+        for key in ("endpoint.source", *_FLAGS)
         if (value := getattr(options, key.rpartition(".")[2])) is not None
     }
     config = load_config(

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.cli.arguments import option
-from construct_messages.cli.standard import STANDARD
+from construct_messages.cli.arguments import add_table
+from construct_messages.cli.terminal import STANDARD
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.targets import format_of_target, log_file
 from construct_messages.rdf.errors import CannotWrite, UsageError
@@ -33,50 +33,25 @@ _JSON_LINES: Final = (".jsonl", ".ndjson", ".json")
 
 def add_shapes(command: argparse.ArgumentParser) -> None:
     """Adds the options of a command that validates messages."""
-    group = command.add_argument_group("shapes")
-    option(
-        group,
-        "--shapes FILE",
-        "validate each message by itself against these SHACL shapes; several files are one graph",
-        repeatable=True,
-    )
-    option(
-        group,
-        "--shapes-data FILE",
-        "data that each message is validated with, such as a class hierarchy",
-        repeatable=True,
-    )
-    option(
-        group,
-        "--on-invalid",
-        "messages that do not conform are written and reported, dropped, or stop the command; default: report",
-        choices=["report", "drop", "stop"],
-    )
-    option(
-        group,
-        "--invalid-to FILE",
-        "write messages that do not conform to this log, each with its report; with --on-invalid drop",
-    )
-    option(
-        group,
-        "--report FILE",
-        "write the reports to FILE: .jsonl has a line of JSON for each, .ttl, .nq and so on are a log of RDF",
-    )
-    option(
-        group,
-        "--allow-warnings",
-        "messages conform despite results of severity sh:Warning or sh:Info",
+    add_table(
+        command.add_argument_group("shapes"),
+        """
+        --shapes FILE*   validate each message by itself against these SHACL shapes; several files are one graph
+        --shapes-data FILE*   data that each message is validated with, such as a class hierarchy
+        --on-invalid {report,drop,stop}   messages that do not conform are written and reported, dropped, or stop the
+            command; default: report
+        --invalid-to FILE   write messages that do not conform to this log, each with its report; with --on-invalid drop
+        --report FILE   write the reports to FILE: .jsonl has a line of JSON for each, .ttl, .nq and so on are a log of
+            RDF
+        --allow-warnings   messages conform despite results of severity sh:Warning or sh:Info
+        """,
     )
 
 
 class Reports:
-    """The output of validation: standard error, the log of dead letters, and the file of reports.
+    """The output of validation: standard error, the log of dead letters (`invalid`), and the file of reports (`write`).
 
-    Args:
-        quiet: whether to write no reports and counts to standard error.
-        stops: whether the first message that does not conform is shown as an error.
-        write: writes a report to the file; None without a file.
-        invalid: the log of dead letters, or None.
+    If validation `stops`, the first message that does not conform is shown as an error.
     """
 
     def __init__(
@@ -119,15 +94,8 @@ class Reports:
 def validating(options: argparse.Namespace, *, grows: bool = False) -> Iterator[Validation | None]:
     """Yields the validation of the messages of a command; None without shapes.
 
-    Args:
-        options: the options of the command.
-        grows: whether dead letters and reports are appended to their files, each before the messages after it are
-            written to a stream; otherwise the files appear when the block ends without an error.
-
-    Raises:
-        UsageError: options that require other options, or exclude each other.
-        ShapesError: the shapes are not valid.
-        CannotWrite: a file cannot be written.
+    If the output `grows`, dead letters and reports are appended to their files, each before the messages after it are
+    written to a stream; otherwise the files appear when the block ends without an error.
     """
     if not options.shapes:
         for name in ("shapes_data", "on_invalid", "invalid_to", "report", "allow_warnings"):

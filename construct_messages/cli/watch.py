@@ -12,10 +12,12 @@ from construct_messages.cli.arguments import (
     add_format,
     add_options,
     add_reports,
+    add_table,
+    add_transport,
     made,
     option,
+    target_of,
 )
-from construct_messages.cli.feeds.options import add_transport, target_of
 from construct_messages.cli.queries import (
     add_dataset,
     add_query,
@@ -23,8 +25,7 @@ from construct_messages.cli.queries import (
     dataset,
     query_text,
 )
-from construct_messages.cli.report import warn
-from construct_messages.cli.standard import STANDARD, until_stopped
+from construct_messages.cli.terminal import STANDARD, until_stopped, warn
 from construct_messages.query.continuous.values import duration
 from construct_messages.rdf.errors import QueryError, SourceError, UsageError
 from construct_messages.rdf.options import MessageOptions, Requests
@@ -63,37 +64,25 @@ def add(commands: Commands) -> None:
     add_dataset(query)
 
     what = watch.add_argument_group("messages")
-    option(
-        what, "--every TIME", "the time between evaluations, as in 60s, 5m or PT1H", default="60s"
-    )
-    option(what, "--once", "evaluate once and exit")
-    option(
+    add_table(
         what,
-        "--operator",
-        "send new solutions, removed ones, or all of each evaluation",
-        choices=["istream", "dstream", "rstream"],
-        default="istream",
+        """
+        --every TIME [60s]   the time between evaluations, as in 60s, 5m or PT1H
+        --once   evaluate once and exit
+        --operator {istream,dstream,rstream} [istream]   send new solutions, removed ones, or all of each evaluation
+        --change-query TEXT   a SELECT or ASK: evaluate only if its result has changed
+        --skip-first   do not send the solutions of the first evaluation
+        --state FILE   store the state in FILE, to continue after a restart
+        """,
     )
-    option(
-        what,
-        "--change-query TEXT",
-        "a SELECT or ASK: evaluate only if its result has changed",
-    )
-    option(what, "--skip-first", "do not send the solutions of the first evaluation")
     add_options(what, MessageOptions, "skip_empty", "skolemize")
-    option(what, "--state FILE", "store the state in FILE, to continue after a restart")
 
     to = watch.add_argument_group("target")
-    option(
-        to,
-        "--to URL|FILE",
-        "a stream, or a log to append to; default: - for standard output",
-        default=STANDARD,
-    )
+    help = "a stream, or a log to append to; default: - for standard output"
+    option(to, "--to URL|FILE", help, default=STANDARD)
     add_transport(to)
     add_format(to, "that of the extension of FILE, else nq")
     add_reports(to, "do not report failures that are retried")
-
     add_options(watch.add_argument_group("requests to the source"), Requests, but=["strict"])
 
 

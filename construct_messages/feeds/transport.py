@@ -24,10 +24,10 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, cast
 
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.documents import CONTEXTS, KnownContexts
 from construct_messages.rdf.errors import UsageError, shown
 from construct_messages.rdf.message import Message
+from construct_messages.rdf.options import TransportOptions
 from construct_messages.rdf.wire import Header
 from construct_messages.sparql.client.oauth import BearerToken
 from construct_messages.streams import Element
@@ -116,26 +116,21 @@ class DeadLetters(Protocol):
 
 # --- transport ------------------------------------------------------------------------------------
 
-RETRIES: Final = 10  # the default number of retries of a request, for about a minute
-
-IDLE_SECONDS: Final = 60.0  # the default maximal time without data from a server, in seconds
+RETRIES: Final = TransportOptions.retries
+IDLE_SECONDS: Final = TransportOptions.idle_seconds
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(TransportOptions):
     """The limits, timeouts and credentials of transports."""
 
     # JSON-LD contexts by their IRI, as parsed JSON
     contexts: KnownContexts = field(default_factory=lambda: CONTEXTS)
-    message_bytes: int = MESSAGE_BYTES  # the maximal size of a message, and of a page
     poll_seconds: float = 1.0  # the time between requests to a source that does not push
     # other origins that pages may be at, as `client.origin_of` returns them
     origins: frozenset[str] = frozenset()
     # a token for the authorization of requests, or the credentials for fetching tokens; None: no token
     token: BearerToken | None = None
-    retries: int = RETRIES
-    idle_seconds: float = IDLE_SECONDS  # the maximal time without data from the other side
-    create: bool = False  # whether to create a stream that does not exist, before writing to it
     repeatable: bool = True  # whether another process may write batches again, under the same keys
     # the media type of messages without one, and of written messages; None: no default, and messages are written as
     # N-Quads

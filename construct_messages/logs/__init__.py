@@ -18,11 +18,12 @@ from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import WRITTEN, Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
+from construct_messages.rdf.options import TransportOptions
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import Lenience
 
-MESSAGE_BYTES: Final = 1 << 28
+MESSAGE_BYTES: Final = TransportOptions.message_bytes
 """The default maximal size of a message in a log: 256 MiB."""
 BOOLEANS: Final = {"true": True, "false": False}
 

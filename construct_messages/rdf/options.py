@@ -143,8 +143,8 @@ def option_class(kind: type[_T]) -> type[_T]:
 
 
 def options_of(kind: type[Any]) -> Mapping[str, Option]:
-    """The options of an option class, by name."""
-    if not (found := _OPTIONS[kind]):
+    """The options of an option class, or other data class, by name."""
+    if not (found := _OPTIONS.setdefault(kind, {})):
         meanings = _meanings(kind)
         for each in fields(kind):
             default = each.default if each.default_factory is MISSING else each.default_factory()
@@ -344,6 +344,27 @@ class Requests:
         """
         of_queries = ("timeout", "page_size", "page_key", "strict")
         return {name: value for name, value in vars(self).items() if name not in of_queries}
+
+
+# --- the options of streams -----------------------------------------------------------------------
+
+
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class TransportOptions:
+    """How a stream is read or written, by any transport.
+
+    Args:
+        message_bytes: refuse messages of more than N bytes.
+        retries: repeat a request up to N times in a row after temporary failures.
+        idle_seconds: count a connection as lost if nothing came for this long.
+        create: create the stream if it does not exist.
+    """
+
+    message_bytes: Count = 1 << 28
+    retries: Size = 10  # for about a minute
+    idle_seconds: Seconds = 60.0
+    create: bool = False
 
 
 def _texts(given: str | Sequence[str]) -> Sequence[str]:

@@ -107,10 +107,10 @@ class EndpointSettings:
             this machine.
         client_id: the identifier of the client.
         client_secret_variable: environment variable with the secret of the client.
-        client_secret_file: file with the secret, instead of a variable; in a configuration file, relative to that file.
+        client_secret_file: file with the secret, instead of a variable.
         scope: scope to request.
         forward_headers: client headers to forward besides the usual ones, such as `Authorization`.
-        allow_private: allow the URL's host name to resolve to a private address.
+        allow_private: allow the URL's host name to resolve to a private address, as names of containers do.
         service: what `SERVICE` may reach; none: nothing for files, decided by the endpoint for a URL.
         update: forward updates to the URL.
         update_source: URL for updates, if the engine has a separate one.
@@ -213,8 +213,8 @@ class BridgeSettings:
         dead_letters: file or topic for records of a broker that are no message; none: such a record stops the bridge.
         create: create the stream of `to` if it does not exist.
         batch: elements that are written together.
-        shapes: files with [SHACL shapes](shapes.md#at-a-server) that messages must conform to before they are stored;
-            in a configuration file, relative to that file. It needs the extra `shapes`.
+        shapes: files with [SHACL shapes](shapes.md#at-a-server) that messages must conform to before they are stored.
+            It needs the extra `shapes`.
         shapes_data: files with data that messages are validated with, such as a class hierarchy.
         allow_warnings: messages conform despite results of severity `sh:Warning` or `sh:Info`.
         invalid_to: stream that gets messages which do not conform, with their reports; none: they are refused.
@@ -255,8 +255,7 @@ class StreamsSettings:
     """The live streams of a server, at `/streams`.
 
     Args:
-        file: store of the live streams at `/streams`, created if it does not exist; in a configuration file, relative
-            to that file.
+        file: store of the live streams at `/streams`, created if it does not exist.
         read: who may read streams; values as of `publish`; none: everybody.
         publish: who may publish, and create and delete streams: `"deny"`, `"allow"`, [`"jwt"`](#authorization), or the
             environment variable with a token; none: everybody if the server listens on loopback only, except web pages
@@ -291,8 +290,8 @@ class StreamsSettings:
             lead to.
         query_maintain: whether queries with windows [maintain their solutions](continuous/windows.md) where that is
             possible; the parameter `maintain` of a registration overrides it.
-        grpc: host and port of [Jelly's gRPC service](streams/grpc.md), such as `"127.0.0.1:50051"`; port 0 takes a free
-            one; none: there is no such service. It needs the extra `grpc`.
+        grpc: host and port of [Jelly's gRPC service](streams/grpc.md), such as 127.0.0.1:50051; port 0
+            takes a free one; none: there is no such service. It needs the extra `grpc`.
         grpc_certificate: file in PEM with the certificate of that service, followed by those between it and a known
             authority; none: no TLS.
         grpc_key: file in PEM with the key of that certificate, without a password.
@@ -371,13 +370,13 @@ class Config:
 
     Args:
         endpoints: the SPARQL endpoints by name: `dbpedia` is served at `/dbpedia/sparql`; the name "" at `/sparql`.
-        bind: host and port; port 0 takes a free port, which the log shows.
+        bind: host and port to listen at; port 0 takes a free port, which the log shows.
         streams: the live streams; None: none are served.
         jwt: the JSON Web Tokens that streams require; None: none.
         workers: number of server processes.
         public_url: the URL by which clients reach the server, if it is behind a proxy; used in the service description.
-        cors: [other origins](#pages-of-other-origins) whose scripts may read answers, send updates and open WebSockets;
-            `["*"]` for all.
+        cors: [other origins](#pages-of-other-origins) whose scripts may read answers, send updates and open WebSockets,
+            such as https://example.org; * for all.
         trust_forwarded: log the last entry of `X-Forwarded-For` as the client.
         log_format: format of the server's log; text is logfmt.
         log_level: lowest level that is logged.

@@ -69,7 +69,7 @@ def test_messages_come_when_their_end_is_written(tmp_path: Path, end: signal.Sig
     """Never a part of one, wherever the writer has got to."""
     path = tmp_path / "log.nq"
     path.write_bytes(lines(1, 2, 3, 4))
-    following = Following("-n", "2", "-f", str(path))
+    following = Following("-n", "2", "-F", str(path))
     wait_until(lambda: following.has('"x3"'))
     assert messages(following.output, 2, 3), "that the fourth is whole is not known yet"
     rest = lines(5, 6) + b"# @message\n"
@@ -89,7 +89,7 @@ def test_every_format(tmp_path: Path, kind: Kind) -> None:
     data = write(sent, kind)
     path.write_bytes(b"")
     following = Following(
-        "-n", "10", "-f", "--input-format", kind.format.extension, "--format", "nq", str(path)
+        "-n", "10", "-F", "--input-format", kind.format.extension, "--format", "nq", str(path)
     )
     with path.open("ab", buffering=0) as writer:
         for at in range(0, len(data), 7):
@@ -105,7 +105,7 @@ def test_another_log_in_its_place(tmp_path: Path, how: str) -> None:
     """What the old one has at its end is there, and all of the new one."""
     path = tmp_path / "log.nq"
     path.write_bytes(lines(1, 2))
-    following = Following("-n", "1", "-f", str(path))
+    following = Following("-n", "1", "-F", str(path))
     wait_until(lambda: following.has('"x1"'))
     if how == "replaced":
         path.rename(tmp_path / "log.nq.1")
@@ -122,7 +122,7 @@ def test_another_log_in_its_place(tmp_path: Path, how: str) -> None:
 def test_what_is_malformed_ends_it(tmp_path: Path) -> None:
     path = tmp_path / "log.nq"
     path.write_bytes(lines(1))
-    following = Following("-f", str(path))
+    following = Following("-F", str(path))
     with path.open("ab") as writer:
         writer.write(b"# @message\nno statement\n# @message\n")
     assert following.end() == 3
@@ -132,10 +132,10 @@ def test_what_is_malformed_ends_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["-f", "nowhere.nq"], 2, "No such file"),
-        (["-f", "log.nq", "--output", "out.nq"], 2, "leave out --output"),
+        (["-F", "nowhere.nq"], 2, "No such file"),
+        (["-F", "log.nq", "--output", "out.nq"], 2, "leave out --output"),
         (
-            ["-f", "-n", "3", "https://example.org/a"],
+            ["-F", "-n", "3", "https://example.org/a"],
             2,
             "subscribe https://example.org/a --last 3 --follow",
         ),
@@ -148,5 +148,5 @@ def test_what_cannot_be_followed(arguments: list[str], status: int, said: str) -
 
 
 def test_a_pipe_is_read_to_its_end() -> None:
-    done = run("tail", "-f", "-n", "2", "-", stdin=lines(1, 2, 3))
+    done = run("tail", "-F", "-n", "2", "-", stdin=lines(1, 2, 3))
     assert messages(done.log.encode(), 2, 3)

@@ -169,7 +169,7 @@ class ColumnsDecoder:
                 f"{NUMBER} is {schema.field(NUMBER).type}, not an integer",
                 "number the messages from 1, as int64",
             )
-        self.options = ColumnOptions(layout, raw)
+        self.options = ColumnOptions.of({"layout": layout, "raw": raw})
         if layout == "nested":
             return [NUMBER, QUADS]
         return [NUMBER, *(WHOLE if raw else SPLIT)]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypedDict
+from typing import Final, Literal, TypedDict
 
 from construct_messages.logs import FormatOptions
 from construct_messages.logs.columns.types import RAW, STRING, column_type
-from construct_messages.rdf.arguments import checked_fields
 from construct_messages.rdf.errors import UsageError
+from construct_messages.rdf.options import Count, option_class
 
-LAYOUTS: Final = ("solutions", "quads", "nested")
-INVALID: Final = ("error", "null")
 BATCH_ROWS: Final = 1 << 16
 """The default maximal number of rows of a batch, or of a row group of Parquet."""
 
@@ -20,15 +18,15 @@ BATCH_ROWS: Final = 1 << 16
 class ColumnArguments(TypedDict, total=False):
     """The fields of `ColumnOptions`, as keyword arguments."""
 
-    layout: str | None
+    layout: Literal["solutions", "quads", "nested"] | None
     raw: bool
     types: Mapping[str, str]
     languages: Sequence[str]
-    invalid: str
+    invalid: Literal["error", "null"]
     batch_rows: int
 
 
-@checked_fields
+@option_class
 @dataclass(frozen=True)
 class ColumnOptions(FormatOptions):
     """The options of columns, in memory and in files of Parquet, Arrow and CSV.
@@ -56,31 +54,19 @@ class ColumnOptions(FormatOptions):
     True
     >>> ColumnOptions("table")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.UsageError: layout='table' is unknown
-      hint: choose "solutions", "quads" or "nested"
+    construct_messages.rdf.errors.UsageError: layout='table' must be "nested" or "quads" or "solutions" or None
     """
 
     _SHOWN = "columns"
 
-    layout: str | None = None
+    layout: Literal["solutions", "quads", "nested"] | None = None
     raw: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
     languages: Sequence[str] = ()
-    invalid: str = "error"
-    batch_rows: int = BATCH_ROWS
+    invalid: Literal["error", "null"] = "error"
+    batch_rows: Count = BATCH_ROWS
 
     def __post_init__(self) -> None:
-        if self.layout not in (None, *LAYOUTS):
-            raise UsageError(
-                f"layout={self.layout!r} is unknown",
-                hint='choose "solutions", "quads" or "nested"',
-            )
-        if self.invalid not in INVALID:
-            raise UsageError(
-                f"invalid={self.invalid!r} is unknown", hint='choose "error" or "null"'
-            )
-        if self.batch_rows <= 0:
-            raise UsageError(f"batch_rows={self.batch_rows} must be more than 0")
         languages = (self.languages,) if isinstance(self.languages, str) else self.languages
         object.__setattr__(self, "languages", tuple(map(_name, languages)))
         object.__setattr__(

@@ -209,8 +209,8 @@ def test_the_schema_tells_where_it_is_from() -> None:
         ({"languages": ["v1"], "types": {"v1": "int64"}}, "gets a column of languages"),
         ({"raw": True, "types": {"v0": "int64"}}, "raw keeps all terms"),
         ({"layout": "quads", "languages": ["v0"]}, "are for the layout solutions"),
-        ({"layout": "rows"}, "is unknown"),
-        ({"invalid": "skip"}, "is unknown"),
+        ({"layout": "rows"}, "must be"),
+        ({"invalid": "skip"}, "must be"),
         ({"batch_rows": 0}, "more than 0"),
     ],
 )

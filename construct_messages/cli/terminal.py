@@ -1,7 +1,7 @@
-"""Standard input, output and error, and the names of files in arguments: no command writes what it reads.
+"""The terminal: errors, progress, standard input and output, signals, and no command that writes what it reads.
 
-A process may be started without any of them (`<&-`, `>&-`, or by a service manager). Its object in Python is then None,
-the next file that is opened gets its number, and `print(file=None)` writes to standard output: into the log.
+A process may be started without standard files (`<&-`, `>&-`, or by a service manager). Its object in Python is then
+None, the next file that is opened gets its number, and `print(file=None)` writes to standard output: into the log.
 """
 
 from __future__ import annotations
@@ -11,11 +11,96 @@ import glob
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, Final
 
 from construct_messages.rdf.errors import IncompleteResult, UsageError
 from construct_messages.rdf.files.output import refuse_input
+
+STANDARD: Final = "-"
+"""The name of standard input and standard output."""
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def report(error: Exception, *, debug: bool) -> None:
+    """Reports an error; with `debug` also where in the program it occurred."""
+    if debug:
+        import traceback  # takes longer to import than to run
+
+        traceback.print_exception(error)
+        return
+    print("\n".join(report_lines(error)), file=sys.stderr)
+
+
+def report_lines(error: Exception) -> list[str]:
+    """The lines that report an error."""
+    message = (
+        f"cannot write: {error.strerror}"
+        if isinstance(error, OSError) and error.strerror
+        else str(error)
+    )
+    text, _, hint = message.partition("\n  hint: ")
+    places = getattr(error, "__notes__", ())
+    # the message of an engine may have several lines
+    lines = [f"error: {' '.join(': '.join((*places, text)).split())}"]
+    return [*lines, f"hint: {' '.join(hint.split())}"] if hint else lines
+
+
+def warn(text: str) -> None:
+    """Reports in one line a failure after which the command continues."""
+    print("warning:", " ".join(text.split()), file=sys.stderr)
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+_STEP_SECONDS: Final = 0.1
+
+
+@contextmanager
+def progress(
+    counts: Callable[[], tuple[int, int]], *, quiet: bool, shares_terminal: bool
+) -> Iterator[Callable[[], None]]:
+    """Yields a function to call after each step; shows the progress on standard error if that is a terminal.
+
+    `counts` returns messages and bytes so far. If the same terminal shows the log (`shares_terminal`), only the last
+    line of the progress is shown.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    # imported here because most runs show no progress, and would take longer to start
+    from rich.console import Console
+    from rich.filesize import decimal
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    started = updated = time.monotonic()
+
+    def state() -> str:
+        messages, size = counts()
+        rate = messages / max(time.monotonic() - started, 1e-3)
+        return f"{messages:,} messages, {rate:,.0f} messages/s, {decimal(size)}"
+
+    def step() -> None:
+        nonlocal updated
+        if time.monotonic() - updated >= _STEP_SECONDS:
+            updated = time.monotonic()
+            shown.update(task, description=state())
+
+    console = Console(stderr=True, highlight=False)
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+        disable=shares_terminal,
+    ) as shown:
+        task = shown.add_task(state())
+        yield step
+    console.print(state())
+
 
 # --- stopping -------------------------------------------------------------------------------------
 # Stops endless work cleanly at Ctrl-C, SIGTERM and SIGHUP.
@@ -60,9 +145,6 @@ def when_stopped(stop: Callable[[], object]) -> None:
 
 # --- standard -------------------------------------------------------------------------------------
 
-STANDARD: Final = "-"
-"""The name of standard input and standard output."""
-
 # options of all commands, by the names of their values
 _INPUTS: Final = (
     *("file", "source", "log", "logs", "paths", "quads", "shapes", "shapes_data", "frame"),
@@ -73,7 +155,7 @@ _OUTPUTS: Final = ("output", "to", "report", "invalid_to", "quarantine", "dead_l
 _CHUNK_BYTES: Final = 1 << 16
 
 
-def occupy_closed() -> None:
+def reopen_closed_standard_streams() -> None:
     """Replaces closed standard files: reading and writing them fail as usual, and reports are dropped."""
     # each open uses the lowest free descriptor
     for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
@@ -89,11 +171,7 @@ def occupy_closed() -> None:
 
 
 def refuse_inputs(options: argparse.Namespace) -> None:
-    """Checks that no option names an output that another one reads; see `refuse_input`.
-
-    Raises:
-        UsageError: one does.
-    """
+    """Checks that no option names an output that another one reads; see `refuse_input`."""
     from construct_messages.sparql.sources.open import VARIABLE
 
     given = vars(options)
@@ -119,12 +197,7 @@ def target(name: str) -> str | BinaryIO:
 
 
 def standard_input() -> Iterator[bytes]:
-    """The bytes of standard input as they arrive; output is flushed before waiting for more.
-
-    Raises:
-        UsageError: standard input cannot be read.
-        IncompleteResult: reading failed later.
-    """
+    """The bytes of standard input as they arrive; output is flushed before waiting for more."""
     read = 0
     while chunk := _read(read):
         yield chunk
