@@ -520,7 +520,7 @@ def is_stream(place: str) -> bool:
 
 def target_of(options: argparse.Namespace) -> Target:
     """Returns the target `--to`: a stream, a log that grows, or standard output."""
-    from construct_messages.feeds.delivery import targets
+    from construct_messages.feeds import delivery
     from construct_messages.feeds.transport import Settings
 
     if is_stream(options.to):
@@ -531,4 +531,4 @@ def target_of(options: argparse.Namespace) -> Target:
         settings = Settings(media_type=options.format)
     place = sys.stdout.buffer if options.to == STANDARD else options.to
     own = format_options(options)
-    return targets.target_of(place, settings, syntax=options.syntax, own=own)
+    return delivery.target_of(place, settings, syntax=options.syntax, own=own)
