@@ -447,19 +447,19 @@ def format_options(options: argparse.Namespace) -> FormatOptions | None:
     """The format's options on the command line; None if there are none."""
     if "frame" in options and (options.frame or options.array or options.no_native):
         frame = None if options.frame is None else _json_file("frame", options.frame)
-        return made(JsonOptions, options, frame=frame, contexts=contexts(options))
+        # `--context` has contexts by IRI, and no context of its own
+        return made(JsonOptions, options, frame=frame, context=None, contexts=contexts(options))
     if "layout" in options and (columns := made(ColumnOptions, options)) != ColumnOptions():
         return columns
     for format in FORMATS:
-        own = options_class(format) if format.options else None
-        given = getattr(options, format.extension) if own else []
+        given = getattr(options, format.extension) if format.options else []
         values: dict[str, str] = {}
         for each in given:
             name, equals, value = each.partition("=")
             if name in values:
                 raise UsageError(f"--{format.extension} {name} is repeated", hint="give it once")
             values[name] = value if equals else "true"
-        if own and given:
+        if given and (own := options_class(format)):
             return own.of(values)
     return None
 

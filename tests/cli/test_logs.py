@@ -351,7 +351,7 @@ ERRORS: dict[str, tuple[list[str], int, str, str | None]] = {
     "no size": (
         ["convert", "log.ttl", "out.nq", "--max-message-bytes", "0"],
         2,
-        "message_bytes=0",
+        "--max-message-bytes",
         None,
     ),
     "folded already": (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_origin
 
 from construct_messages.logs import MESSAGE_BYTES, FormatOptions, check_options, options_class
 from construct_messages.logs.reading import read_log
@@ -18,14 +18,14 @@ from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.files.unpacking import COMPRESSIONS
 from construct_messages.rdf.formats import FORMATS, Format, Syntax
 from construct_messages.rdf.formats.lookup import default_format, find_log
+from construct_messages.rdf.options import options_of
 from construct_messages.spark.logs.files import S3Settings, s3_settings_of
 
-_PARTITION_BYTES: Final = 1 << 27
 _BYTES: Final = re.compile(r"(?P<number>[0-9]+)\s*(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
 _POWERS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _OBJECT: Final = 'write it as {"name": …}'
 _BOOLEANS: Final = {"true": True, "false": False}
-D = TypeVar("D", bool, None)
+T = TypeVar("T")
 _PACKINGS: Final = {
     "none": "",
     "gzip": ".gz",
@@ -45,9 +45,8 @@ class ReadOptions:
     base: str | None = None
     contexts: Mapping[str, Any] | None = None
     message_bytes: int = MESSAGE_BYTES
-    partition_bytes: int = (
-        _PARTITION_BYTES  # of the ranges of a log, and of the small logs in one partition
-    )
+    # of the ranges of a log, and of the small logs in one partition
+    max_partition_bytes: int = 1 << 27
     lenient: bool = False
     shared_labels: bool | None = None
     s3: S3Settings = ()
@@ -56,23 +55,11 @@ class ReadOptions:
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
         """Takes the options of a data source, by name in lower case, as Spark passes them.
 
-        >>> ReadOptions.of({"path": "logs", "maxpartitionbytes": "64m"}).partition_bytes
+        >>> ReadOptions.of({"path": "logs", "maxpartitionbytes": "64m"}).max_partition_bytes
         67108864
         """
         given = _Given(options, "read")
-        paths = given.paths()
-        read = cls(
-            paths,
-            given.text("format"),
-            given.text("syntax"),
-            given.text("base"),
-            given.mapping("contexts"),
-            given.bytes("messageBytes", MESSAGE_BYTES),
-            given.bytes("maxPartitionBytes", _PARTITION_BYTES),
-            given.boolean("lenient", False),
-            given.boolean("sharedLabels", None),
-            given.s3(),
-        )
+        read = given.made(cls, paths=given.paths(), s3=given.s3())
         given.end()
         # the checks of `read_log` itself
         read_log(
@@ -113,23 +100,20 @@ class WriteOptions:
         paths = given.paths()
         if len(paths) != 1:
             raise UsageError(f"{len(paths)} paths to write to", hint="give one")
-        single = given.boolean("single", False)
+        single = given.boolean("single") or False
         named = paths[0] if single else None
         format, syntax = find_log(
             given.text("format") or default_format(named), given.text("syntax"), FORMATS
         )
-        written = cls(
-            paths[0],
-            format,
-            syntax,
-            given.mapping("prefixes"),
-            given.boolean("graphs", True),
-            given.format_options(format),
-            given.packing(named),
-            single,
-            given.boolean("lenient", False),
-            given.boolean("alone", False),
-            given.s3(),
+        written = given.made(
+            cls,
+            path=paths[0],
+            format=format,
+            syntax=syntax,
+            own=given.format_options(format),
+            packing=given.packing(named),
+            single=single,
+            s3=given.s3(),
         )
         given.end()
         return written
@@ -158,10 +142,24 @@ class _Given:
         self._left = {name: value for name, value in self._left.items() if name not in settings}
         return s3_settings_of({}, settings)
 
-    def bytes(self, name: str, default: int) -> int:
+    def made(self, kind: type[T], **given: Any) -> T:
+        """An object of the fields that are given, and of the options that have the names of other fields."""
+        for each in options_of(kind).values():
+            if each.name in given:
+                continue
+            first, *rest = each.name.split("_")
+            name = first + "".join(map(str.capitalize, rest))
+            kinds = {get_origin(kind) or kind for kind in each.types}
+            readers = {bool: self.boolean, int: self.bytes, Mapping: self.mapping, str: self.text}
+            value = next(read for kind, read in readers.items() if kind in kinds)(name)
+            if value is not None:
+                given[each.name] = value
+        return kind(**given)
+
+    def bytes(self, name: str) -> int | None:
         text = self.text(name)
         if text is None:
-            return default
+            return None
         match = _BYTES.fullmatch(text.strip())
         size = int(match["number"]) << _POWERS[match["unit"].lower()] if match else 0
         if size <= 0:
@@ -170,10 +168,10 @@ class _Given:
             )
         return size
 
-    def boolean(self, name: str, default: D) -> bool | D:
+    def boolean(self, name: str) -> bool | None:
         text = self.text(name)
         if text is None:
-            return default
+            return None
         if text.lower() not in _BOOLEANS:
             raise UsageError(
                 f"{name}={text} is neither true nor false",

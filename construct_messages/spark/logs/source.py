@@ -203,7 +203,7 @@ def partitions(files: Iterable[File], options: ReadOptions) -> list[tuple[Block,
     """Returns the blocks of logs, in order; several small ones together.
 
     >>> files = [File("a.nq", 250), File("b.trig", 250), File("c.nt.gz", 30), File("d.nt", 30)]
-    >>> for blocks in partitions(files, ReadOptions((), partition_bytes=100)):
+    >>> for blocks in partitions(files, ReadOptions((), max_partition_bytes=100)):
     ...     print(*blocks, sep=", ")
     a.nq
     a.nq from byte 100
@@ -221,7 +221,7 @@ def partitions(files: Iterable[File], options: ReadOptions) -> list[tuple[Block,
                 room -= size
             else:
                 parts.append((block,))
-                room = options.partition_bytes - size
+                room = options.max_partition_bytes - size
     return parts
 
 
@@ -229,8 +229,10 @@ def _blocks(file: File, options: ReadOptions) -> Iterator[Block]:
     if _splittable(file.uri, options) is None:
         yield Block(file.uri, 0, None, file.written)
         return
-    for start in range(0, file.size, options.partition_bytes):
-        yield Block(file.uri, start, min(start + options.partition_bytes, file.size), file.written)
+    for start in range(0, file.size, options.max_partition_bytes):
+        yield Block(
+            file.uri, start, min(start + options.max_partition_bytes, file.size), file.written
+        )
 
 
 def _splittable(uri: str, options: ReadOptions) -> Format | None:

@@ -146,7 +146,7 @@ def test_wrong_options_to_write(case: str) -> None:
     ids=str,
 )
 def test_numbers_of_bytes(text: str, size: int) -> None:
-    assert ReadOptions.of({"path": "x", "maxpartitionbytes": text}).partition_bytes == size
+    assert ReadOptions.of({"path": "x", "maxpartitionbytes": text}).max_partition_bytes == size
 
 
 def test_defaults() -> None:
@@ -233,7 +233,7 @@ def test_other_file_systems() -> None:
     assert [file.uri for file in find("mock://x/*/*.nq")] == ["mock://x/logs/a.nq"]
     assert b"".join(read_from("mock://x/logs/deep/b.nq", 5)) == LOG[5:]
     assert [
-        text for _, text in read_texts(ReadOptions(("mock://x/logs",), partition_bytes=30))
+        text for _, text in read_texts(ReadOptions(("mock://x/logs",), max_partition_bytes=30))
     ] == [A, B] * 2
 
 
@@ -330,7 +330,7 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": b
 def test_packed(packing: str, named: bool, tmp_path: Path) -> None:
     name = f"log.nq{packing}" if named else "log.nq"
     (tmp_path / name).write_bytes(PACKINGS[packing](LOG))
-    read = read_texts(ReadOptions((str(tmp_path),), partition_bytes=10))
+    read = read_texts(ReadOptions((str(tmp_path),), max_partition_bytes=10))
     written = (tmp_path / name).stat().st_mtime_ns
     block = Block(f"file://{tmp_path}/{name}", 0, None if named else 10, written)
     assert read == [(block, A), (block, B)]
@@ -342,7 +342,9 @@ def test_archives(tmp_path: Path) -> None:
             member = tarfile.TarInfo(f"{number}.nt")
             member.size = len(document)
             archive.addfile(member, io.BytesIO(document.encode()))
-    assert [text for _, text in read_texts(ReadOptions((str(tmp_path),), partition_bytes=10))] == [
+    assert [
+        text for _, text in read_texts(ReadOptions((str(tmp_path),), max_partition_bytes=10))
+    ] == [
         A,
         B,
     ]
@@ -374,7 +376,7 @@ def test_labels_hold_in_a_log_under_rdfm_and_in_a_message_elsewhere(tmp_path: Pa
     for size in (1, 35, 1000):
         nodes = [
             text.split(" ")[0]
-            for _, text in read_texts(ReadOptions((str(tmp_path),), partition_bytes=size))
+            for _, text in read_texts(ReadOptions((str(tmp_path),), max_partition_bytes=size))
         ]
         assert [len(set(nodes[start : start + 3])) for start in (0, 3, 6)] == [1, 1, 3]
         assert len(set(nodes)) == 5
@@ -394,7 +396,9 @@ def test_labels_of_a_log_that_is_written_over_are_others(tmp_path: Path) -> None
 
 def test_small_logs_share_a_partition() -> None:
     files = [File(f"{number}.nq", 40) for number in range(5)]
-    assert [len(blocks) for blocks in partitions(files, ReadOptions((), partition_bytes=100))] == [
+    assert [
+        len(blocks) for blocks in partitions(files, ReadOptions((), max_partition_bytes=100))
+    ] == [
         2,
         2,
         1,
