@@ -13,7 +13,6 @@ from codecs import BOM_UTF8
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
-    Awaitable,
     Callable,
     Coroutine,
     Iterator,
@@ -23,7 +22,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
@@ -391,7 +390,7 @@ class Appender:
         key: str | None = None,
         after: int = 0,
     ) -> None:
-        self._store, self._shapes, self._stream, self._own = store, shapes, stream, own
+        self._store, self._shapes, self._stream, self.own = store, shapes, stream, own
         self._record, self._key, self.count = record, key, after
 
     async def append(self, messages: Sequence[Message]) -> Appended:
@@ -403,9 +402,9 @@ class Appender:
                 last = self.count + len(places)
                 numbers = [number for number, fits in enumerate(places, self.count + 1) if fits]
                 part = LogPart(self._key, self.count, last, numbers)
-                sequences = await self._store.aappend_part(self._stream, kept, part, own=self._own)
+                sequences = await self._store.aappend_part(self._stream, kept, part, own=self.own)
             elif kept:
-                sequences = await self._store.aappend_all(self._stream, kept, own=self._own)
+                sequences = await self._store.aappend_all(self._stream, kept, own=self.own)
         except ConstructMessagesError as error:
             return Appended((), range(0), error)
         self.count += len(places)
@@ -428,7 +427,7 @@ class Appender:
             key = None if self._key is None else f"{self._key}/{number}"
             try:
                 found = await self._shapes.conforming(
-                    self._stream, [message], key=key, own=self._own
+                    self._stream, [message], key=key, own=self.own
                 )
             except ConstructMessagesError as error:
                 return kept, places, error
@@ -442,59 +441,9 @@ class Appender:
 # --- intake ---------------------------------------------------------------------------------------
 # Receives messages over a WebSocket: each frame is one, and is answered when it is stored durably.
 #
-# RDF Messages, section 3 (WebSocket); RFC 6455. `push.py` writes the frames for followers. No store here.
-
-
-class Answers(NamedTuple):
-    """The answers to published frames, in order, and why the next one and later ones were not published."""
-
-    texts: Sequence[str]
-    refused: ConstructMessagesError | None = None
-
-
-Publish: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Answers]]
-"""Publishes the content of frames."""
+# RDF Messages, section 3 (WebSocket); RFC 6455.
 
 _WAITING_FRAMES: Final = 1000  # frames that are read before earlier ones are stored
-
-
-async def take_frames(
-    request: web.Request,
-    socket: web.WebSocketResponse,
-    publish: Publish,
-    stopping: asyncio.Event,
-    permit: Permit,
-    hold: Holding,
-    idle_seconds: float,
-) -> None:
-    """Publishes each frame, and answers in the order of the frames, until the client disconnects or must end.
-
-    `publish` is called with the frames that arrived while earlier ones were being published. When the server stops or
-    the token expires, accepted frames are still answered.
-
-    A rejected frame closes the WebSocket, and later frames are not accepted.
-    """
-    frames = Groups[bytes](_WAITING_FRAMES)
-    try:
-        end = end_of_publishing(stopping, permit)
-        async with filling(frames, _read_frames(socket, frames, hold), end):
-            while group := await frames.take():
-                answers = await publish(group)
-                hold.release(sum(map(len, group)))
-                if answers.texts and not socket.closed:
-                    sent = b"".join([frame(text.encode(), text=True) for text in answers.texts])
-                    await write_frames(request, socket, sent, idle_seconds)
-                if answers.refused is not None:
-                    await refuse(request, socket, answers.refused)
-                    return
-    except ConstructMessagesError as error:
-        if stopping.is_set():
-            await close(request, socket, WSCloseCode.GOING_AWAY, "the server stops")
-        else:
-            await refuse(request, socket, error)
-        return
-    if socket.closed:
-        drop_unread(request)
 
 
 async def _read_frames(socket: web.WebSocketResponse, frames: Groups[bytes], hold: Holding) -> None:
@@ -704,39 +653,63 @@ class PublishingView:
     async def socket(self, request: web.Request) -> web.StreamResponse:
         """Appends the frames of a WebSocket: each one is a message."""
         name, iris, record, permit = await self._published(request)
-        settings = self._settings
         socket = ServerSocket(
             protocols=tuple(SUBPROTOCOLS),
             timeout=CLOSE_SECONDS,
-            heartbeat=settings.heartbeat_seconds,
-            max_msg_size=settings.message_bytes,
+            heartbeat=self._settings.heartbeat_seconds,
+            max_msg_size=self._settings.message_bytes,
         )
-
-        async def publish(frames: Sequence[bytes]) -> Answers:
-            messages, refused = await self._documents(content_type, frames, base)
-            appended = await appender.append(messages)
-            numbers = iter(appended.sequences)
-            answers = [answer_of(next(numbers)) if fits else _INVALID for fits in appended.places]
-            return Answers(answers, appended.refused or refused)
-
         with self._bounds.following(), self._bounds.holding() as hold:
             try:
                 await socket.prepare(request)
                 record.format = protocol = socket.ws_protocol or N_QUADS.subprotocol
                 content_type = SUBPROTOCOLS[protocol].document_type
                 own = _own_token(body_type_of(content_type))
-                base = iris.element(own or "")
                 appender = Appender(self._store, self._shapes, name, own, record)
-                answer_of = published_text(iris)
-                await take_frames(
-                    request, socket, publish, self._stopping, permit, hold, settings.idle_seconds
-                )
+                frames = Groups[bytes](_WAITING_FRAMES)
+                end = end_of_publishing(self._stopping, permit)
+                async with filling(frames, _read_frames(socket, frames, hold), end):
+                    await self._take_frames(
+                        request, socket, frames, hold, appender, iris, content_type
+                    )
+                if socket.closed:
+                    drop_unread(request)
             except ClientLeft:
                 reset(request)
                 raise
             except ConnectionError as error:
                 raise ClientLeft("left") from error
+            except ConstructMessagesError as error:
+                # later frames are not accepted; without an error of the client, it may come back
+                if self._stopping.is_set():
+                    await close(request, socket, WSCloseCode.GOING_AWAY, "the server stops")
+                else:
+                    await refuse(request, socket, error)
         return socket
+
+    async def _take_frames(
+        self,
+        request: web.Request,
+        socket: web.WebSocketResponse,
+        frames: Groups[bytes],
+        hold: Holding,
+        appender: Appender,
+        iris: StreamIris,
+        content_type: str,
+    ) -> None:
+        """Publishes frames, those together that came while earlier ones were stored, and answers in their order."""
+        base, answer_of = iris.element(appender.own or ""), published_text(iris)
+        while group := await frames.take():
+            messages, refused = await self._documents(content_type, group, base)
+            appended = await appender.append(messages)
+            hold.release(sum(map(len, group)))
+            numbers = iter(appended.sequences)
+            answers = [answer_of(next(numbers)) if fits else _INVALID for fits in appended.places]
+            if answers and not socket.closed:
+                sent = b"".join([frame(text.encode(), text=True) for text in answers])
+                await write_frames(request, socket, sent, self._settings.idle_seconds)
+            if (refusal := appended.refused or refused) is not None:
+                raise refusal
 
     async def _checked(
         self, request: web.Request, name: str, messages: Sequence[Message], own: str | None
