@@ -185,7 +185,7 @@ def stored(connection: sqlite3.Connection, stream: str) -> StoredStream:
 
 def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Element]:
     """Returns a page of the elements after a sequence; empty at the end."""
-    found = _stored_behind(connection, stream, position)
+    found = _stored_after(connection, stream, position)
     elements, size = [], 0
     last = min(position + PAGE_ELEMENTS, found.state.last)
     for element in _elements(connection, found, position + 1, last):
@@ -205,7 +205,7 @@ def lines(
 
     SQLite concatenates them, in a quarter of the time of Python, and other threads of Python can run meanwhile.
     """
-    found = _stored_behind(connection, stream, position)
+    found = _stored_after(connection, stream, position)
     if last > found.state.last:
         raise _never(found.state, last)
     count = min(last - position, PAGE_ELEMENTS)
@@ -312,7 +312,7 @@ def check_position(state: State, after: int) -> None:
         raise _never(state, after)
 
 
-def _stored_behind(connection: sqlite3.Connection, stream: str, position: int) -> StoredStream:
+def _stored_after(connection: sqlite3.Connection, stream: str, position: int) -> StoredStream:
     """Returns a stream if it still has all elements after a sequence."""
     found = stored(connection, stream)
     if position + 1 < found.state.first:

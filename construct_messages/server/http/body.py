@@ -39,7 +39,7 @@ def read_query_string(query_string: str) -> Iterator[tuple[str, str]]:
     except UnicodeEncodeError as error:
         found = query_string[error.start]
         raise ProtocolError(
-            f"the URL holds {found!a}, which is no character", hint="send UTF-8"
+            f"the URL holds {found!a}, which is not a character", hint="send UTF-8"
         ) from None
     return _pairs(encoded, "the URL")
 

@@ -1,6 +1,6 @@
 """The metrics of a server, for Prometheus: those of all requests, and those of its endpoints' records.
 
-Each server has a registry of its own, so that several can run in one process. With several server processes,
+Each server has its own registry: several can run in one process. With several server processes,
 prometheus_client keeps the values in the files of PROMETHEUS_MULTIPROC_DIR, and each process shows the sums. Label
 values are closed sets: text from clients is never a label value. Values are increased once in each turn of the event
 loop, because prometheus_client takes a lock each time.

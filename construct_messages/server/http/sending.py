@@ -41,7 +41,7 @@ from construct_messages.rdf.wire import Event
 #
 # WHATWG HTML, section 9.2.5 (parsing an event stream). `feeds/http/sse.py` reads them.
 
-STILL_HERE: Final = b": still here\n\n"
+HEARTBEAT: Final = b": still here\n\n"
 """A comment that keeps a connection open; clients skip it."""
 
 _RETRY_MILLISECONDS: Final = 2000
@@ -147,7 +147,7 @@ def router_problem(
     if isinstance(error, web.HTTPMethodNotAllowed):
         allow = ", ".join(sorted(error.allowed_methods))
         refused = ConstructMessagesError(
-            f"{error.method} is no method of this path", status=405, hint=f"use {allow}"
+            f"{error.method} is not a method of this path", status=405, hint=f"use {allow}"
         )
         response = problem(refused, request_id)
         response.headers["Allow"] = allow

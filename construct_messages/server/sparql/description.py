@@ -131,7 +131,7 @@ def _taken_over(
     media_type = content_type.partition(";")[0].strip().lower()
     format = ox.RdfFormat.from_media_type(media_type)
     if format is None:
-        return [], f"its description is {media_type or 'of no media type'}, which is no RDF"
+        return [], f"its description is {media_type or 'of no media type'}, which is not RDF"
     try:
         document: Any = body
         if format == ox.RdfFormat.RDF_XML:

@@ -501,7 +501,7 @@ class SparqlEndpoint(Endpoint):
         own = dict(answer.headers)
         record.format = own.get("Content-Type")
         if settings.is_remote and (reason := partial_reason(answer.status, own.get)) is not None:
-            await self._is_part(answer, record, reason)
+            await self._report_partial(answer, record, reason)
         if request.method == "HEAD":
             async with aclosing(answer.body):
                 return web.StreamResponse(status=answer.status, headers=own)
@@ -509,7 +509,7 @@ class SparqlEndpoint(Endpoint):
         body = answer.body
         if self._counts(record) and settings.row_cap is not None and answer.status in OK:
             content_type, packed = own.get("Content-Type", ""), own.get("Content-Encoding")
-            met, refuses = partial(self._meets_cap, record), settings.refuse_capped
+            met, refuses = partial(self._report_row_cap, record), settings.refuse_capped
             body = watched(
                 body,
                 settings.row_cap,
@@ -538,7 +538,7 @@ class SparqlEndpoint(Endpoint):
             and record.form in ("CONSTRUCT", "DESCRIBE")
         )
 
-    async def _is_part(self, answer: Answer, record: SparqlRecord, reason: str) -> None:
+    async def _report_partial(self, answer: Answer, record: SparqlRecord, reason: str) -> None:
         """Logs or rejects an answer that the source declares truncated."""
         if self._settings.refuse_capped:
             await answer.body.aclose()
@@ -548,10 +548,10 @@ class SparqlEndpoint(Endpoint):
                 hint="ask for less, or give the source more time",
             )
         self._request_log.log(
-            "warning", "a part", form=record.form, reason=shown(reason), endpoint=self.path
+            "warning", "partial answer", form=record.form, reason=shown(reason), endpoint=self.path
         )
 
-    def _meets_cap(self, record: SparqlRecord, count: int) -> None:
+    def _report_row_cap(self, record: SparqlRecord, count: int) -> None:
         """Logs or rejects an answer with the maximal number of triples that the source sends."""
         settings = self._settings
         if settings.refuse_capped:
@@ -561,7 +561,7 @@ class SparqlEndpoint(Endpoint):
             )
         self._request_log.log(
             "warning",
-            "maybe a part",
+            "possibly partial answer",
             form=record.form,
             triples=count,
             row_cap=settings.row_cap,
@@ -610,5 +610,5 @@ def _url_of(request: web.Request) -> str:
         return str(request.url.with_query(None))
     except ValueError as error:
         raise ProtocolError(
-            f"Host: {request.host} is no host", hint="send the name and port of this server"
+            f"Host: {request.host} is not a host", hint="send the name and port of this server"
         ) from error

@@ -41,7 +41,7 @@ from construct_messages.rdf.wire import Event, Header
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.request_log import RequestRecord
 from construct_messages.server.http.sending import (
-    STILL_HERE,
+    HEARTBEAT,
     check_text,
     error_event,
     event,
@@ -191,7 +191,8 @@ def _media_type(format: str, accept: str | None) -> str:
         return prefer(accept, _OFFERED)
     if format.lower() not in _FORMATS:
         raise UsageError(
-            f"format={format} is no format of framed documents", hint="write format=json or ndjson"
+            f"format={format} is not a format of framed documents",
+            hint="write format=json or ndjson",
         )
     return _FORMATS[format.lower()]
 
@@ -345,7 +346,7 @@ class ResultPosition:
         found = _ID.fullmatch(id)
         if found is None:
             raise ProtocolError(
-                f"{Header.LAST_EVENT_ID}: {shown(id)} is no id of an event of this answer",
+                f"{Header.LAST_EVENT_ID}: {shown(id)} is not an id of an event of this answer",
                 hint="leave it out to get the whole result",
             )
         return cls(int(found[1]), found[2])
@@ -426,7 +427,7 @@ async def answer_events(
                 async with asyncio.timeout(silent_seconds):
                     item = await made.get()
             except TimeoutError:
-                yield start + STILL_HERE
+                yield start + HEARTBEAT
                 start = b""
                 continue
             ready: list[bytes] = []

@@ -170,7 +170,7 @@ class ProtocolRequest:
             return None
         if not _WHOLE_NUMBER.fullmatch(value) or int(value) < least:
             raise ProtocolError(
-                f"{name}={shown(value)} is no whole number of at least {least}",
+                f"{name}={shown(value)} is not a whole number of at least {least}",
                 hint=f"write {name}=1000, or leave it out",
             )
         return int(value)

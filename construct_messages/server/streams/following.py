@@ -29,7 +29,7 @@ from construct_messages.rdf.formats.media_types import EVENT_STREAM
 from construct_messages.rdf.wire import SUBPROTOCOLS, Event, Header, Parameter, close_code
 from construct_messages.server.http.access import Permit
 from construct_messages.server.http.sending import (
-    STILL_HERE,
+    HEARTBEAT,
     ClientLeft,
     check_text,
     error_event,
@@ -315,7 +315,7 @@ async def event_stream(
     async with aclosing(live):
         async for page in live:
             if not page:
-                yield STILL_HERE
+                yield HEARTBEAT
                 continue
             pushed = pushing.push(page)
             for piece in pushed.pieces:

@@ -576,7 +576,7 @@ class Publishing:
                 if len(messages) > settings.batch_messages or size > settings.body_bytes:
                     raise LimitExceeded(
                         f"more than {settings.batch_messages} messages, or {settings.body_bytes} bytes, under one key",
-                        hint="publish them in several calls, each with a key of its own",
+                        hint="publish them in several calls, each with another key",
                     )
 
         with self._bounds.holding() as hold:

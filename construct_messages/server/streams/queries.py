@@ -202,7 +202,7 @@ def _source(given: dict[str, str], every: int | None, endpoints: Collection[str]
     if source not in endpoints or source is None:
         offered = ", ".join(endpoints) or "there is none"
         raise ProtocolError(
-            f"source={source or ''} is no endpoint of this server", status=422, hint=offered
+            f"source={source or ''} is not an endpoint of this server", status=422, hint=offered
         )
     return source
 
@@ -213,7 +213,9 @@ def _static(endpoint: str, endpoints: Mapping[str, WatchedEndpoint]) -> str:
     if endpoint not in local:
         offered = ", ".join(local) or "there is none"
         raise ProtocolError(
-            f"static={endpoint} is no endpoint over files of this server", status=422, hint=offered
+            f"static={endpoint} is not an endpoint over files of this server",
+            status=422,
+            hint=offered,
         )
     return endpoint
 
@@ -233,7 +235,7 @@ def _after(store: StreamStore, name: str, start: str) -> int:
             after = store.sequence_at(name, datetime.fromisoformat(start.replace(" ", "+"))) - 1
         except (ValueError, UsageError):
             hint = "write from=now, from=first, from=17 or from=2026-11-22T12:00:00Z"
-            raise ProtocolError(f"from={start[:40]} is no beginning", hint=hint) from None
+            raise ProtocolError(f"from={start[:40]} is not a beginning", hint=hint) from None
     store.check_position(name, after)
     return after
 
@@ -253,7 +255,7 @@ def _tries(value: str) -> int:
         value.isascii() and value.isdigit() and len(value) < 4 and 1 <= int(value) <= _MOST_TRIES
     ):
         hint = f"write a number from 1 to {_MOST_TRIES}, as in skip_after=3"
-        raise ProtocolError(f"skip_after={value[:40]} is no number of failures", hint=hint)
+        raise ProtocolError(f"skip_after={value[:40]} is not a number of failures", hint=hint)
     return int(value)
 
 
@@ -376,7 +378,7 @@ class QueriesView:
         count = sequence_parameter(PREVIEW, elements)
         if not 0 < count <= _PREVIEW_ELEMENTS:
             raise ProtocolError(
-                f"{PREVIEW}={count} is no number of elements",
+                f"{PREVIEW}={count} is not a number of elements",
                 hint=f"write 1 to {_PREVIEW_ELEMENTS:,}",
             )
         parameters = read_query_string(request.rel_url.raw_query_string)
@@ -471,7 +473,7 @@ class QueriesView:
         """Pauses or resumes a query: `{"status": "paused"}` or `{"status": "running"}`."""
         content_type = request.headers.get("Content-Type", "")
         if (read_media_type(content_type) or ("", {}))[0] not in _PATCHES:
-            refused = f"{content_type or 'a body without type'} is no patch here"
+            refused = f"{content_type or 'a body without type'} is not a patch here"
             raise ProtocolError(refused, status=415, hint=f"send {JSON}")
         try:
             status = json.loads(body)["status"]
@@ -498,5 +500,5 @@ def is_query(content_type: str | None) -> bool:
 def check_query(content_type: str | None) -> None:
     """Checks that a body is the text of a query."""
     if not is_query(content_type):
-        refused = f"{content_type or 'a body without type'} is no query here"
+        refused = f"{content_type or 'a body without type'} is not a query here"
         raise ProtocolError(refused, status=415, hint=f"send {SPARQL_QUERY}")

@@ -161,7 +161,7 @@ def sequence_parameter(name: str, value: str) -> int:
     # parsing more digits than a sequence can have would take long
     if not (value.isascii() and value.isdigit() and len(value) < 20):
         raise ProtocolError(
-            f"{name}={value[:40]} is no whole number", hint=f"write it as {name}=10"
+            f"{name}={value[:40]} is not a whole number", hint=f"write it as {name}=10"
         )
     return int(value)
 

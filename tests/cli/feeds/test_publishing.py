@@ -269,7 +269,7 @@ async def test_register(served: StreamsServer, tmp_path: Path) -> None:
         "",
     )
     status, output, errors = await run(*command, "--set", "from=soon")
-    assert (status, output, "from=soon is no beginning" in errors) == (3, b"", True)
+    assert (status, output, "from=soon is not a beginning" in errors) == (3, b"", True)
 
 
 # --- other commands ---------------------------------------------------------------------------------------------------

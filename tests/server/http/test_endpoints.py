@@ -205,7 +205,7 @@ async def test_each_route_has_its_methods(
         assert set(response.headers["Allow"].split(", ")) == set(allow.split(", "))
         assert (await response.json(content_type=None))[
             "detail"
-        ] == "DELETE is no method of this path"
+        ] == "DELETE is not a method of this path"
     assert (await served.line(f"delete{path}"))["outcome"] == "refused"
 
 

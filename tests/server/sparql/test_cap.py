@@ -113,7 +113,7 @@ def outcomes(served: Served, id: str) -> list[Any]:
     ]
 
 
-def told(served: Served, event: str = "maybe a part") -> list[dict[str, Any]]:
+def told(served: Served, event: str = "possibly partial answer") -> list[dict[str, Any]]:
     return [line for line in lines(served) if line["event"] == event]
 
 
@@ -198,10 +198,10 @@ async def test_an_answer_that_says_that_it_is_a_part(
 ) -> None:
     sent = document(3, ox.RdfFormat.TURTLE)
     upstream.play(response(sent, "text/turtle", status=status, headers=headers))
-    before = len(told(telling, "a part"))
+    before = len(told(telling, "partial answer"))
     came = await ask(session, telling)
     assert came == (int(status[:3]), sent, "complete")
-    assert len(told(telling, "a part")) == before + 1
+    assert len(told(telling, "partial answer")) == before + 1
     came = await ask(session, refusing)
     assert (came[0], came[2]) == (502, "refused")
     assert b"a part of the answer only" in came[1]

@@ -55,11 +55,11 @@ REFUSED: dict[str, str] = {
     "distinct=": "distinct= is neither true nor false",
     "lenient=skip&lenient=true": "lenient has 2 values",
     "lenient=1": "lenient=1 is neither true nor false",
-    "max-messages=-1": "max-messages=-1 is no whole number of at least 0",
-    "max-messages=٣": "max-messages=٣ is no whole number of at least 0",
-    "max-messages=1e3": "max-messages=1e3 is no whole number of at least 0",
-    "page-size=0": "page-size=0 is no whole number of at least 1",
-    f"page-size={'9' * 19}": "is no whole number of at least 1",
+    "max-messages=-1": "max-messages=-1 is not a whole number of at least 0",
+    "max-messages=٣": "max-messages=٣ is not a whole number of at least 0",
+    "max-messages=1e3": "max-messages=1e3 is not a whole number of at least 0",
+    "page-size=0": "page-size=0 is not a whole number of at least 1",
+    f"page-size={'9' * 19}": "is not a whole number of at least 1",
     "page-size=1&page-size=1": "page-size has 2 values",
 }
 
@@ -156,7 +156,7 @@ async def test_a_bad_value_is_refused_where_messages_are_asked_for(
             problem = await answer.json()
         assert (answer.status, problem["detail"], upstream.asked) == (
             400,
-            "page-size=many is no whole number of at least 1",
+            "page-size=many is not a whole number of at least 1",
             [],
         )
         plain = {"query": CONSTRUCT, "page-size": "many"}

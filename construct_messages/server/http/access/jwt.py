@@ -130,7 +130,7 @@ def _read(document: bytes) -> list[Any]:
     """
     value = json.loads(document)
     if not isinstance(value, dict) or not isinstance(value.get("keys"), list):
-        raise ValueError("it is no JSON Web Key Set")
+        raise ValueError("it is not a JSON Web Key Set")
     if len(value["keys"]) > _MOST_KEYS:
         raise ValueError(f"it has more than {_MOST_KEYS} keys")
     keys = []

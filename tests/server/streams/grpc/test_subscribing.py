@@ -121,7 +121,11 @@ async def test_positions(served: GrpcServer) -> None:
         ({"topic": "none"}, 404, "NOT_FOUND: there is no stream none"),
         ({"topic": ""}, 404, "NOT_FOUND"),
         ({"rdf_stream_after": "9"}, 404, "NOT_FOUND: a has no element 9"),
-        ({"rdf_stream_after": "x"}, 400, "INVALID_ARGUMENT: rdf-stream-after=x is no whole number"),
+        (
+            {"rdf_stream_after": "x"},
+            400,
+            "INVALID_ARGUMENT: rdf-stream-after=x is not a whole number",
+        ),
         ({"rdf_stream_since": "today"}, 400, "INVALID_ARGUMENT: since=today is no time"),
         ({"rdf_stream_follow": "maybe"}, 400, "INVALID_ARGUMENT: rdf-stream-follow: maybe"),
         ({"options": {"version": 2}}, 400, "INVALID_ARGUMENT: physical_type is 0"),
