@@ -18,7 +18,8 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from functools import cache, wraps
+from functools import cache, reduce, wraps
+from operator import or_
 from types import NoneType, UnionType
 from typing import (
     IO,
@@ -164,7 +165,8 @@ def plain(annotation: Any) -> Any:
     if hasattr(annotation, "__metadata__"):
         return annotation.__origin__
     types = types_in(annotation)
-    return Union[tuple(map(plain, types))] if len(types) > 1 else annotation  # noqa: UP007 - at run time
+    parts = list(map(plain, types)) if len(types) > 1 else types
+    return annotation if parts == types else reduce(or_, parts)
 
 
 def _name(annotation: Any) -> str:
