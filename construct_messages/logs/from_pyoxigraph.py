@@ -239,10 +239,10 @@ _PRIVATE: Final = range(0xE000, 0xF900 - len(_KINDS))
 class Masked:
     """A text in N-Triples, N-Quads, Turtle or TriG with masks of the terms that pyoxigraph cannot read; see `of`.
 
-    A parser cannot leave one statement out: before its error it may have returned another one (`"x"@en` of
+    A parser cannot skip one statement: before its error it may have returned another one (`"x"@en` of
     `"x"@en_US`), and after it nothing that can be trusted. So characters of private use that the text does not have
     take the place of such terms, one for each, so that positions of errors are right. The statements with such a
-    character are left out later. A strict parser also refuses literals of rdf:langString without a tag: for it, the
+    character are skipped later. A strict parser also refuses literals of rdf:langString without a tag: for it, the
     last letter of their datatype is another one.
     """
 

@@ -28,7 +28,7 @@ class Difference:
     """Two messages of the same number that are not isomorphic."""
 
     number: int
-    # first_only, second_only: the quads that the other one does not have, each with the labels of its own message.
+    # first_only, second_only: the quads that the other one does not have, each with the labels of its message.
     # Blank nodes are considered the same if the statements about them are
     first_only: tuple[Quad, ...]
     second_only: tuple[Quad, ...]

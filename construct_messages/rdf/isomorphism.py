@@ -124,10 +124,10 @@ class _Search:
         """Adds pairs for the parts that are the same; whether all are."""
         likes: defaultdict[tuple[int, ...], list[list[_Node]]] = defaultdict(list)
         for part in reversed(self._parts(second)):
-            likes[self._look(part)].append(part)
+            likes[self._colours_of(part)].append(part)
         whole = True
         for part in self._parts(first):
-            candidates = likes[self._look(part)]
+            candidates = likes[self._colours_of(part)]
             for index in reversed(
                 range(len(candidates))
             ):  # so that the first comes first, and goes at no cost
@@ -171,7 +171,7 @@ class _Search:
         pairs: dict[_Node, _Node],
         depth: int,
     ) -> bool:
-        """Picks a node and takes it for each of its likes, until one does."""
+        """Individualises one node: tries each node of the same colour as its partner until the rest can be paired."""
         if depth > _DEEPEST:
             raise self._too_much()
         scope = {*part, *other}
@@ -181,7 +181,7 @@ class _Search:
             self._colours[picked] = self._colours[like] = self._new_colour()
             self._refine(scope, self._around([picked, like], scope))
             found: dict[_Node, _Node] = {}
-            if self._look(part) == self._look(other) and self._pair_part(
+            if self._colours_of(part) == self._colours_of(other) and self._pair_part(
                 part, other, found, depth + 1
             ):
                 pairs |= found
@@ -189,7 +189,7 @@ class _Search:
             self._recolour(colours)
         return False
 
-    def _look(self, part: Iterable[_Node]) -> tuple[int, ...]:
+    def _colours_of(self, part: Iterable[_Node]) -> tuple[int, ...]:
         return tuple(sorted(self._colours[node] for node in part))
 
     def _parts(self, nodes: Iterable[_Node]) -> list[list[_Node]]:

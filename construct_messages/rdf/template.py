@@ -248,7 +248,7 @@ class Template:
 
     @property
     def has_blanks(self) -> bool:
-        """Whether the template has blank nodes of its own."""
+        """Whether the template contains blank nodes."""
         return self.compiled.blanks > 0
 
     @property
@@ -354,7 +354,7 @@ class Template:
         return any(coinciding(self.live))
 
     def _gaps(self, columns: Sequence[list[Term]]) -> set[int]:
-        """The solutions that something is left out of, by their places in the columns."""
+        """The places of solutions that lack a quad, because a term is unbound or not allowed there."""
         gaps = set[int]()
         rows = self.compiled.rows
         slots = {slot for row in rows for slot in row[:4] if slot is not None}

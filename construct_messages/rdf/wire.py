@@ -29,10 +29,10 @@ class Header(StrEnum):
     """The media type of the messages in server-sent events."""
 
     TAKEN = "RDF-Stream-Taken"
-    """How many elements a query has read that is only tried."""
+    """In the answer to a preview: the number of elements that the query has read."""
 
     INVALID = "RDF-Stream-Invalid"
-    """How many messages of a body that is only checked do not conform to the shapes of the stream."""
+    """In the answer to a dry run: the number of messages that do not conform to the shapes of the stream."""
 
     LAST_EVENT_ID = "Last-Event-ID"
     """The id of the last event that a follower received (WHATWG HTML, section 9.2.4)."""
@@ -50,7 +50,7 @@ class Header(StrEnum):
     """The publisher's key of a batch of messages (draft-ietf-httpapi-idempotency-key-header)."""
 
     LOG_AFTER = "RDF-Log-After"
-    """The number of messages of the key's log that are left out of a request, as they were acknowledged before."""
+    """The number of messages of the key's log that a request does not repeat, because they were acknowledged before."""
 
 
 class CallMetadata(StrEnum):

@@ -293,7 +293,7 @@ class TermReader:
         return term
 
     def _legal(self, make: Callable[[], Term]) -> Term:
-        """Makes a term, or its place-holder in a statement that is left out."""
+        """Makes a term, or its place-holder in a statement that is skipped."""
         try:
             return make()
         except TermError as error:
@@ -413,7 +413,7 @@ class Rows:
         return of_terms(self._terms)
 
     def _leave_out(self) -> None:
-        """Leaves out the statements with a term that no log can hold."""
+        """Skips the statements with a term that no log can hold."""
         assert self._lenience is not None
         sound: list[Term | None] = []
         for row in rows_in(self._terms):

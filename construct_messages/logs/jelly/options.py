@@ -301,7 +301,7 @@ rdf-star'
     # --- bytes ------------------------------------------------------------------------------------------------------
 
     def encode(self) -> bytes:
-        """Returns the bytes of an RdfStreamOptions message; options with default values are left out."""
+        """Returns the bytes of an RdfStreamOptions message; options with default values are omitted."""
         name = b"\x0a" + delimited(self.stream_name.encode()) if self.stream_name else b""
         numbers = ((number, int(getattr(self, field) or 0)) for number, field in _NUMBERS.items())
         return name + b"".join(

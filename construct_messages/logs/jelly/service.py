@@ -239,7 +239,7 @@ PREFERRED_OPTIONS: Final = JellyOptions(
 def negotiated(requested: bytes) -> JellyOptions:
     """Returns the options of the stream that answers a request, by the table of the specification.
 
-    In a request with any option, an option that is left out is 0 or false, because Protocol Buffers do not distinguish
+    In a request with any option, a missing option is 0 or false, because Protocol Buffers do not distinguish
     the two. Tables have the smaller one of the requested size and that of `DEFAULT_OPTIONS`; prefix tables of 1 to 3
     are too small for writing, so none is used. The logical type is that of the messages: the requested one is ignored,
     unless it contradicts the requested physical type.

@@ -614,7 +614,7 @@ def _refused(place: str, value: Any, hint: str) -> UsageError:
 
 
 def _check_terms(frame: Any, active: Any, place: str) -> None:
-    """Rejects keys that the context does not define; framing would leave them out silently."""
+    """Rejects keys that the context does not define; framing would omit them silently."""
     processor = Processor()
     for key, value in frame.items() if isinstance(frame, Mapping) else ():
         if key == "@context" or key.startswith("@"):

@@ -516,14 +516,14 @@ def to_json(
     Args:
         message: the message.
         frame: a JSON-LD frame, as parsed JSON, which decides what the document has; None: what is embedded of the
-            subjects that are no objects, with local names of predicates as keys.
+            subjects that are not objects, with local names of predicates as keys.
         context: a JSON-LD context, or its IRI, for a frame without one, or for documents without a frame.
         contexts: JSON-LD contexts by IRI, as parsed JSON; contexts are never fetched.
         native: whether numbers and booleans are those of JSON.
 
     Returns:
         The node that matches the frame; several are under `@graph`, and where there is none, it is empty. Contexts are
-            left out.
+            omitted.
 
     Raises:
         UsageError: a frame or context that has no meaning.

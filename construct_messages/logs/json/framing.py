@@ -388,7 +388,7 @@ class NodeFrame:
     value: tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]] | None = None
     # the JSON value of a property without values; Ellipsis: the frame has no `@default`
     default: Any = ...
-    # whether such a property is left out
+    # whether such a property is omitted
     omit_default: bool = False
     # whether it is only for literals: it has `@value`
     is_value: bool = False

@@ -180,7 +180,7 @@ class Documents:
     ) -> Message | None:
         """Returns the message of a document; None: the document sets the active context. `most`: the maximal number of
         characters of the message as N-Quads. `mask`: the character in place of halves of surrogate pairs, whose quads
-        are left out.
+        are skipped.
         """
         try:
             if isinstance(document, dict) and document.keys() == {"@context"}:

@@ -123,7 +123,7 @@ class LineParser:
         self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
 
     def parse(self, line: str) -> Message:
-        """Returns the statement of a line in any form, with its blank node labels; none if lenience leaves it out."""
+        """Returns the statement of a line in any form, with its blank node labels; none if lenience skips it."""
         # of this many characters, most are in a string
         if line.count("<<(") > DEEPEST and nesting(line) > DEEPEST:
             raise SyntaxError(f"more than {DEEPEST} triple terms in each other", (None, 1, 1, None))
@@ -460,9 +460,9 @@ class LinesDecoder:
         before = self._lines
         self._read_lines(read)
         if self.delimiter > before:
-            behind = self._lines - self.delimiter
-            _, *lines = block.rsplit(b"\n", behind + 1)
-            self._size = sum(map(len, lines)) + behind
+            after = self._lines - self.delimiter
+            _, *lines = block.rsplit(b"\n", after + 1)
+            self._size = sum(map(len, lines)) + after
         else:
             self._size += len(block)
 
@@ -476,9 +476,9 @@ class LinesDecoder:
         line, start = self._lines, 0  # the numbers of lines and of statements that were read
         for index in compress(count(), others):
             if blanks[renamed] < 4 * index:
-                behind = bisect_left(blanks, 4 * index, renamed)
-                self._rename(terms, blanks[renamed:behind])
-                renamed = behind
+                after = bisect_left(blanks, 4 * index, renamed)
+                self._rename(terms, blanks[renamed:after])
+                renamed = after
             quads, other = terms[4 * start : 4 * index], others[index]
             line, start = line + index - start, index
             if other == usual and quads and self._terms is None:
@@ -546,7 +546,7 @@ class LinesDecoder:
         except LimitExceeded as error:
             message = f"message {self._number}: {error.message}"
             raise LimitExceeded(message, position=Position(line, 1), hint=error.hint) from error
-        if not statement:  # left out, and so are others perhaps: it is a message nevertheless
+        if not statement:  # skipped, perhaps with others: it is a message nevertheless
             self._terms = self._terms or []
         for quad in statement:
             if self._syntax is not None and (feature := missing_feature(self._syntax, quad.object)):

@@ -141,7 +141,7 @@ def _read(
 
 
 def _message_of_lines(text: bytes, rename: Rename, lenience: Lenience | None) -> Message:
-    """Returns the message of statements that may exceed pyoxigraph's buffer together, or that may be left out, by
+    """Returns the message of statements that may exceed pyoxigraph's buffer together, or that may be skipped, by
     parsing each one separately.
     """
     reader = LineParser(N_TRIPLES, lenience)

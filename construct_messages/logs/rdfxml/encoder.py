@@ -49,7 +49,7 @@ _MOST_NAMES: Final = 1 << 12
 
 class RdfXmlEncoder(LayoutEncoder):
     """Writes messages as RDF/XML, one per line: an `rdf:Description` per subject, in order of first appearance.
-    `options`: a message declares those of their prefixes that it uses; a prefix that is not an XML name is left out.
+    `options`: a message declares those of their prefixes that it uses; a prefix that is not an XML name is omitted.
 
     >>> from construct_messages.rdf.formats import RDF_XML
     >>> from construct_messages.rdf.message import Quad

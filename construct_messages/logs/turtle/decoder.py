@@ -33,7 +33,7 @@ from construct_messages.logs.turtle.scanner import (
     MarkKind,
     TurtleScanner,
     check_declarations,
-    place_behind,
+    place_after,
 )
 from construct_messages.rdf import compiled
 from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
@@ -90,7 +90,7 @@ class TurtleStatements:
         )
         self._pipe = _Pipe()
         self._lenience = lenience
-        # whether a statement of the last message was left out
+        # whether a statement of the last message was skipped
         self.left_out = False
         self._lines = 0  # the number of lines that the parser has received
         turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
@@ -107,7 +107,7 @@ class TurtleStatements:
     def base(self) -> str | None:
         return self._parser.base_iri
 
-    def read(self, text: bytes, place: Position, number: int, behind: str) -> list[str]:
+    def read(self, text: bytes, place: Position, number: int, following: str) -> list[str]:
         """Returns the quads of a message, as N-Quads without the dot. After an error, no more can be read."""
         check_utf8(text, place, number)
         if text.count(b"<<(") > DEEPEST:
@@ -148,21 +148,21 @@ class TurtleStatements:
             # a lenient parser reads on, into the end of the message that it was given
             start = max(text.find(b"<", text.rfind(b">") + 1), 0)
             raise LogError(
-                _NO_END, number=number, position=place_behind(place, text[:start])
+                _NO_END, number=number, position=place_after(place, text[:start])
             ) from error
         except MemoryError as error:
             raise LimitExceeded(
                 f"message {number}: a term is too long for the parser: {error}"
             ) from error
         raise LogError(
-            f"{behind} within a statement or an open graph block",
+            f"{following} within a statement or an open graph block",
             number=number,
-            position=place_behind(place, text),
+            position=place_after(place, text),
             hint="end the statement with a dot, the graph block with a brace",
         )
 
     def _accepted(self, quad: ox.Quad, masked: Masked | None) -> str | None:
-        """Returns a quad whose terms may not be RDF; None: it is left out."""
+        """Returns a quad whose terms may not be RDF; None: it is skipped."""
         lenience = self._lenience if self._lenient else None
         graph = [] if isinstance(quad.graph_name, ox.DefaultGraph) else [quad.graph_name]
         terms = (quad.subject, quad.predicate, quad.object, *graph)
@@ -203,7 +203,7 @@ def _in_text(
     offset = starts[error.lineno - lines - 1] + error.offset - 1
     if offset >= len(decoded):
         error.msg = _NO_END
-    error.lineno, error.offset = place_behind(place, decoded[:offset].encode())
+    error.lineno, error.offset = place_after(place, decoded[:offset].encode())
     return log_error(error, number)
 
 
@@ -227,7 +227,7 @@ def check_utf8(text: bytes, place: Position, number: int) -> None:
     try:
         text.decode()
     except UnicodeDecodeError as error:
-        position = place_behind(place, text[: error.start])
+        position = place_after(place, text[: error.start])
         raise LogError(
             "not UTF-8", number=number, position=position, hint="logs are UTF-8"
         ) from error
@@ -241,7 +241,7 @@ def _check_depth(text: str, place: Position, number: int) -> None:
             raise LogError(
                 f"more than {DEEPEST} triple terms in each other",
                 number=number,
-                position=place_behind(place, text[: match.start()].encode()),
+                position=place_after(place, text[: match.start()].encode()),
             )
 
 
@@ -484,21 +484,21 @@ class TurtleDecoder:
         self._scanner.cut(mark.end)
         self._searched, self._tried = 0, False
 
-    def _quads(self, end: int, behind: str) -> list[str]:
+    def _quads(self, end: int, following: str) -> list[str]:
         """Returns the quads that end there, as N-Quads without the dot."""
         text = bytes(self._scanner.text[:end])
         self._parsed += end
         self._declared = self._declared or _DECLARES.search(text) is not None
-        return self._statements.read(text, self._scanner.place, self._number, behind)
+        return self._statements.read(text, self._scanner.place, self._number, following)
 
-    def _message(self, end: int, behind: str) -> Message:
+    def _message(self, end: int, following: str) -> Message:
         """Returns the message that ends there, and opens the next one."""
         syntax = self._syntax or RDFM
         own = self._labels.in_message(self._number).__getitem__
         rename = self._in_log(end) if self._shares_labels() else own
         restricted = not (syntax.triple_terms and syntax.directions)
         quads = []
-        lines = self._quads(end, behind)
+        lines = self._quads(end, following)
         known: dict[Term, Term] | None = (
             {} if len(lines) > _MANY else None
         )  # one string for a shared term

@@ -48,7 +48,7 @@ _TYPE: Final = f"<{RDF}type>"
 
 class TurtleEncoder(TextEncoder):
     """Writes messages as Turtle or TriG. `syntax`: the delimiters of messages, and the RDF version of the log.
-    `prefixes`: namespace IRIs by prefix, in the order to write them. Those that Turtle cannot declare are left out: a
+    `prefixes`: namespace IRIs by prefix, in the order to write them. Those that Turtle cannot declare are omitted: a
     prefix such as `1a`, or a namespace that is not an absolute IRI.
 
     >>> from construct_messages.rdf.formats import RDFM, TURTLE

@@ -168,10 +168,10 @@ _WHOLE: Final = re.compile(rb"message(?=\s)", re.IGNORECASE)  # the most frequen
 _DOT, _BACKSLASH, _AT, _OPENS_COMMENT, _OPENS_IRI, _CLOSES_IRI, *_QUOTES = b".\\@#<>\"'"
 
 
-def place_behind(place: Position, text: bytes | bytearray) -> Position:
+def place_after(place: Position, text: bytes | bytearray) -> Position:
     """Returns the position after a text that begins at `place`; columns count characters.
 
-    >>> place_behind(Position(7, 3), b"ab"), place_behind(Position(7, 3), b"ab\\r\\ncd")
+    >>> place_after(Position(7, 3), b"ab"), place_after(Position(7, 3), b"ab\\r\\ncd")
     (Position(line=7, column=5), Position(line=8, column=3))
     """
     if b"\r" in text:
@@ -232,7 +232,7 @@ class TurtleScanner:
 
     def place_of(self, offset: int) -> Position:
         """Returns the position in the log of the byte at `offset` of the text; columns count characters."""
-        return place_behind(self.place, self.text[:offset])
+        return place_after(self.place, self.text[:offset])
 
     def _next(self) -> Mark | None:
         """Continues to the next mark; None: there is none yet."""

@@ -20,7 +20,7 @@ Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 INTERFACE: Final = 3
 """The number of the interface that `Wire` describes; module.c has the same. Raise both with each change of it."""
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
-"""The environment variable that leaves the compiled module out, if it is set to anything."""
+"""The environment variable that disables the compiled module, if it is set to anything."""
 
 
 class Wire(Protocol):
@@ -71,7 +71,7 @@ class Wire(Protocol):
     ) -> tuple[int, str, int, int, int, int, int]:
         """Reads rows of a frame: `Rows._rows` of `logs/jelly/decoder.py`, where `_compiled_rows` names what it returns.
 
-        A statement's row has the tag `statement`; where that is no tag, no statement is known.
+        A statement's row has the tag `statement`; if that is not a tag, the function supports no statement.
         """
         ...
 
@@ -135,4 +135,4 @@ def _imported() -> Wire | None:
 
 
 wire: Wire | None = _imported()
-"""The compiled module; None: it was not built, was built from other sources, or is left out."""
+"""The compiled module; None: it was not built, was built from other sources, or is disabled."""

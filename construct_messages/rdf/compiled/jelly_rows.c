@@ -1,6 +1,6 @@
 /* Rows of Jelly frames, read: entries of names and prefixes, and statements of IRIs, blank nodes and literals.
  *
- * Beside logs/jelly/decoder.py and logs/jelly/decoder.py. Jelly 1.1, serialization (rdf.proto).
+ * Beside logs/jelly/decoder.py. Jelly 1.1, serialization (rdf.proto).
  */
 
 #include "wire.h"

@@ -24,9 +24,10 @@ typedef struct {
     size_t size;
 } Predicate;
 
-/* Takes apart the statement that begins there, and returns its end, after the LF; NULL: there is none.
+/* Parses the statement at `at`. Returns the byte after its LF, or NULL.
  *
- * `before` may be the same statement; most have its subject. `likely` is the predicate that it may have.
+ * `before` is the previous statement, whose subject is tried first; it may alias `statement`. `likely` is the predicate
+ * that is tried first.
  */
 static const byte *statement_end(const byte *at, const byte *limit, bool graphs, Statement *statement,
                                  const Statement *before, Predicate likely)

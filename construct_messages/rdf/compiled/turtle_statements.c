@@ -1,6 +1,6 @@
 /* Writes the statements of one message as Turtle or TriG: grouped by graph, subject and predicate, with prefixed names.
  *
- * Beside logs/turtle/encoder.py. Triple terms, base directions and what is no term are left to Python. RDF 1.2 Turtle
+ * Beside logs/turtle/encoder.py. Triple terms, base directions and strings that are not terms are left to Python. RDF 1.2 Turtle
  * and TriG, section 2.
  */
 
@@ -166,7 +166,7 @@ static uint32_t group_of(Writer *writer, uint32_t parent, PyObject *term)
     return writer->places[place & writer->mask] = add_group(writer, parent, term);
 }
 
-/* Puts a statement into its groups; false: it is no such statement. */
+/* Puts a statement into its groups; false: it is not a statement. */
 static bool enter(Writer *writer, PyObject *statement)
 {
     static const int order[] = {3, 0, 1};
@@ -284,6 +284,6 @@ PyObject *turtle_statements(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyMem_Free(writer.groups);
     PyMem_Free(writer.places);
     PyMem_Free(writer.text.start);
-    /* a term that is no UTF-8 is refused by Python */
+    /* Python rejects a term that is not UTF-8 */
     return result ? result : PyErr_Occurred() ? none_if(PyExc_UnicodeEncodeError) : Py_NewRef(Py_None);
 }

@@ -331,7 +331,7 @@ def refuse_input(
 ) -> None:
     """Checks that a file or folder is none that is read, by any name or link, nor in one, nor has one in it. `target`:
     its name, or the descriptor of a file that is open. `inputs`: the names or descriptors of what is read; URLs and
-    texts, which are no names, are compared as texts.
+    texts, which are not names, are compared as texts.
     """
     for read in inputs:
         if _is_within(target, read) or _is_within(read, target):

@@ -73,7 +73,7 @@ class Format:
     # a function from the format, several documents and `DecoderOptions` to canonical N-Quads lines for each; it
     # returns None if they must be read one by one. None: they always must
     document_lines: str | None = None
-    # `FormatOptions`, if the format has options of its own
+    # `FormatOptions`, if the format has options
     options: str | None = None
     # a regular expression that only matches the beginning of logs in this format, after white space and comments
     beginning: bytes | None = None

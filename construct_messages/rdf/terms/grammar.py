@@ -22,7 +22,7 @@ XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 NOT_A_DATATYPE: Final = (f"<{XSD}string>", f"<{RDF}langString>", f"<{RDF}dirLangString>")
-"""The datatypes that are not written in canonical form: the first is left out, the others need a language tag."""
+"""The datatypes that are not written in canonical form: the first is omitted, the others need a language tag."""
 
 HEX: Final = "[0-9A-Fa-f]"
 UCHAR: Final = rf"\\u{HEX}{{4}}|\\U{HEX}{{8}}"

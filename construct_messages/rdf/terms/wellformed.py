@@ -121,11 +121,11 @@ def is_language(tag: str) -> bool:
 
 
 Lenient: TypeAlias = bool | Literal["skip"]
-"""Whether terms that are not RDF are accepted; `"skip"`: the solutions with them are left out."""
+"""Whether terms that are not RDF are accepted; `"skip"`: the solutions with them are skipped."""
 UNENDED: Final = re.compile(f"[<\r\n{grammar.SURROGATES}]")
-"""Finds what an IRI that does not end has in a log, and what is no text at all."""
+"""Finds characters that show that an IRI does not end, and surrogates."""
 UNREADABLE: Final = "\0"
-"""Takes the place of a term in a solution that is left out; no term contains this character."""
+"""Replaces a term in a solution that is skipped; no term contains this character."""
 
 MALFORMED_IRI: Final = ("passed as found", "malformed IRI")
 MALFORMED_LANGUAGE: Final = ("passed as found", "malformed language tag")
@@ -159,7 +159,7 @@ class Lenience:
 
     def __init__(
         self,
-        # `"pass"` does this; `"skip"` accepts none of them, so that the solutions with them are left out; `"strict"`
+        # `"pass"` does this; `"skip"` accepts none of them: the solutions with them are skipped; `"strict"`
         # only reads a literal of rdf:langString without a tag as a string
         how: Literal["pass", "skip", "strict"] = "pass",
         *,
@@ -194,12 +194,12 @@ class Lenience:
 
     @property
     def passed(self) -> int:
-        """The number of terms that were accepted, and of solutions and statements that were left out."""
+        """The number of terms that were accepted, and of solutions and statements that were skipped."""
         return self.counts.total()
 
     @property
     def leaves_some_out(self) -> bool:
-        """Whether a term was met that leaves its solution out."""
+        """Whether the solution of some term was skipped."""
         return _LEFT_OUT in self.firsts
 
     def iri(self, value: str) -> str | None:
@@ -234,14 +234,14 @@ class Lenience:
         return True
 
     def leaves_out(self, error: TermError) -> bool:
-        """Whether the solution of a term that cannot be accepted is left out; `left_out` counts it."""
+        """Whether the solution of a term that cannot be accepted is skipped; `left_out` counts it."""
         if self.is_strict:
             return False
         self.firsts.setdefault(_LEFT_OUT, error.message)
         return True
 
     def skips(self, error: TermError, *, ended: bool = True) -> bool:
-        """Whether the statement of a document with a term that cannot be accepted is left out; if so, it is counted.
+        """Whether the statement of a document with a term that cannot be accepted is skipped; if so, it is counted.
         `ended`: whether the term surely ends where its reader found an end; in Turtle, an IRI may have other terms.
 
         >>> lenience = Lenience()
@@ -255,7 +255,7 @@ class Lenience:
         return True
 
     def left_out(self, count: int) -> None:
-        """Counts solutions that were left out."""
+        """Counts skipped solutions."""
         if count:
             self.counts[_LEFT_OUT] += count
 
