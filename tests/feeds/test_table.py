@@ -249,4 +249,4 @@ def test_a_checkpoint_of_another_transport() -> None:
     members = Known(None)
     members.add("urn:a", (), 1)
     with pytest.raises(UsageError, match="another transport"):
-        ConnectionState.at(Start(checkpoint=members.checkpoint))
+        ConnectionState.at(Start(checkpoint=members.checkpoint), last="last", since="since")
