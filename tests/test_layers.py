@@ -46,7 +46,7 @@ FLOORS = {
     ),
     "logs": floors(
         "checking / from_pyoxigraph / inspection / sniff / spaces / targets",
-        "archive / text_encoder",
+        "text_encoder",
         "columns / jelly / lines / turtle",
         "jsonld / rdfxml / reading",
         "documents / json / yamlld",

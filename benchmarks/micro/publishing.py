@@ -28,7 +28,7 @@ from benchmarks.harness import Figure, report
 from benchmarks.micro.serving import Server, listening
 from benchmarks.micro.stream_server import LOG, cpu_seconds, serving
 from construct_messages.feeds import publish
-from construct_messages.logs.lines.texts import to_messages
+from construct_messages.logs.lines.decoder import to_messages
 
 _READ = 1 << 16
 

@@ -32,7 +32,7 @@ from construct_messages.continuous.windows import (
     WindowOptions,
 )
 from construct_messages.logs.checking import Checker
-from construct_messages.logs.lines.texts import to_text
+from construct_messages.logs.lines.decoder import to_text
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Report
 from construct_messages.rdf.arguments import checked

@@ -26,7 +26,7 @@ import msgspec
 from construct_messages.construct.messages import construct_messages
 from construct_messages.continuous.comparison import Comparison, Known, digest_of
 from construct_messages.continuous.streaming import Spool, page_messages
-from construct_messages.logs.lines.texts import to_messages
+from construct_messages.logs.lines.decoder import to_messages
 from construct_messages.query.continuous.values import Operator
 from construct_messages.query.rewrite import read_results
 from construct_messages.query.tokens import QueryText

@@ -20,7 +20,7 @@ from construct_messages.feeds.state import Checkpoint, Sent, write_state
 from construct_messages.feeds.table import TRANSPORTS, Capabilities
 from construct_messages.feeds.transport import Settings, Start, Transport
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
-from construct_messages.logs.lines.texts import to_messages, to_text
+from construct_messages.logs.lines.decoder import to_messages, to_text
 from construct_messages.logs.reading import LogReader
 from construct_messages.logs.targets import format_of_target
 from construct_messages.logs.writing import GrowingLog

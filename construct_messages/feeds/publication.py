@@ -15,7 +15,7 @@ from construct_messages.feeds.delivery import BATCH, Delivery, StreamTarget, bat
 from construct_messages.feeds.state import Sent, read_state
 from construct_messages.feeds.transport import IDLE_SECONDS, RETRIES, Settings
 from construct_messages.logs.checking import Checker
-from construct_messages.logs.lines.texts import lines_read_back
+from construct_messages.logs.lines.decoder import lines_read_back
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Message, of_lines

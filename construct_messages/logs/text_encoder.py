@@ -443,8 +443,6 @@ def _compared(a: Pattern, b: Pattern) -> Iterator[tuple[Variable, Variable | Con
         yield one, other
 
 
-# --- text encoder ---------------------------------------------------------------------------------
-
 # --- plain encoder --------------------------------------------------------------------------------
 # Encodes solutions by their messages. Specialised template encoders produce the same bytes (tests/test_fast_path.py and
 # tests/logs/test_encoded.py).

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import repeat
 from typing import Any, Final, NamedTuple, cast
 
-from construct_messages.logs.lines.texts import to_messages
+from construct_messages.logs.lines.decoder import to_messages
 from construct_messages.rdf.arguments import checked_fields
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Message
@@ -31,7 +31,7 @@ class Element(NamedTuple):
         stream: the name of the stream.
         sequence: its number in the stream, from 1 without gaps, assigned by the commit.
         microseconds: the time when it was committed, since 1970 in UTC; never less than that of the previous element.
-        nquads: the message as canonical N-Quads lines in UTF-8, see `logs/lines/texts.py`.
+        nquads: the message as canonical N-Quads lines in UTF-8, see `logs/lines/decoder.py`.
         generated: the time when it was generated, by its publisher, see `generated_at`.
 
     >>> element = Element("measured", 1, 1_800_000_000_000_000, b"<urn:s> <urn:p> <urn:o> .")

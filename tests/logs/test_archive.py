@@ -1,4 +1,4 @@
-"""`logs/archive.py`: tar archives of one document a message, whole and byte by byte."""
+"""`logs/reading.py`: tar archives of one document a message, whole and byte by byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from construct_messages.logs import DecoderOptions, encoder_for
-from construct_messages.logs.archive import ArchiveDecoder
+from construct_messages.logs.reading import ArchiveDecoder
 from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, LogError
 from construct_messages.rdf.formats import JELLY, N_TRIPLES, Format
 from construct_messages.rdf.labels import Labels

@@ -63,8 +63,6 @@ def needed(module: str, install: str) -> Any:
         ) from error
 
 
-# --- types ----------------------------------------------------------------------------------------
-
 # --- characters -----------------------------------------------------------------------------------
 # The characters of terms by column: IRIs without brackets, literals without quotes, and the kind of each term.
 #

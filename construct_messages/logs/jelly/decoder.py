@@ -577,8 +577,6 @@ def _is_options_twice(frame: bytes) -> bool:
     return start + size == half
 
 
-# --- decoder --------------------------------------------------------------------------------------
-
 # --- sniffer --------------------------------------------------------------------------------------
 # Detects Jelly logs: a frame whose first row is stream options.
 #

@@ -316,8 +316,6 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-# --- compiled -------------------------------------------------------------------------------------
-
 # --- fallback -------------------------------------------------------------------------------------
 # Framing by PyLD, for frames and contexts with features that are not compiled.
 #

@@ -231,8 +231,6 @@ def fixed_of(template: Template) -> list[Term]:
     return [term for term in predicates if term != RDF_TYPE]
 
 
-# --- documents ------------------------------------------------------------------------------------
-
 # --- encoder --------------------------------------------------------------------------------------
 # The encoder of JSON documents: one per message, as lines or in one array.
 #

@@ -338,8 +338,6 @@ def _convert_lists(graphs: Mapping[Term | None, Nodes]) -> None:
             node.properties[predicate][place] = items(node, predicate, place, 1)
 
 
-# --- framing --------------------------------------------------------------------------------------
-
 # --- frames ---------------------------------------------------------------------------------------
 # Compiled frames: the conditions for matching nodes, and the embedded properties.
 #

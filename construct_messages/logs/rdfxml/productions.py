@@ -122,8 +122,6 @@ def _parts(name: str) -> tuple[str, str, str]:
     return namespace, *((prefix[0], f"{prefix[0]}:{local}") if prefix else ("", local))
 
 
-# --- productions ----------------------------------------------------------------------------------
-
 # --- names ----------------------------------------------------------------------------------------
 # Names of elements and attributes: converts expat's names to IRIs, and sorts attributes by their function.
 #

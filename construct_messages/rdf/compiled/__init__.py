@@ -42,8 +42,8 @@ class Wire(Protocol):
         ...
 
     def lines_of(self, statements: Iterable[tuple[str, str, str, str | None]], /) -> bytes | None:
-        """Writes statements as lines that are read as the same terms: `lines_read_back` of `logs/lines/texts.py`. None:
-        a term is not canonical, in another position than RDF allows, or a triple term.
+        """Writes statements as lines that are read as the same terms: `lines_read_back` of `logs/lines/decoder.py`.
+        None: a term is not canonical, in another position than RDF allows, or a triple term.
         """
         ...
 

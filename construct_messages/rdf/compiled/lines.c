@@ -1,6 +1,6 @@
 /* Canonical lines of N-Triples and N-Quads: taken apart into terms, only checked, or written.
  *
- * Beside logs/lines/decoder.py, documents.py and texts.py. RDF 1.2 N-Quads, section 2; N-Triples, section 4.
+ * Beside logs/lines/decoder.py. RDF 1.2 N-Quads, section 2; N-Triples, section 4.
  */
 
 #include "wire.h"

@@ -244,8 +244,6 @@ def _errors(path: Path) -> Iterator[None]:
         raise CannotWrite(f"cannot write {path}: {reason}", hint="choose another place") from error
 
 
-# --- output ---------------------------------------------------------------------------------------
-
 # --- spooled --------------------------------------------------------------------------------------
 # A temporary file for formats that are read from the end, such as Parquet; it is in memory while it is small.
 #

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from construct_messages import Message, Quad
 from construct_messages.logs.lines.decoder import (
     StatementLines,
+    _lines_read_back,
     count_canonical,
     read_lines,
 )
-from construct_messages.logs.lines.texts import _lines_read_back
 from construct_messages.rdf import compiled
 from construct_messages.rdf.compiled import PURE, Statement, Wire
 from construct_messages.rdf.terms import Term

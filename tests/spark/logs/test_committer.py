@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from construct_messages.logs.jelly.options import LogicalType
-from construct_messages.logs.lines.texts import to_text
+from construct_messages.logs.lines.decoder import to_text
 from construct_messages.logs.reading import read_log
 from construct_messages.rdf.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.rdf.formats import JELLY

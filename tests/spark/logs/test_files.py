@@ -15,7 +15,7 @@ import pytest
 
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType
-from construct_messages.logs.lines.texts import to_messages, to_text
+from construct_messages.logs.lines.decoder import to_messages, to_text
 from construct_messages.logs.reading import read_log
 from construct_messages.logs.writing import write_log
 from construct_messages.rdf.errors import (

@@ -44,7 +44,7 @@ def rows(frame: DataFrame) -> list[tuple[str, int, int, str]]:
 
 
 def messages(texts: Sequence[str]) -> list[Message]:
-    from construct_messages.logs.lines.texts import to_messages
+    from construct_messages.logs.lines.decoder import to_messages
 
     return to_messages(texts)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from construct_messages import Message, Quad, iri, literal, read_log
-from construct_messages.logs.lines.texts import to_text
+from construct_messages.logs.lines.decoder import to_text
 from construct_messages.rdf.terms import RDF, XSD, Term
 from construct_messages.rdf.vocabulary import CM, DCTERMS, LDES, PROFILE, PROV, TREE
 from construct_messages.server.streams.ldes import members
