@@ -10,31 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from construct_messages.query.syntax.nodes import (
-    AggregateNode,
-    AliasNode,
-    BindPattern,
-    BlankNode,
-    CallNode,
-    ClauseNode,
-    ConstructForm,
-    FilterPattern,
-    GroupClause,
-    GroupPattern,
-    IriNode,
-    LiteralNode,
-    OperationNode,
-    SelectForm,
-    TripleNode,
-    TriplesBlock,
-    TripleTermNode,
-    ValuesPattern,
-    VariableNode,
-    aggregates,
-    group_keys,
-    in_scope,
-    walk,
-)
+from construct_messages.query.syntax import nodes as syntax
+from construct_messages.query.syntax.nodes import aggregates, group_keys, in_scope, walk
 from construct_messages.query.syntax.parser import Query
 from construct_messages.query.tokens import ESCAPE
 from construct_messages.rdf.errors import Position, QueryError
@@ -114,83 +91,83 @@ class _Checks:
     def check(self) -> None:
         form = self._query.form
         template = None
-        if isinstance(form, ConstructForm):
+        if isinstance(form, syntax.ConstructForm):
             template = form.template
             self._template(form.where if template is None else template)
         self._level(form)
         for node in walk(form):
             match node:
-                case IriNode() if ESCAPE.search(node.written) and node.written[0] != "<":
+                case syntax.IriNode() if ESCAPE.search(node.written) and node.written[0] != "<":
                     message = "a prefixed name has no codepoint escapes"  # of SPARQL 1.1
                     raise self._error(node, message, "write the character, or the IRI in <...>")
-                case IriNode() | LiteralNode():
+                case syntax.IriNode() | syntax.LiteralNode():
                     self._query.term(node)
-                case VariableNode() | TripleNode():
+                case syntax.VariableNode() | syntax.TripleNode():
                     pass
-                case GroupPattern() if node is template:
+                case syntax.GroupPattern() if node is template:
                     pass
-                case GroupPattern():
+                case syntax.GroupPattern():
                     self._group(node)
-                case SelectForm() if node is not form:
+                case syntax.SelectForm() if node is not form:
                     self._level(node)
-                case ValuesPattern():
+                case syntax.ValuesPattern():
                     self._values(node)
-                case CallNode():
+                case syntax.CallNode():
                     self._call(node)
-                case AggregateNode():
+                case syntax.AggregateNode():
                     self._refuse_aggregates(node.argument, "in another aggregate")
                     separator = node.separator
                     if separator is not None and (separator.language or separator.datatype):
                         raise self._error(separator, "a plain string is needed here")
-                case FilterPattern():
+                case syntax.FilterPattern():
                     self._refuse_aggregates(node.condition, "in FILTER")
-                case OperationNode():
+                case syntax.OperationNode():
                     self._triple_terms(node.operands)
-                case AliasNode():
+                case syntax.AliasNode():
                     self._triple_terms((node.expression,))
 
     def _error(self, node: Any, message: str, hint: str | None = None) -> QueryError:
         return self._query.error(node, message, hint)
 
-    def _template(self, template: GroupPattern) -> None:
+    def _template(self, template: syntax.GroupPattern) -> None:
         for element in template.elements:
-            if not isinstance(element, TriplesBlock):
+            if not isinstance(element, syntax.TriplesBlock):
                 raise self._error(element, "graphs in a template are of Apache Jena, not of SPARQL")
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
-    def _group(self, group: GroupPattern) -> None:
+    def _group(self, group: syntax.GroupPattern) -> None:
         """Checks the variables that BIND assigns to, and that blank nodes stay in their basic graph pattern."""
         bound: dict[str, None] = {}
         is_new = True
         for element in group.elements:
-            if isinstance(element, TriplesBlock):
+            if isinstance(element, syntax.TriplesBlock):
                 self._block += is_new
                 self._labels(element)
             is_new = (
                 is_new
-                if isinstance(element, FilterPattern)
-                else not isinstance(element, TriplesBlock)
+                if isinstance(element, syntax.FilterPattern)
+                else not isinstance(element, syntax.TriplesBlock)
             )
-            if isinstance(element, BindPattern):
+            if isinstance(element, syntax.BindPattern):
                 self._refuse_aggregates(element.alias.expression, "in BIND")
                 self._refuse_bound(element.alias.variable, bound)
             bound |= in_scope(element)
 
-    def _labels(self, block: TriplesBlock) -> None:
+    def _labels(self, block: syntax.TriplesBlock) -> None:
         for node in walk(block):
-            if not isinstance(node, BlankNode):
+            if not isinstance(node, syntax.BlankNode):
                 continue
             if self._blocks.setdefault(node.label, self._block) != self._block:
                 message = "the same blank node label is in two basic graph patterns"
                 raise self._error(node, message, "use a variable instead")
 
-    def _refuse_bound(self, variable: VariableNode, bound: dict[str, None]) -> None:
+    def _refuse_bound(self, variable: syntax.VariableNode, bound: dict[str, None]) -> None:
         if variable.name in bound:
             hint = "name another variable after AS"
             raise self._error(variable, f"?{variable.name} is bound already", hint)
 
-    def _values(self, values: ValuesPattern) -> None:
+    def _values(self, values: syntax.ValuesPattern) -> None:
         names = [variable.name for variable in values.variables]
         for index, variable in enumerate(values.variables):
             if variable.name in names[:index]:
@@ -202,14 +179,14 @@ class _Checks:
                 raise self._error(place, message)
             self._triple_terms(solution)
         for node in walk(values.solutions):
-            if isinstance(node, VariableNode):
+            if isinstance(node, syntax.VariableNode):
                 raise self._error(node, "VALUES has no variables in its terms")
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
-    def _call(self, call: CallNode) -> None:
+    def _call(self, call: syntax.CallNode) -> None:
         self._triple_terms(call.arguments)
-        if isinstance(call.function, IriNode):
+        if isinstance(call.function, syntax.IriNode):
             return
         if call.function not in FUNCTIONS:
             raise self._error(call, f"there is no function {call.function}")
@@ -218,7 +195,7 @@ class _Checks:
         if not least <= count <= most or call.distinct:
             takes = f"{least}" if least == most else f"{least} to {most}"
             raise self._error(call, f"{call.function} takes {takes} arguments, found {count}")
-        if call.function == "BOUND" and not isinstance(call.arguments[0], VariableNode):
+        if call.function == "BOUND" and not isinstance(call.arguments[0], syntax.VariableNode):
             raise self._error(call.arguments[0], "BOUND takes a variable")
 
     def _refuse_aggregates(self, expression: Any, where: str) -> None:
@@ -230,11 +207,11 @@ class _Checks:
     def _triple_terms(self, parts: Iterable[Any]) -> None:
         """The triple terms of an expression, or of VALUES: they are values, not patterns."""
         for term in parts:
-            if not isinstance(term, TripleTermNode):
+            if not isinstance(term, syntax.TripleTermNode):
                 continue
-            if not isinstance(term.subject, IriNode | VariableNode):
+            if not isinstance(term.subject, syntax.IriNode | syntax.VariableNode):
                 raise self._error(term.subject, "expected an IRI as the subject of a triple term")
-            if isinstance(term.object, BlankNode):
+            if isinstance(term.object, syntax.BlankNode):
                 raise self._error(term.object, "expected a term: an expression has no blank nodes")
             self._triple_terms((term.object,))
 
@@ -246,10 +223,10 @@ class _Checks:
         keys = group_keys(form.clauses)
         if not keys and next(aggregates(*form.clauses), None) is None:
             # HAVING without aggregates filters the solutions as they are
-            groups = any(isinstance(clause, GroupClause) for clause in form.clauses)
+            groups = any(isinstance(clause, syntax.GroupClause) for clause in form.clauses)
             keys = keys if groups else None
         self._keys(form.clauses, inside)
-        if not isinstance(form, SelectForm):
+        if not isinstance(form, syntax.SelectForm):
             return
         items = form.projection
         if items is None:
@@ -260,29 +237,31 @@ class _Checks:
             return
         grouped = keys is not None or any(next(aggregates(item), None) for item in items)
         visible: dict[str, None] = dict.fromkeys(keys or ()) if grouped else inside
-        visible |= in_scope(*(each for each in form.clauses if isinstance(each, ValuesPattern)))
+        visible |= in_scope(
+            *(each for each in form.clauses if isinstance(each, syntax.ValuesPattern))
+        )
         projected: dict[str, None] = {}
         for item in items:
-            if isinstance(item, VariableNode):
+            if isinstance(item, syntax.VariableNode):
                 if grouped:
                     self._refuse_ungrouped(item, visible)
                 projected[item.name] = None
-            elif isinstance(item, AliasNode):
+            elif isinstance(item, syntax.AliasNode):
                 if grouped:
                     for variable in _outside_aggregates(item.expression):
                         self._refuse_ungrouped(variable, visible | projected)
                 self._refuse_bound(item.variable, (visible if grouped else inside) | projected)
                 projected[item.variable.name] = None
 
-    def _keys(self, clauses: Sequence[ClauseNode], inside: dict[str, None]) -> None:
+    def _keys(self, clauses: Sequence[syntax.ClauseNode], inside: dict[str, None]) -> None:
         for clause in clauses:
-            if isinstance(clause, GroupClause):
+            if isinstance(clause, syntax.GroupClause):
                 self._refuse_aggregates(clause, "in GROUP BY")
                 for condition in clause.conditions:
-                    if isinstance(condition, AliasNode):
+                    if isinstance(condition, syntax.AliasNode):
                         self._refuse_bound(condition.variable, inside)
 
-    def _refuse_ungrouped(self, variable: VariableNode, visible: dict[str, None]) -> None:
+    def _refuse_ungrouped(self, variable: syntax.VariableNode, visible: dict[str, None]) -> None:
         if variable.name not in visible:
             name = f"?{variable.name}"
             raise self._error(
@@ -292,7 +271,7 @@ class _Checks:
             )
 
 
-def _outside_aggregates(expression: Any) -> Iterator[VariableNode]:
+def _outside_aggregates(expression: Any) -> Iterator[syntax.VariableNode]:
     """The variables of an expression that are not in an aggregate or a group."""
-    inside = walk(expression, closed=(AggregateNode, GroupPattern))
-    return (node for node in inside if isinstance(node, VariableNode))
+    inside = walk(expression, closed=(syntax.AggregateNode, syntax.GroupPattern))
+    return (node for node in inside if isinstance(node, syntax.VariableNode))

@@ -23,40 +23,8 @@ from itertools import count, pairwise, product
 from typing import Any, Final
 
 from construct_messages.query.prologue import Prologue
+from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.nodes import (
-    AggregateNode,
-    AliasNode,
-    AskForm,
-    BlankNode,
-    CallNode,
-    ConstructForm,
-    ExpressionNode,
-    FormNode,
-    GraphPattern,
-    GroupClause,
-    GroupPattern,
-    HavingClause,
-    IriNode,
-    LiteralNode,
-    MinusPattern,
-    OrderClause,
-    OrderCondition,
-    PathAlternative,
-    PathInverse,
-    PathNegation,
-    PathNode,
-    PathRepetition,
-    PathSequence,
-    SelectForm,
-    ServicePattern,
-    SliceClause,
-    TripleNode,
-    TriplesBlock,
-    TripleTermNode,
-    UnionPattern,
-    Unknown,
-    ValuesPattern,
-    VariableNode,
     aggregates,
     group_keys,
     in_scope,
@@ -145,31 +113,33 @@ def _spliced(text: str) -> str:
 
 def _splices(text: str, form: Any) -> Iterator[tuple[int, int, str]]:
     """The text between two offsets that is replaced, and by what."""
-    blocks = [node for node in walk(form) if isinstance(node, TriplesBlock)]
+    blocks = [node for node in walk(form) if isinstance(node, syntax.TriplesBlock)]
     left: list[tuple[Any, str]] = [(form, "")]
     while left:
         node, graph = left.pop()
         match node:
-            case TriplesBlock():
+            case syntax.TriplesBlock():
                 if (written := _without_alternatives(text, node, blocks)) is not None:
                     yield node.start, node.end, written
                 continue
-            case GraphPattern(name=VariableNode(name=name), group=group):
+            case syntax.GraphPattern(name=syntax.VariableNode(name=name), group=group):
                 graph = f"?{name}"
                 if group.elements and not _binds_graph(group.elements):
                     yield group.start + 1, group.start + 1, " { FILTER(true) }"
-            case GraphPattern() | ServicePattern():
+            case syntax.GraphPattern() | syntax.ServicePattern():
                 graph = ""
-            case SelectForm() if graph:
+            case syntax.SelectForm() if graph:
                 yield from with_graph(text, node, graph)
-            case GroupPattern(elements=elements) if graph:
+            case syntax.GroupPattern(elements=elements) if graph:
                 for place, minus in enumerate(elements):
-                    if isinstance(minus, MinusPattern):
+                    if isinstance(minus, syntax.MinusPattern):
                         if _excludes_nothing(text, elements[:place], minus, graph):
                             yield minus.start, minus.end, ""
                         else:
                             left.append((minus, graph))
-                left += [(each, graph) for each in elements if not isinstance(each, MinusPattern)]
+                left += [
+                    (each, graph) for each in elements if not isinstance(each, syntax.MinusPattern)
+                ]
                 continue
         left += [(part, graph) for part in node if isinstance(part, tuple)]
 
@@ -182,11 +152,13 @@ def _binds_graph(elements: Sequence[Any]) -> bool:
     """
     for element in elements:
         match element:
-            case TriplesBlock() | SelectForm():
+            case syntax.TriplesBlock() | syntax.SelectForm():
                 return True
-            case GroupPattern(elements=inner) if _binds_graph(inner):
+            case syntax.GroupPattern(elements=inner) if _binds_graph(inner):
                 return True
-            case UnionPattern(groups=groups) if all(_binds_graph(each.elements) for each in groups):
+            case syntax.UnionPattern(groups=groups) if all(
+                _binds_graph(each.elements) for each in groups
+            ):
                 return True
     return False
 
@@ -194,7 +166,9 @@ def _binds_graph(elements: Sequence[Any]) -> bool:
 # --- MINUS ----------------------------------------------------------------------------------------------------------
 
 
-def _excludes_nothing(text: str, before: Sequence[Any], minus: MinusPattern, graph: str) -> bool:
+def _excludes_nothing(
+    text: str, before: Sequence[Any], minus: syntax.MinusPattern, graph: str
+) -> bool:
     """Whether a MINUS within the graph of a variable shares no variable with what is before it."""
     if _certain(before) & _certain(minus.group.elements):
         return False
@@ -215,13 +189,13 @@ def _certain(elements: Sequence[Any]) -> frozenset[str]:
     names: set[str] = set()
     for element in elements:
         match element:
-            case TriplesBlock():
+            case syntax.TriplesBlock():
                 names |= in_scope(element).keys()
-            case GroupPattern(elements=inner):
+            case syntax.GroupPattern(elements=inner):
                 names |= _certain(inner)
-            case GraphPattern(group=group):
+            case syntax.GraphPattern(group=group):
                 names |= _certain(group.elements)
-            case UnionPattern(groups=groups):
+            case syntax.UnionPattern(groups=groups):
                 names |= frozenset.intersection(*(_certain(each.elements) for each in groups))
     return frozenset(names)
 
@@ -229,7 +203,7 @@ def _certain(elements: Sequence[Any]) -> frozenset[str]:
 # --- sub-selects ----------------------------------------------------------------------------------------------------
 
 
-def with_graph(text: str, select: SelectForm, graph: str) -> Iterator[tuple[int, int, str]]:
+def with_graph(text: str, select: syntax.SelectForm, graph: str) -> Iterator[tuple[int, int, str]]:
     """What a sub-select within the graph of a variable needs so that the engine evaluates it in each graph by itself.
 
     Yields what is replaced, as start, end and new text.
@@ -238,14 +212,14 @@ def with_graph(text: str, select: SelectForm, graph: str) -> Iterator[tuple[int,
     """
     name, items = graph[1:], select.projection or ()
     named = {
-        item.variable.name if isinstance(item, AliasNode) else item.name
+        item.variable.name if isinstance(item, syntax.AliasNode) else item.name
         for item in items
-        if not isinstance(item, Unknown)
+        if not isinstance(item, syntax.Unknown)
     }
     inside = in_scope(select.where)
     is_projected = name in named or (select.projection is None and name in inside)
-    groups = next((each for each in select.clauses if isinstance(each, GroupClause)), None)
-    slices = next((each for each in select.clauses if isinstance(each, SliceClause)), None)
+    groups = next((each for each in select.clauses if isinstance(each, syntax.GroupClause)), None)
+    slices = next((each for each in select.clauses if isinstance(each, syntax.SliceClause)), None)
     if slices is not None:
         raise error(
             text,
@@ -263,7 +237,7 @@ def with_graph(text: str, select: SelectForm, graph: str) -> Iterator[tuple[int,
             f"project {graph}, and write GROUP BY {graph}, which leaves out graphs without solutions",
         )
     if not is_projected and any(
-        isinstance(node, VariableNode) and node.name == name for node in walk(select)
+        isinstance(node, syntax.VariableNode) and node.name == name for node in walk(select)
     ):
         raise error(
             text,
@@ -284,7 +258,7 @@ def with_graph(text: str, select: SelectForm, graph: str) -> Iterator[tuple[int,
 
 
 def _without_alternatives(
-    text: str, block: TriplesBlock, blocks: Sequence[TriplesBlock]
+    text: str, block: syntax.TriplesBlock, blocks: Sequence[syntax.TriplesBlock]
 ) -> str | None:
     """Triples with UNIONs in place of alternatives; None: there are none, or none that can be replaced.
 
@@ -292,7 +266,7 @@ def _without_alternatives(
     """
     ways = [
         [triple.predicate]
-        if isinstance(triple.predicate, VariableNode)
+        if isinstance(triple.predicate, syntax.VariableNode)
         else list(_ways(triple.predicate))
         for triple in block.triples
     ]
@@ -300,7 +274,7 @@ def _without_alternatives(
         return None
     labels = _labels(block)
     if any(other is not block and labels & _labels(other) for other in blocks) or any(
-        isinstance(node, TripleTermNode) for node in walk(block)
+        isinstance(node, syntax.TripleTermNode) for node in walk(block)
     ):
         return None
     plain, unions = "", list[str]()
@@ -322,31 +296,31 @@ def _without_alternatives(
     return plain + " ".join(unions)
 
 
-def _ways(path: PathNode) -> Iterator[PathNode]:
+def _ways(path: syntax.PathNode) -> Iterator[syntax.PathNode]:
     """The alternatives of a path, none of which has alternatives outside of `?`, `*` and `+`, whose ends are sets."""
     match path:
-        case PathAlternative(paths=paths):
+        case syntax.PathAlternative(paths=paths):
             for one in paths:
                 yield from _ways(one)
-        case PathSequence(start, end, paths):
+        case syntax.PathSequence(start, end, paths):
             for parts in product(*map(_ways, paths)):
-                yield PathSequence(start, end, parts)
-        case PathInverse(start, end, inner):
+                yield syntax.PathSequence(start, end, parts)
+        case syntax.PathInverse(start, end, inner):
             for one in _ways(inner):
-                yield PathInverse(start, end, one)
-        case PathNegation(start, end, members):
-            inverse = tuple(one for one in members if isinstance(one, PathInverse))
-            forward = tuple(one for one in members if isinstance(one, IriNode))
+                yield syntax.PathInverse(start, end, one)
+        case syntax.PathNegation(start, end, members):
+            inverse = tuple(one for one in members if isinstance(one, syntax.PathInverse))
+            forward = tuple(one for one in members if isinstance(one, syntax.IriNode))
             if inverse and forward:
-                yield PathNegation(start, end, forward)
-                yield PathNegation(start, end, inverse)
+                yield syntax.PathNegation(start, end, forward)
+                yield syntax.PathNegation(start, end, inverse)
             else:
                 yield path
         case _:
             yield path
 
 
-def _connected(triples: Sequence[TripleNode]) -> list[list[int]]:
+def _connected(triples: Sequence[syntax.TripleNode]) -> list[list[int]]:
     """The numbers of the triples, by sets that share blank nodes."""
     found: list[tuple[set[str], list[int]]] = []
     for number, triple in enumerate(triples):
@@ -363,31 +337,33 @@ def _connected(triples: Sequence[TripleNode]) -> list[list[int]]:
 
 
 def _labels(node: Any) -> set[str]:
-    return {each.label for each in walk(node) if isinstance(each, BlankNode)}
+    return {each.label for each in walk(node) if isinstance(each, syntax.BlankNode)}
 
 
-def _triple(text: str, triple: TripleNode, predicate: PathNode | VariableNode, way: int) -> str:
+def _triple(
+    text: str, triple: syntax.TripleNode, predicate: syntax.PathNode | syntax.VariableNode, way: int
+) -> str:
     parts = (triple.subject, predicate, triple.object)
     return " ".join(_written(text, part, way) for part in parts) + " . "
 
 
 def _written(text: str, node: Any, way: int) -> str:
     match node:
-        case BlankNode(label=label):
+        case syntax.BlankNode(label=label):
             return f"_:way{way}.{label.lstrip('.')}"
-        case IriNode(written=written):
+        case syntax.IriNode(written=written):
             return str(written)
-        case PathSequence(paths=paths):
+        case syntax.PathSequence(paths=paths):
             return "/".join(f"({_written(text, path, way)})" for path in paths)
-        case PathAlternative(paths=paths):
+        case syntax.PathAlternative(paths=paths):
             return "|".join(f"({_written(text, path, way)})" for path in paths)
-        case PathInverse(path=IriNode(written=written)):
+        case syntax.PathInverse(path=syntax.IriNode(written=written)):
             return f"^{written}"
-        case PathInverse(path=path):
+        case syntax.PathInverse(path=path):
             return f"^({_written(text, path, way)})"
-        case PathRepetition(path=path, modifier=modifier):
+        case syntax.PathRepetition(path=path, modifier=modifier):
             return f"({_written(text, path, way)}){modifier}"
-        case PathNegation(members=members):
+        case syntax.PathNegation(members=members):
             names = (_written(text, member, way) for member in members)
             return f"!({'|'.join(names)})"
     return text[node.start : node.end]
@@ -452,22 +428,22 @@ class _TotalOrders:
         self._text = query.text
         inside = [
             node
-            for node in walk(query.form, closed=(ServicePattern,))  # another engine's
-            if isinstance(node, FormNode)
+            for node in walk(query.form, closed=(syntax.ServicePattern,))  # another engine's
+            if isinstance(node, syntax.FormNode)
         ]
         self._check(query)
         self._forms = [
             (form, order)
             for form in inside
             for order in form.clauses
-            if isinstance(order, OrderClause)
+            if isinstance(order, syntax.OrderClause)
             and any(_total(each.expression) is None for each in order.conditions)
         ]
         for item in (item for form, _ in self._forms for item in _items(form)):
-            if isinstance(item, Unknown):
+            if isinstance(item, syntax.Unknown):
                 raise query.refusal(item)
         self._starts = [form.start for form, _ in self._forms]
-        names = {node.name for node in walk(query.form) if isinstance(node, VariableNode)}
+        names = {node.name for node in walk(query.form) if isinstance(node, syntax.VariableNode)}
         self._prefix = next(
             prefix
             for prefix in ("order" + "_" * length for length in count())
@@ -485,7 +461,7 @@ class _TotalOrders:
         known = [
             (node.start, node.end)
             for node in walk(query.form)
-            if isinstance(node, OrderClause | ServicePattern)
+            if isinstance(node, syntax.OrderClause | syntax.ServicePattern)
         ]
         for token, following in pairwise(tokens):
             if (token.keyword, following.keyword) != ("ORDER", "BY"):
@@ -518,7 +494,7 @@ class _TotalOrders:
     def _of(self, node: Any) -> str:
         return self._copied(node.start, node.end)
 
-    def _ordered(self, form: Any, order: OrderClause) -> str:
+    def _ordered(self, form: Any, order: syntax.OrderClause) -> str:
         """A form that sorts by the keys: around its solutions, from a sub-select with all that the keys need."""
         level = _Level.of(form)
         # without names, all solutions are equal
@@ -534,8 +510,11 @@ class _TotalOrders:
             if _total(condition.expression) is None:
                 names = self._keys(key, bindings)
             sorts += [f"DESC(?{name})" if condition.descending else f"?{name}" for name in names]
-        aggregation = self._clauses(form, (GroupClause, HavingClause))
-        values, slices = self._clauses(form, ValuesPattern), self._clauses(form, SliceClause)
+        aggregation = self._clauses(form, (syntax.GroupClause, syntax.HavingClause))
+        values, slices = (
+            self._clauses(form, syntax.ValuesPattern),
+            self._clauses(form, syntax.SliceClause),
+        )
         return (
             f"{self._head(form, level.names)}WHERE {{ {{ SELECT {' '.join(items)} WHERE {self._of(form.where)}"
             f"{aggregation}{values} }} {' '.join(bindings)} }} ORDER BY {' '.join(sorts)}{slices}"
@@ -543,10 +522,12 @@ class _TotalOrders:
 
     def _head(self, form: Any, names: Sequence[str]) -> str:
         dataset = "".join(f"{self._of(each)} " for each in form.dataset)
-        if isinstance(form, SelectForm):
+        if isinstance(form, syntax.SelectForm):
             projection = " ".join(f"?{name}" for name in names)
             return f"SELECT {form.modifier and form.modifier + ' '}{projection} {dataset}"
-        if isinstance(form, ConstructForm):  # the pattern of the short form is also its template
+        if isinstance(
+            form, syntax.ConstructForm
+        ):  # the pattern of the short form is also its template
             return f"CONSTRUCT {self._of(form.template or form.where)} {dataset}"
         targets = [self._of(each) for each in form.targets or ()] or [f"?{name}" for name in names]
         return f"DESCRIBE {' '.join(targets)} {dataset}"
@@ -554,21 +535,21 @@ class _TotalOrders:
     def _clauses(self, form: Any, kind: type | tuple[type, ...]) -> str:
         return "".join(f" {self._of(each)}" for each in form.clauses if isinstance(each, kind))
 
-    def _expression(self, condition: OrderCondition, level: _Level, items: list[str]) -> str:
+    def _expression(self, condition: syntax.OrderCondition, level: _Level, items: list[str]) -> str:
         """The expression of a condition, outside of the sub-select, whose projection gets what it needs."""
         instead: dict[int, tuple[int, str]] = {}
         if level.keys is None:
-            missing: list[AggregateNode | VariableNode] = [
-                node for node in walk(condition) if isinstance(node, VariableNode)
+            missing: list[syntax.AggregateNode | syntax.VariableNode] = [
+                node for node in walk(condition) if isinstance(node, syntax.VariableNode)
             ]
         else:
             missing = [
                 node
-                for node in walk(condition, closed=(AggregateNode, GroupPattern))
-                if isinstance(node, AggregateNode | VariableNode)
+                for node in walk(condition, closed=(syntax.AggregateNode, syntax.GroupPattern))
+                if isinstance(node, syntax.AggregateNode | syntax.VariableNode)
             ]
         for node in missing:
-            if isinstance(node, AggregateNode):
+            if isinstance(node, syntax.AggregateNode):
                 added, value = self._new(), self._of(node)
             elif node.name in level.projected or node.name not in level.bound:
                 continue
@@ -605,7 +586,9 @@ class _Level:
     """A query or sub-select."""
 
     names: tuple[str, ...]  # the variables of its solutions
-    items: tuple[VariableNode | AliasNode, ...]  # the projection; empty for all of these
+    items: tuple[
+        syntax.VariableNode | syntax.AliasNode, ...
+    ]  # the projection; empty for all of these
     projected: set[str]  # the names that its sub-select projects
     bound: Collection[str]  # the variables of the pattern
     keys: Collection[str] | None  # those of its groups; None: it does not group
@@ -613,7 +596,7 @@ class _Level:
     @classmethod
     def of(cls, form: Any) -> _Level | None:
         """The level of a form; None if sorting it has no meaning."""
-        if isinstance(form, AskForm) or form.where is None:
+        if isinstance(form, syntax.AskForm) or form.where is None:
             return None
         added = values_variables(form.clauses)
         bound = in_scope(form.where) | dict.fromkeys(added)
@@ -624,7 +607,8 @@ class _Level:
         if keys is not None and not items:
             return None
         names = tuple(
-            item.name if isinstance(item, VariableNode) else item.variable.name for item in items
+            item.name if isinstance(item, syntax.VariableNode) else item.variable.name
+            for item in items
         )
         names = names or tuple(bound)
         return cls(names, items, set(names), bound, None if keys is None else {*keys, *added})
@@ -632,23 +616,23 @@ class _Level:
 
 def _items(form: Any) -> tuple[Any, ...]:
     """The projection; empty for all variables."""
-    return form.projection or () if isinstance(form, SelectForm) else ()
+    return form.projection or () if isinstance(form, syntax.SelectForm) else ()
 
 
-def _total(expression: ExpressionNode) -> str | None:
+def _total(expression: syntax.ExpressionNode) -> str | None:
     """What an expression can only be, if the engine compares this by a total order; None: anything."""
     match expression:
         case (
-            CallNode(function="COALESCE", arguments=parts)
-            | CallNode(function="IF", arguments=(_, *parts))
+            syntax.CallNode(function="COALESCE", arguments=parts)
+            | syntax.CallNode(function="IF", arguments=(_, *parts))
         ):
             kinds = {_total(part) for part in parts}
             return kinds.pop() if len(kinds) == 1 else None
-        case CallNode(function=name) | AggregateNode(name=name) if name in _TEXTS:
+        case syntax.CallNode(function=name) | syntax.AggregateNode(name=name) if name in _TEXTS:
             return "texts"
-        case CallNode(function=name) | AggregateNode(name=name) if name in _INTEGERS:
+        case syntax.CallNode(function=name) | syntax.AggregateNode(name=name) if name in _INTEGERS:
             return "integers"
-        case LiteralNode(datatype=None):
+        case syntax.LiteralNode(datatype=None):
             return "texts"
     return None
 

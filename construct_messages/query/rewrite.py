@@ -14,29 +14,8 @@ from typing import Final
 
 from construct_messages.query.prologue import check_base, check_prefixes, insert, usable_prefixes
 from construct_messages.query.select import Select, WrittenQuery, unused
-from construct_messages.query.syntax.nodes import (
-    AliasNode,
-    AskForm,
-    BlankNode,
-    ClauseNode,
-    ConstructForm,
-    GraphPattern,
-    GroupPattern,
-    IriNode,
-    NumberNode,
-    SelectForm,
-    SliceClause,
-    TermNode,
-    TripleNode,
-    TriplesBlock,
-    TripleTermNode,
-    Unknown,
-    VariableNode,
-    group_keys,
-    in_scope,
-    values_variables,
-    walk,
-)
+from construct_messages.query.syntax import nodes as syntax
+from construct_messages.query.syntax.nodes import group_keys, in_scope, values_variables, walk
 from construct_messages.query.syntax.parser import CLAUSES, FORMS, Query, find_form, parse
 from construct_messages.query.tokens import QueryText, Token, decoded, tokenize
 from construct_messages.rdf.arguments import checked, warn
@@ -61,7 +40,7 @@ from construct_messages.rdf.terms import triple
 
 
 def template_patterns(
-    query: Query, template: GroupPattern
+    query: Query, template: syntax.GroupPattern
 ) -> tuple[tuple[str, ...], tuple[Pattern, ...]]:
     """Returns the variables of a template, by first appearance, and its triples.
 
@@ -71,11 +50,15 @@ def template_patterns(
     ('x',)
     """
     nodes = sorted(
-        (node for node in walk(template) if isinstance(node, VariableNode | BlankNode)),
+        (
+            node
+            for node in walk(template)
+            if isinstance(node, syntax.VariableNode | syntax.BlankNode)
+        ),
         key=lambda node: node.start,
     )
-    names = dict.fromkeys(node.name for node in nodes if isinstance(node, VariableNode))
-    labels = dict.fromkeys(node.label for node in nodes if isinstance(node, BlankNode))
+    names = dict.fromkeys(node.name for node in nodes if isinstance(node, syntax.VariableNode))
+    labels = dict.fromkeys(node.label for node in nodes if isinstance(node, syntax.BlankNode))
     slots = _Slots(
         query,
         {name: index for index, name in enumerate(names)},
@@ -88,28 +71,30 @@ class _Slots:
     def __init__(self, query: Query, variables: dict[str, int], blanks: dict[str, int]) -> None:
         self._query, self._variables, self._blanks = query, variables, blanks
 
-    def patterns(self, group: GroupPattern, graph: Slot | None) -> Iterator[Pattern]:
+    def patterns(self, group: syntax.GroupPattern, graph: Slot | None) -> Iterator[Pattern]:
         for element in group.elements:
             match element:
-                case TriplesBlock(_, _, triples):
+                case syntax.TriplesBlock(_, _, triples):
                     yield from (self._pattern(triple, graph) for triple in triples)
-                case GraphPattern(_, _, name, inside):
+                case syntax.GraphPattern(_, _, name, inside):
                     yield from self.patterns(inside, self._slot(name))
-                case GroupPattern():
+                case syntax.GroupPattern():
                     yield from self.patterns(element, None)
 
-    def _pattern(self, triple: TripleNode, graph: Slot | None) -> Pattern:
+    def _pattern(self, triple: syntax.TripleNode, graph: Slot | None) -> Pattern:
         subject, predicate, object = triple.subject, triple.predicate, triple.object
-        assert isinstance(predicate, VariableNode | IriNode)  # a template has no paths
+        assert isinstance(
+            predicate, syntax.VariableNode | syntax.IriNode
+        )  # a template has no paths
         return Pattern(self._slot(subject), self._slot(predicate), self._slot(object), graph)
 
-    def _slot(self, node: TermNode) -> Slot:
+    def _slot(self, node: syntax.TermNode) -> Slot:
         match node:
-            case VariableNode():
+            case syntax.VariableNode():
                 return Variable(self._variables[node.name])
-            case BlankNode():
+            case syntax.BlankNode():
                 return Blank(self._blanks[node.label])
-            case TripleTermNode(_, _, subject, predicate, object):
+            case syntax.TripleTermNode(_, _, subject, predicate, object):
                 nested = Nested(self._slot(subject), self._slot(predicate), self._slot(object))
                 match nested:
                     case Nested(Constant(s), Constant(p), Constant(o)) if legal(nested, "object"):
@@ -234,7 +219,7 @@ class ConstructQuery:
         own, server, base = check_prefixes(prefixes), usable_prefixes(predefined), check_base(base)
         tree = parse(source, base=base, prefixes=server | own)
         construct, prologue = tree.form, tree.prologue
-        assert isinstance(construct, ConstructForm)
+        assert isinstance(construct, syntax.ConstructForm)
         _refuse_full_stop(tree, construct)
         mentioned, patterns = template_patterns(tree, construct.template or construct.where)
 
@@ -303,30 +288,36 @@ class ConstructQuery:
         )
 
 
-def _select_form(form: ConstructForm, variables: Sequence[str], projection: str) -> SelectForm:
+def _select_form(
+    form: syntax.ConstructForm, variables: Sequence[str], projection: str
+) -> syntax.SelectForm:
     """The SELECT with these variables as a tree, whose offsets are in the CONSTRUCT."""
     start, end = form.start, form.start + len("CONSTRUCT")
-    names = tuple(VariableNode(start, end, name) for name in variables)
-    projected: tuple[VariableNode | AliasNode, ...] = names
+    names = tuple(syntax.VariableNode(start, end, name) for name in variables)
+    projected: tuple[syntax.VariableNode | syntax.AliasNode, ...] = names
     if projection.startswith("("):
-        projected = (AliasNode(start, end, NumberNode(start, end, "1"), names[0]),)
-    return SelectForm(start, form.end, "", projected, form.dataset, form.where, form.clauses)
+        projected = (syntax.AliasNode(start, end, syntax.NumberNode(start, end, "1"), names[0]),)
+    return syntax.SelectForm(start, form.end, "", projected, form.dataset, form.where, form.clauses)
 
 
-def _inside_template(form: ConstructForm) -> tuple[int, int] | None:
+def _inside_template(form: syntax.ConstructForm) -> tuple[int, int] | None:
     """The offsets between the braces of the template; None if it is the WHERE group."""
     return form.template and (form.template.start + 1, form.template.end - 1)
 
 
-def _refuse_full_stop(tree: Query, form: ConstructForm) -> None:
+def _refuse_full_stop(tree: Query, form: syntax.ConstructForm) -> None:
     """Refuses a group that begins with a full stop, which would be legal after a block of initial bindings."""
     first = form.where.elements[0] if form.where.elements else None
-    if isinstance(first, Unknown) and tree.text[first.start] == ".":
+    if isinstance(first, syntax.Unknown) and tree.text[first.start] == ".":
         raise tree.refusal(first)
 
 
 def _select(
-    text: str, form: ConstructForm, prologue: str, projection: str, variables: tuple[str, ...]
+    text: str,
+    form: syntax.ConstructForm,
+    prologue: str,
+    projection: str,
+    variables: tuple[str, ...],
 ) -> Select:
     """The pieces; each begins right after the last token of the previous one, with its white space and comments."""
     behind = form.template.end if form.template else form.start + len("CONSTRUCT")
@@ -338,7 +329,7 @@ def _select(
         # int() refuses thousands of digits; the first ones are more than any result has
         clause.keyword: int(clause.number.lstrip("0")[:19] or "0")
         for clause in form.clauses
-        if isinstance(clause, SliceClause)
+        if isinstance(clause, syntax.SliceClause)
     }
     return Select(
         prologue=prologue,
@@ -355,7 +346,7 @@ def _select(
     )
 
 
-def _pieces(text: str, form: ConstructForm) -> Iterator[str]:
+def _pieces(text: str, form: syntax.ConstructForm) -> Iterator[str]:
     """GROUP BY and HAVING, ORDER BY, LIMIT and OFFSET, and the rest; unknown text belongs to the piece before it."""
     done, clauses = form.where.end, list(form.clauses)
     for keywords in (("GROUP", "HAVING"), ("ORDER",), ("LIMIT", "OFFSET")):
@@ -367,12 +358,16 @@ def _pieces(text: str, form: ConstructForm) -> Iterator[str]:
     yield text[done:]
 
 
-def _belongs(text: str, clause: ClauseNode, keywords: tuple[str, ...]) -> bool:
+def _belongs(text: str, clause: syntax.ClauseNode, keywords: tuple[str, ...]) -> bool:
     written = text[clause.start : clause.end].upper()
     if written.startswith(keywords):
         return True
     is_slice = "LIMIT" in keywords
-    return isinstance(clause, Unknown) and not is_slice and not written.startswith(tuple(CLAUSES))
+    return (
+        isinstance(clause, syntax.Unknown)
+        and not is_slice
+        and not written.startswith(tuple(CLAUSES))
+    )
 
 
 def _renumbered(
@@ -431,7 +426,7 @@ def read_results(
     text, tokens = source.text, source.tokens
     tree = parse(source)
     form = tree.form
-    if not isinstance(form, SelectForm | AskForm):
+    if not isinstance(form, syntax.SelectForm | syntax.AskForm):
         message = "expected a SELECT or ASK query"
         raise tree.error(form, message, "its result is compared")
     own = check_prefixes(prefixes)
@@ -440,7 +435,7 @@ def read_results(
     head = [token for token in tokens if token.start < form.start]
     place, inserted = insert(head, check_base(base), undeclared)
     prologue = text[:place] + inserted + text[place : form.start]
-    if isinstance(form, AskForm):
+    if isinstance(form, syntax.AskForm):
         rest = text[form.start + len("ASK") :].lstrip()
         return Select(
             prologue, "SELECT (1 AS ?answer) ", ("answer",), "", rest, slice="\nLIMIT 1", limit=1
@@ -450,13 +445,13 @@ def read_results(
     return Select(prologue, text[form.start : behind], variables, "", text[behind:])
 
 
-def _projected(tree: Query, form: SelectForm) -> tuple[str, ...]:
+def _projected(tree: Query, form: syntax.SelectForm) -> tuple[str, ...]:
     """The variables of a projection."""
     if form.projection is None:
         raise tree.error(form, "the variables are not named", "name them instead of *")
     names = []
     for item in form.projection:
-        if isinstance(item, Unknown):
+        if isinstance(item, syntax.Unknown):
             raise tree.refusal(item)
-        names.append(item.variable.name if isinstance(item, AliasNode) else item.name)
+        names.append(item.variable.name if isinstance(item, syntax.AliasNode) else item.name)
     return tuple(names)

@@ -12,24 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from construct_messages.query.syntax.nodes import (
-    AliasNode,
-    CallNode,
-    ClauseNode,
-    GroupClause,
-    GroupPattern,
-    IriNode,
-    OrderClause,
-    OrderCondition,
-    PatternNode,
-    SelectForm,
-    Unknown,
-    VariableNode,
-    aggregates,
-    assigned,
-    reached,
-    walk,
-)
+from construct_messages.query.syntax import nodes as syntax
+from construct_messages.query.syntax.nodes import aggregates, assigned, reached, walk
 from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import Term, has_blank, literal
@@ -87,9 +71,9 @@ class Select:
         return self.parsed or parse("".join(self._pieces))
 
     @property
-    def _form(self) -> SelectForm:
+    def _form(self) -> syntax.SelectForm:
         form = self.tree.form
-        assert isinstance(form, SelectForm)
+        assert isinstance(form, syntax.SelectForm)
         return form
 
     def bind(self, bindings: Mapping[str, Term]) -> Select:
@@ -197,14 +181,14 @@ class Select:
         )
 
     @property
-    def _outer(self) -> SelectForm:
+    def _outer(self) -> syntax.SelectForm:
         """A form around this one, without clauses."""
         form = self._form
         start, end = form.start, form.end
-        inner = GroupPattern(start, end, (form._replace(dataset=()),))
-        variables = tuple(VariableNode(start, end, name) for name in self.variables)
-        where = GroupPattern(start, end, (inner,))
-        return SelectForm(start, end, "", variables, form.dataset, where, ())
+        inner = syntax.GroupPattern(start, end, (form._replace(dataset=()),))
+        variables = tuple(syntax.VariableNode(start, end, name) for name in self.variables)
+        where = syntax.GroupPattern(start, end, (inner,))
+        return syntax.SelectForm(start, end, "", variables, form.dataset, where, ())
 
     def _groups_first(self, keys: Sequence[str]) -> Select:
         """The groups as a sub-select, with the aggregates of ORDER BY; VALUES joins with them (section 18.2.4.3)."""
@@ -212,7 +196,9 @@ class Select:
         taken = _variables(form)
         start = done = form.where.end + len(self.aggregation)
         order, projected = "", [f"?{key}" for key in keys]
-        for aggregate in aggregates(*(one for one in form.clauses if isinstance(one, OrderClause))):
+        for aggregate in aggregates(
+            *(one for one in form.clauses if isinstance(one, syntax.OrderClause))
+        ):
             name = unused("order", taken)
             taken.add(name)
             projected.append(f"({text[aggregate.start : aggregate.end]} AS ?{name})")
@@ -232,18 +218,18 @@ def unused(name: str, taken: Collection[str]) -> str:
 
 
 def _variables(*nodes: Any) -> set[str]:
-    return {node.name for node in walk(*nodes) if isinstance(node, VariableNode)}
+    return {node.name for node in walk(*nodes) if isinstance(node, syntax.VariableNode)}
 
 
-def _group_aliases(clauses: Sequence[ClauseNode]) -> frozenset[str]:
+def _group_aliases(clauses: Sequence[syntax.ClauseNode]) -> frozenset[str]:
     """The variables that GROUP BY itself assigns."""
     conditions = (
-        one for each in clauses if isinstance(each, GroupClause) for one in each.conditions
+        one for each in clauses if isinstance(each, syntax.GroupClause) for one in each.conditions
     )
-    return frozenset(one.variable.name for one in conditions if isinstance(one, AliasNode))
+    return frozenset(one.variable.name for one in conditions if isinstance(one, syntax.AliasNode))
 
 
-def _read(block: str) -> tuple[PatternNode, ...]:
+def _read(block: str) -> tuple[syntax.PatternNode, ...]:
     """The tree of a part of a group."""
     where = parse(f"SELECT*{{{block}}}").form.where
     return () if where is None else where.elements
@@ -375,8 +361,8 @@ def _plain_keys(select: Select) -> set[str]:
     ['a', 'b', 'c']
     """
     clauses = select.tree.form.clauses
-    keys = (node.expression for node in walk(clauses) if isinstance(node, OrderCondition))
-    return {key.name for key in keys if isinstance(key, VariableNode)}
+    keys = (node.expression for node in walk(clauses) if isinstance(node, syntax.OrderCondition))
+    return {key.name for key in keys if isinstance(key, syntax.VariableNode)}
 
 
 def _slice(select: Select, limit: int, start: int, *, wrap: bool) -> Select:
@@ -395,7 +381,7 @@ def _check_own(select: Select) -> None:
     """Checks that adding or removing a clause does not turn an illegal query into a legal one."""
     tree = select.tree
     for clause in tree.form.clauses:
-        if isinstance(clause, Unknown):
+        if isinstance(clause, syntax.Unknown):
             raise tree.refusal(clause)
 
 
@@ -426,11 +412,11 @@ def volatile(select: Select) -> frozenset[str]:
     expressions: list[tuple[str, set[str]]] = []
     found: set[str] = set()
     for alias in walk(tree.form):
-        if isinstance(alias, AliasNode):
+        if isinstance(alias, syntax.AliasNode):
             name, inside = alias.variable.name, list(walk(alias.expression))
             if any(_is_volatile(node, tree.text) for node in inside):
                 found.add(name)
-            used = {node.name for node in inside if isinstance(node, VariableNode)}
+            used = {node.name for node in inside if isinstance(node, syntax.VariableNode)}
             expressions.append((name, used))
     while more := {name for name, used in expressions if name not in found and used & found}:
         found |= more
@@ -439,11 +425,11 @@ def volatile(select: Select) -> frozenset[str]:
 
 def _is_volatile(node: Any, text: str) -> bool:
     match node:
-        case CallNode(function=str(keyword)):
+        case syntax.CallNode(function=str(keyword)):
             return keyword in _FUNCTIONS
-        case CallNode(function=IriNode() as name):
+        case syntax.CallNode(function=syntax.IriNode() as name):
             return name.written.lower() in _NAMES
-        case Unknown(start, end):
+        case syntax.Unknown(start, end):
             return _MAY_CALL.search(text, start, end) is not None
     return False
 

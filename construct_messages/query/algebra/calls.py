@@ -34,29 +34,7 @@ from construct_messages.query.algebra.nodes import (
     VarOrTerm,
 )
 from construct_messages.query.algebra.nodes import Sequence as Steps
-from construct_messages.query.syntax.nodes import (
-    AggregateNode,
-    BlankNode,
-    CallNode,
-    ExistsNode,
-    ExpressionNode,
-    GroupPattern,
-    IriNode,
-    LiteralNode,
-    OperationNode,
-    PathAlternative,
-    PathInverse,
-    PathNegation,
-    PathNode,
-    PathRepetition,
-    PathSequence,
-    SyntaxNode,
-    TermNode,
-    TripleNode,
-    TripleTermNode,
-    Unknown,
-    VariableNode,
-)
+from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.parser import Query
 from construct_messages.rdf.errors import UnsupportedQuery
 from construct_messages.rdf.terms import XSD, Term, literal
@@ -85,30 +63,30 @@ class Leaves:
         self.query = query
         self._blanks: dict[str, Var] = {}
 
-    def position(self, node: TermNode) -> VarOrTerm:
+    def position(self, node: syntax.TermNode) -> VarOrTerm:
         """Returns the variable or term of a triple pattern; a blank node is a hidden variable, one for each label."""
         match node:
-            case VariableNode():
+            case syntax.VariableNode():
                 return self.variable(node)
-            case BlankNode(label=label):
+            case syntax.BlankNode(label=label):
                 return self._blanks.setdefault(label, Var(f".b{len(self._blanks)}"))
             case _:
                 return self.term(node)
 
-    def variable(self, node: VariableNode) -> Var:
+    def variable(self, node: syntax.VariableNode) -> Var:
         """Returns the variable of a node."""
         return Var(node.name)
 
-    def term(self, node: TermNode) -> Term:
+    def term(self, node: syntax.TermNode) -> Term:
         """Returns an IRI or literal. Triple terms and literals with a base direction are not supported."""
-        if isinstance(node, TripleTermNode) or (
-            isinstance(node, LiteralNode) and "--" in (node.language or "")
+        if isinstance(node, syntax.TripleTermNode) or (
+            isinstance(node, syntax.LiteralNode) and "--" in (node.language or "")
         ):
             message = "triple terms and base directions belong to SPARQL 1.2, which is not supported in WHERE"
             raise self.query.unsupported(node, message, hint=HINT_1_1)
         return self.query.term(node)
 
-    def unknown(self, node: SyntaxNode) -> UnsupportedQuery:
+    def unknown(self, node: syntax.SyntaxNode) -> UnsupportedQuery:
         """Returns the error for a part of the query that SPARQL 1.1 does not have."""
         return self.query.unsupported(node, "this is not part of SPARQL 1.1", hint=HINT_1_1)
 
@@ -120,7 +98,7 @@ Fresh: TypeAlias = Callable[[str], Var]
 
 
 def triples(
-    leaves: Leaves, block: Iterable[TripleNode], graph: VarOrTerm | None, fresh: Fresh
+    leaves: Leaves, block: Iterable[syntax.TripleNode], graph: VarOrTerm | None, fresh: Fresh
 ) -> Node:
     """The triples of one basic graph pattern, paths among them.
 
@@ -129,7 +107,7 @@ def triples(
     found = _Conjunction(graph, fresh)
     for triple in block:
         start, end = leaves.position(triple.subject), leaves.position(triple.object)
-        if isinstance(triple.predicate, VariableNode):
+        if isinstance(triple.predicate, syntax.VariableNode):
             found.patterns.append(Triple(start, leaves.variable(triple.predicate), end, graph))
         else:
             found.connect(start, _path(leaves, triple.predicate), end)
@@ -188,22 +166,22 @@ class _Conjunction:
         return node
 
 
-def _path(leaves: Leaves, node: PathNode) -> PathExpression:
+def _path(leaves: Leaves, node: syntax.PathNode) -> PathExpression:
     match node:
-        case IriNode():
+        case syntax.IriNode():
             return Link(leaves.term(node))
-        case PathAlternative(paths=ways):
+        case syntax.PathAlternative(paths=ways):
             return Alternative(tuple(_path(leaves, way) for way in ways))
-        case PathSequence(paths=steps):
+        case syntax.PathSequence(paths=steps):
             return Steps(tuple(_path(leaves, step) for step in steps))
-        case PathInverse(path=path):
+        case syntax.PathInverse(path=path):
             return Inverse(_path(leaves, path))
-        case PathRepetition(path=path, modifier=modifier):
+        case syntax.PathRepetition(path=path, modifier=modifier):
             return Closure(_path(leaves, path), cast(Literal["?", "*", "+"], modifier))
-        case PathNegation(members=members):
-            inverse = (one.path for one in members if isinstance(one, PathInverse))
-            backward = tuple(leaves.term(one) for one in inverse if isinstance(one, IriNode))
-            forward = tuple(leaves.term(one) for one in members if isinstance(one, IriNode))
+        case syntax.PathNegation(members=members):
+            inverse = (one.path for one in members if isinstance(one, syntax.PathInverse))
+            backward = tuple(leaves.term(one) for one in inverse if isinstance(one, syntax.IriNode))
+            forward = tuple(leaves.term(one) for one in members if isinstance(one, syntax.IriNode))
             return Negated(forward if forward or not backward else None, backward or None)
         case other:
             assert_never(other)
@@ -313,40 +291,40 @@ class ExpressionTranslator:
     now: Term
     number: Var  # the variable of the `Number` node below, for BNODE
     site: Callable[[], int]  # returns a different integer for each FRESH call
-    exists: Callable[[GroupPattern], Node]  # translates the group of an EXISTS
+    exists: Callable[[syntax.GroupPattern], Node]  # translates the group of an EXISTS
     # adds an aggregate to the group below and returns its variable; None where aggregates are not allowed
-    aggregate: Callable[[AggregateNode], Var] | None = None
+    aggregate: Callable[[syntax.AggregateNode], Var] | None = None
     numbered: bool = False
 
-    def expression(self, node: ExpressionNode) -> Expression:
+    def expression(self, node: syntax.ExpressionNode) -> Expression:
         """Translates an expression."""
         match node:
-            case VariableNode():
+            case syntax.VariableNode():
                 return self.leaves.variable(node)
-            case OperationNode(operator="||" | "&&" as operator, operands=operands):
+            case syntax.OperationNode(operator="||" | "&&" as operator, operands=operands):
                 return _associative(operator, self._all(operands))
-            case OperationNode(operator="NOT IN", operands=operands):
+            case syntax.OperationNode(operator="NOT IN", operands=operands):
                 return Call("!", (Call("IN", self._all(operands)),))
-            case OperationNode(operator=operator, operands=operands):
+            case syntax.OperationNode(operator=operator, operands=operands):
                 return Call(operator, self._all(operands))
-            case CallNode(function=function):
-                if isinstance(function, IriNode):
+            case syntax.CallNode(function=function):
+                if isinstance(function, syntax.IriNode):
                     return self._cast(node, self.leaves.term(function))
                 return self._function(node, _SAME.get(function, function))
-            case AggregateNode() if self.aggregate is not None:
+            case syntax.AggregateNode() if self.aggregate is not None:
                 return self.aggregate(node)
-            case ExistsNode(negated=negated, group=group):
+            case syntax.ExistsNode(negated=negated, group=group):
                 exists = Exists(self.exists(group))
                 return Call("!", (exists,)) if negated else exists
-            case Unknown() | AggregateNode():
+            case syntax.Unknown() | syntax.AggregateNode():
                 raise self.leaves.unknown(node)
             case _:
                 return Constant(self.leaves.term(node))
 
-    def _all(self, nodes: Sequence[ExpressionNode]) -> tuple[Expression, ...]:
+    def _all(self, nodes: Sequence[syntax.ExpressionNode]) -> tuple[Expression, ...]:
         return tuple(map(self.expression, nodes))
 
-    def _function(self, node: CallNode, name: str) -> Expression:
+    def _function(self, node: syntax.CallNode, name: str) -> Expression:
         if name not in FUNCTIONS:
             message = f"the function {name} is not supported"
             raise self.leaves.query.unsupported(node, message, name, HINT_1_1)
@@ -365,7 +343,7 @@ class ExpressionTranslator:
                 return Call(name, (*arguments, Constant(literal(base))))
         return Call(name, arguments)
 
-    def _cast(self, node: CallNode, name: Term) -> Expression:
+    def _cast(self, node: syntax.CallNode, name: Term) -> Expression:
         if name not in CASTS:
             raise self.leaves.query.unsupported(
                 node,
@@ -388,7 +366,9 @@ def _associative(operator: str, operands: tuple[Expression, ...]) -> Expression:
 
 
 def aggregation(
-    leaves: Leaves, node: AggregateNode, argument: Callable[[ExpressionNode], Expression]
+    leaves: Leaves,
+    node: syntax.AggregateNode,
+    argument: Callable[[syntax.ExpressionNode], Expression],
 ) -> Aggregation:
     """Translates an aggregate. `argument` translates its expression, in the place of the group's own solutions."""
     separator = " " if node.separator is None else leaves.query.string(node.separator)

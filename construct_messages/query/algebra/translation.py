@@ -57,33 +57,8 @@ from construct_messages.query.algebra.nodes import (
     VarOrTerm,
 )
 from construct_messages.query.checks import check
-from construct_messages.query.syntax.nodes import (
-    AggregateNode,
-    AliasNode,
-    AskForm,
-    BindPattern,
-    ExpressionNode,
-    FilterPattern,
-    FromClause,
-    GraphPattern,
-    GroupClause,
-    GroupPattern,
-    HavingClause,
-    MinusPattern,
-    OptionalPattern,
-    OrderClause,
-    PatternNode,
-    SelectForm,
-    ServicePattern,
-    SliceClause,
-    SyntaxNode,
-    TriplesBlock,
-    UnionPattern,
-    ValuesPattern,
-    VariableNode,
-    aggregates,
-    walk,
-)
+from construct_messages.query.syntax import nodes as syntax
+from construct_messages.query.syntax.nodes import aggregates, walk
 from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.rdf.errors import QueryError
 from construct_messages.rdf.terms import Term, iri
@@ -151,7 +126,7 @@ class Collected:
 
     pattern: Node
     scope: Scope
-    filters: tuple[ExpressionNode, ...] = ()
+    filters: tuple[syntax.ExpressionNode, ...] = ()
 
 
 class Groups:
@@ -164,7 +139,7 @@ class Groups:
         self,
         leaves: Leaves,
         now: Term,
-        subquery: Callable[[SelectForm, VarOrTerm | None], tuple[Node, list[Var]]],
+        subquery: Callable[[syntax.SelectForm, VarOrTerm | None], tuple[Node, list[Var]]],
     ) -> None:
         self._leaves, self._now, self._subquery = leaves, now, subquery
         self._sites = count()
@@ -176,7 +151,7 @@ class Groups:
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
-    def closed(self, node: GroupPattern, graph: VarOrTerm | None) -> Collected:
+    def closed(self, node: syntax.GroupPattern, graph: VarOrTerm | None) -> Collected:
         """A group with its filters applied."""
         group = self._group(node, graph)
         for condition in group.filters:
@@ -184,18 +159,18 @@ class Groups:
             group.pattern = Filter(pattern, expression)
         return replace(group, filters=())
 
-    def _group(self, node: GroupPattern, graph: VarOrTerm | None) -> Collected:
+    def _group(self, node: syntax.GroupPattern, graph: VarOrTerm | None) -> Collected:
         """A group whose solutions bind the active graph, and its filters."""
-        if len(node.elements) == 1 and isinstance(node.elements[0], SelectForm):
+        if len(node.elements) == 1 and isinstance(node.elements[0], syntax.SelectForm):
             pattern, scope = self._subquery(node.elements[0], graph)
             return Collected(join_active_graph(pattern, graph), dict.fromkeys(scope))
         group = Collected(Unit(), {})
-        block: list[TriplesBlock] = []  # blocks with only filters between them
+        block: list[syntax.TriplesBlock] = []  # blocks with only filters between them
         for element in node.elements:
             match element:
-                case FilterPattern(condition=condition):
+                case syntax.FilterPattern(condition=condition):
                     group.filters += (condition,)
-                case TriplesBlock():
+                case syntax.TriplesBlock():
                     block.append(element)
                 case _:
                     self._triples(block, group, graph)
@@ -204,40 +179,40 @@ class Groups:
         group.pattern = join_active_graph(group.pattern, graph)
         return group
 
-    def _element(self, node: PatternNode, group: Collected, graph: VarOrTerm | None) -> None:
+    def _element(self, node: syntax.PatternNode, group: Collected, graph: VarOrTerm | None) -> None:
         """Adds an element other than triples and filters."""
         match node:
-            case GroupPattern():
+            case syntax.GroupPattern():
                 self._union([node], group, graph)
-            case UnionPattern(groups=ways):
+            case syntax.UnionPattern(groups=ways):
                 self._union(ways, group, graph)
-            case OptionalPattern(group=inner):
+            case syntax.OptionalPattern(group=inner):
                 self._optional(inner, group, graph)
-            case MinusPattern(group=inner):
+            case syntax.MinusPattern(group=inner):
                 right = self.closed(inner, graph).pattern
                 within = frozenset({graph}) if isinstance(graph, Var) else frozenset[Var]()
                 group.pattern = Minus(join_active_graph(group.pattern, graph), right, within)
-            case GraphPattern():
+            case syntax.GraphPattern():
                 self._graph(node, group)
-            case BindPattern(alias=AliasNode(expression=given, variable=name)):
+            case syntax.BindPattern(alias=syntax.AliasNode(expression=given, variable=name)):
                 pattern, expression = self.expression(
                     join_active_graph(group.pattern, graph), given, graph
                 )
                 variable = self._leaves.variable(name)
                 group.pattern = Extend(pattern, variable, expression)
                 group.scope[variable] = None
-            case ValuesPattern():
+            case syntax.ValuesPattern():
                 values = self.values(node)
                 group.pattern = join(group.pattern, values)
                 group.scope |= dict.fromkeys(values.variables)
-            case ServicePattern():
+            case syntax.ServicePattern():
                 message = "SERVICE is not supported: the algebra has no remote endpoints"
                 raise self._leaves.query.unsupported(node, message, "SERVICE", HINT_1_1)
             case other:
                 raise self._leaves.unknown(other)
 
     def _triples(
-        self, blocks: list[TriplesBlock], group: Collected, graph: VarOrTerm | None
+        self, blocks: list[syntax.TriplesBlock], group: Collected, graph: VarOrTerm | None
     ) -> None:
         """Adds the triples of blocks, and empties the list of these."""
         found = [triple for block in blocks for triple in block.triples]
@@ -247,17 +222,19 @@ class Groups:
             group.scope |= {
                 self._leaves.variable(node): None
                 for node in walk(*found)
-                if isinstance(node, VariableNode)
+                if isinstance(node, syntax.VariableNode)
             }
 
     def _union(
-        self, nodes: Iterable[GroupPattern], group: Collected, graph: VarOrTerm | None
+        self, nodes: Iterable[syntax.GroupPattern], group: Collected, graph: VarOrTerm | None
     ) -> None:
         ways = [self.closed(node, graph) for node in nodes]
         group.pattern = join(group.pattern, union([way.pattern for way in ways]))
         group.scope |= {variable: None for way in ways for variable in way.scope}
 
-    def _optional(self, node: GroupPattern, group: Collected, graph: VarOrTerm | None) -> None:
+    def _optional(
+        self, node: syntax.GroupPattern, group: Collected, graph: VarOrTerm | None
+    ) -> None:
         """OPTIONAL; its own filters see the variables of both sides (section 18.2.2.6)."""
         optional = self._group(node, graph)
         right = optional.pattern
@@ -273,7 +250,7 @@ class Groups:
         group.pattern = LeftJoin(join_active_graph(group.pattern, graph), right, together)
         group.scope |= optional.scope
 
-    def _graph(self, node: GraphPattern, group: Collected) -> None:
+    def _graph(self, node: syntax.GraphPattern, group: Collected) -> None:
         graph = self._leaves.position(node.name)
         if not isinstance(graph, Var):
             inner = self.closed(node.group, graph)
@@ -285,7 +262,7 @@ class Groups:
         group.pattern = join(group.pattern, _named(inner.pattern, hidden, graph))
         group.scope |= inner.scope | {graph: None}
 
-    def values(self, node: ValuesPattern) -> Values:
+    def values(self, node: syntax.ValuesPattern) -> Values:
         solutions = (
             tuple(None if term is None else self._leaves.term(term) for term in solution)
             for solution in node.solutions
@@ -298,9 +275,9 @@ class Groups:
         self,
         number: Var,
         graph: VarOrTerm | None,
-        aggregate: Callable[[AggregateNode], Var] | None = None,
+        aggregate: Callable[[syntax.AggregateNode], Var] | None = None,
     ) -> ExpressionTranslator:
-        def exists(node: GroupPattern) -> Node:
+        def exists(node: syntax.GroupPattern) -> Node:
             return self.closed(node, graph).pattern
 
         return ExpressionTranslator(
@@ -308,7 +285,7 @@ class Groups:
         )
 
     def expression(
-        self, pattern: Node, node: ExpressionNode, graph: VarOrTerm | None
+        self, pattern: Node, node: syntax.ExpressionNode, graph: VarOrTerm | None
     ) -> tuple[Node, Expression]:
         """An expression over the solutions of a pattern, and the pattern with the number that it may need."""
         number = numbered_by(pattern)
@@ -340,7 +317,9 @@ def numbered_by(pattern: Node) -> Var | None:
 # --- translation ----------------------------------------------------------------------------------
 
 _MOST_NESTED: Final = 64
-_Clause = TypeVar("_Clause", GroupClause, HavingClause, OrderClause, ValuesPattern)
+_Clause = TypeVar(
+    "_Clause", syntax.GroupClause, syntax.HavingClause, syntax.OrderClause, syntax.ValuesPattern
+)
 
 
 def translate_query(
@@ -375,7 +354,7 @@ def translate(
     _refuse(query)
     check(query)
     form = query.form
-    assert isinstance(form, SelectForm | AskForm)
+    assert isinstance(form, syntax.SelectForm | syntax.AskForm)
     leaves = Leaves(query)
     groups = Groups(
         leaves, now, lambda part, graph: _Query(groups, leaves, part, graph).solutions()
@@ -386,17 +365,17 @@ def translate(
     else:
         dataset = _dataset(leaves, form)
     return Plan(
-        "SELECT" if isinstance(form, SelectForm) else "ASK",
+        "SELECT" if isinstance(form, syntax.SelectForm) else "ASK",
         pattern,
         tuple(variable.name for variable in projection),
         dataset,
-        ordered=any(isinstance(clause, OrderClause) for clause in form.clauses),
+        ordered=any(isinstance(clause, syntax.OrderClause) for clause in form.clauses),
     )
 
 
 def _refuse(query: Query) -> None:
     """Refuses other forms of queries, and brackets that nest too deeply for recursion."""
-    if not isinstance(query.form, SelectForm | AskForm):
+    if not isinstance(query.form, syntax.SelectForm | syntax.AskForm):
         form = type(query.form).__name__.removesuffix("Form").upper()
         raise query.error(
             query.form, f"{form} has no solutions", "write a SELECT with the same WHERE clause"
@@ -409,8 +388,8 @@ def _refuse(query: Query) -> None:
             raise query.unsupported(token, message, "nesting")
 
 
-def _dataset(leaves: Leaves, form: SelectForm | AskForm) -> Dataset:
-    clauses = [clause for clause in form.dataset if isinstance(clause, FromClause)]
+def _dataset(leaves: Leaves, form: syntax.SelectForm | syntax.AskForm) -> Dataset:
+    clauses = [clause for clause in form.dataset if isinstance(clause, syntax.FromClause)]
     default = tuple(leaves.term(clause.name) for clause in clauses if not clause.named)
     named = tuple(leaves.term(clause.name) for clause in clauses if clause.named)
     return Dataset(default, named) if clauses else Dataset()
@@ -420,20 +399,24 @@ class _Query:
     """One query or sub-query."""
 
     def __init__(
-        self, groups: Groups, leaves: Leaves, form: SelectForm | AskForm, graph: VarOrTerm | None
+        self,
+        groups: Groups,
+        leaves: Leaves,
+        form: syntax.SelectForm | syntax.AskForm,
+        graph: VarOrTerm | None,
     ) -> None:
         self._groups, self._leaves, self._graph = groups, leaves, graph
         self._form = form
-        self._projected = form.projection if isinstance(form, SelectForm) else ()
+        self._projected = form.projection if isinstance(form, syntax.SelectForm) else ()
         where = groups.closed(form.where, graph)
         self._below, self._inside = where.pattern, where.scope
         self._scope = where.scope
         self._keys: list[Var] = []
         self._aggregates: list[tuple[Var, Aggregation]] = []
-        self._keyed = self._clause(GroupClause)
+        self._keyed = self._clause(syntax.GroupClause)
         self._having_clause, self._order_clause = (
-            self._clause(HavingClause),
-            self._clause(OrderClause),
+            self._clause(syntax.HavingClause),
+            self._clause(syntax.OrderClause),
         )
         parts = (self._projected, self._having_clause, self._order_clause)
         self._grouped = self._keyed is not None or any(True for _ in aggregates(*parts))
@@ -449,7 +432,7 @@ class _Query:
         # all expressions are read before the group is made, which has their aggregates
         filters = self._translator()
         having = self._having(filters)
-        clause = self._clause(ValuesPattern)
+        clause = self._clause(syntax.ValuesPattern)
         values = None if clause is None else self._groups.values(clause)
         if values is not None:
             self._scope = self._scope | dict.fromkeys(values.variables)
@@ -484,7 +467,7 @@ class _Query:
         """Extends the solutions of the pattern by the keys that are expressions."""
         for condition in self._keyed.conditions if self._keyed else ():
             key = None
-            if isinstance(condition, AliasNode):
+            if isinstance(condition, syntax.AliasNode):
                 key, condition = self._leaves.variable(condition.variable), condition.expression
             self._below, expression = self._groups.expression(self._below, condition, self._graph)
             if key is None and isinstance(expression, Var):
@@ -494,8 +477,8 @@ class _Query:
             self._below = Extend(self._below, key, expression)
             self._keys.append(key)
 
-    def _aggregate(self, node: AggregateNode) -> Var:
-        def argument(inner: ExpressionNode) -> Expression:
+    def _aggregate(self, node: syntax.AggregateNode) -> Var:
+        def argument(inner: syntax.ExpressionNode) -> Expression:
             self._below, expression = self._groups.expression(self._below, inner, self._graph)
             return expression
 
@@ -547,8 +530,8 @@ class _Query:
             having.append(expression)
         return having
 
-    def _aliases(self) -> list[AliasNode]:
-        return [item for item in self._projected or () if isinstance(item, AliasNode)]
+    def _aliases(self) -> list[syntax.AliasNode]:
+        return [item for item in self._projected or () if isinstance(item, syntax.AliasNode)]
 
     def _replacements(self, translator: ExpressionTranslator) -> dict[Var, Expression]:
         """The variables that SELECT computes with their expressions, except expressions whose values differ each
@@ -570,9 +553,9 @@ class _Query:
         extensions: dict[Var, Expression] = {}
         for item in self._projected:
             match item:
-                case VariableNode():
+                case syntax.VariableNode():
                     projection[self._leaves.variable(item)] = None
-                case AliasNode(expression=expression, variable=name):
+                case syntax.AliasNode(expression=expression, variable=name):
                     variable = self._leaves.variable(name)
                     projection[variable] = None
                     extensions[variable] = translator.expression(expression)
@@ -601,7 +584,9 @@ class _Query:
         known = self._inside.keys() - self._scope.keys()
         return [variable for variable in mentioned(expression) if variable in known]
 
-    def _invisible(self, clause: str, node: SyntaxNode, variable: Var, hint: str) -> QueryError:
+    def _invisible(
+        self, clause: str, node: syntax.SyntaxNode, variable: Var, hint: str
+    ) -> QueryError:
         message = f"{clause} cannot see ?{variable.name}, which is neither a key of GROUP BY nor an aggregate"
         return self._leaves.query.unsupported(node, message, f"?{variable.name}", hint)
 
@@ -614,12 +599,12 @@ class _Query:
         slices = {
             clause.keyword: int(clause.number)
             for clause in self._form.clauses
-            if isinstance(clause, SliceClause)
+            if isinstance(clause, syntax.SliceClause)
         }
         # the order of a sub-query is lost where it is joined
         if order and (slices or self._form is self._leaves.query.form):
             pattern = OrderBy(pattern, tuple(order))
-        if isinstance(self._form, SelectForm):
+        if isinstance(self._form, syntax.SelectForm):
             pattern = Project(pattern, (*projection, *kept))
             if self._form.modifier:
                 pattern = Distinct(pattern)

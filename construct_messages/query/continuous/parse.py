@@ -33,23 +33,8 @@ from construct_messages.query.continuous.values import (
 )
 from construct_messages.query.embedded import with_graph
 from construct_messages.query.prologue import Prologue, check_base, insert
-from construct_messages.query.syntax.nodes import (
-    ConstructForm,
-    FormNode,
-    GraphPattern,
-    GroupPattern,
-    IriNode,
-    PathNegation,
-    PathRepetition,
-    PatternNode,
-    SelectForm,
-    ServicePattern,
-    TripleNode,
-    Unknown,
-    VariableNode,
-    WindowPattern,
-    walk,
-)
+from construct_messages.query.syntax import nodes as syntax
+from construct_messages.query.syntax.nodes import walk
 from construct_messages.query.syntax.parser import QueryParser
 from construct_messages.query.syntax.triples import read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer, spliced
@@ -306,7 +291,7 @@ def _report(cursor: Cursor) -> Report | None:
 class GraphClause:
     """A FROM clause that names a graph."""
 
-    name: IriNode  # as it is written
+    name: syntax.IriNode  # as it is written
     named: bool  # whether it is NAMED
 
 
@@ -423,13 +408,13 @@ class Patterns:
 
 def read_form(
     text: str, tokens: Sequence[Token], prologue: Prologue, windows: Container[str]
-) -> FormNode:
+) -> syntax.FormNode:
     """Reads the patterns of windows of a query whose clauses of streams have been removed."""
     return _WindowReader(text, tokens, prologue, windows).form()
 
 
 def read_patterns(
-    text: str, form: FormNode, prologue: Prologue, windows: Mapping[str, Window]
+    text: str, form: syntax.FormNode, prologue: Prologue, windows: Mapping[str, Window]
 ) -> Patterns:
     """Reads the patterns of a query."""
     patterns = Patterns(dict(windows), needs=dict.fromkeys(windows, Needs.NOTHING))
@@ -469,7 +454,7 @@ class _WindowReader(Cursor):
         super().__init__(text, tokens, prologue)
         self._declared = windows
 
-    def element(self) -> PatternNode:
+    def element(self) -> syntax.PatternNode:
         # nothing else begins with these words, so an error in the rest is an error of the query
         match self.token.keyword:
             case "WINDOW":
@@ -478,7 +463,7 @@ class _WindowReader(Cursor):
                 return read(self._stream, self.text)
         return super().element()
 
-    def _window(self) -> WindowPattern:
+    def _window(self) -> syntax.WindowPattern:
         start = self.next().start
         if self.token.kind not in _NAMES:
             raise self.expected("the name of a window", _WINDOW_HINT)
@@ -486,9 +471,9 @@ class _WindowReader(Cursor):
         if not self.at("{"):
             raise self.expected(f"{{ after {self.text[name.start : name.end]}", _WINDOW_HINT)
         group = self.group()
-        return WindowPattern(start, self.end, "WINDOW", name, "", None, group)
+        return syntax.WindowPattern(start, self.end, "WINDOW", name, "", None, group)
 
-    def _stream(self) -> WindowPattern:
+    def _stream(self) -> syntax.WindowPattern:
         start = self.next().start
         place = self.token.start
         stream = self.stream(_STREAM_HINT)
@@ -500,7 +485,7 @@ class _WindowReader(Cursor):
         if not self.at("{"):
             raise self.expected("{ after the window", _STREAM_HINT)
         group = self.group()
-        return WindowPattern(start, self.end, "STREAM", None, stream, window, group)
+        return syntax.WindowPattern(start, self.end, "STREAM", None, stream, window, group)
 
 
 class _Within(NamedTuple):
@@ -518,31 +503,35 @@ class _Reading:
         self.patterns = patterns
         self.declared = frozenset(patterns.windows)
 
-    def read(self, form: FormNode) -> None:
+    def read(self, form: syntax.FormNode) -> None:
         left: list[tuple[Any, _Within]] = [(form, _Within())]
         while left:
             node, within = left.pop()
             match node:
-                case WindowPattern(keyword="WINDOW", name=VariableNode() | IriNode() as name):
+                case syntax.WindowPattern(
+                    keyword="WINDOW", name=syntax.VariableNode() | syntax.IriNode() as name
+                ):
                     self.refuse_nested(node, within)
                     within = self.window(node, name)
-                case WindowPattern():
+                case syntax.WindowPattern():
                     self.refuse_nested(node, within)
                     within = self.stream(node)
-                case GraphPattern(_, _, VariableNode() | IriNode()):
+                case syntax.GraphPattern(_, _, syntax.VariableNode() | syntax.IriNode()):
                     within = self.graph(node, within)
-                case ServicePattern():
+                case syntax.ServicePattern():
                     self.refuse_windows(node)
                     continue
-                case SelectForm() if node is not form:
+                case syntax.SelectForm() if node is not form:
                     self.select(node, within)
             left += [(part, within) for part in reversed(node) if isinstance(part, tuple)]
 
-    def window(self, node: WindowPattern, name: VariableNode | IriNode) -> _Within:
+    def window(
+        self, node: syntax.WindowPattern, name: syntax.VariableNode | syntax.IriNode
+    ) -> _Within:
         """`WINDOW <w> { … }`."""
         self.replace(node.start, node.start + len("WINDOW"), "GRAPH")
         written = self.text[name.start : name.end]
-        if isinstance(name, VariableNode):
+        if isinstance(name, syntax.VariableNode):
             if not self.declared:
                 message = f"{written} has no window that it could be bound to"
                 raise error(self.text, name.start, message, _DECLARE.format("<window>"))
@@ -554,18 +543,18 @@ class _Reading:
             raise self.undeclared(name)
         return self.named(node.group, name, window)
 
-    def window_name(self, name: IriNode) -> str:
+    def window_name(self, name: syntax.IriNode) -> str:
         known = name_of(self.text, name.written, name.start, self.prologue)
         return window_name(known, self.text, name.start)
 
-    def named(self, group: GroupPattern, name: IriNode, window: str) -> _Within:
+    def named(self, group: syntax.GroupPattern, name: syntax.IriNode, window: str) -> _Within:
         written = name.written
         if window.startswith(WINDOW_NAMES) and window not in written:
             written = iri(window)
             self.replace(name.start, name.end, written)
         return self.within(group, written, [window])
 
-    def stream(self, node: WindowPattern) -> _Within:
+    def stream(self, node: syntax.WindowPattern) -> _Within:
         """`STREAM <s> [RANGE 15s] { … }`."""
         name, windows = window_name(node.stream, self.text, node.start), self.patterns.windows
         if isinstance(node.window, Specification):
@@ -581,18 +570,18 @@ class _Reading:
         self.replace(node.start, node.group.start, f"GRAPH {iri(name)} ")
         return self.within(node.group, iri(name), [name])
 
-    def graph(self, node: GraphPattern, within: _Within) -> _Within:
+    def graph(self, node: syntax.GraphPattern, within: _Within) -> _Within:
         """`GRAPH ?g { … }`."""
         name, written = node.name, self.text[node.name.start : node.name.end]
         if within.window:
             self.replace(node.start, node.start, f"{_membership(within.window, written)} ")
             for window in within.windows:
                 self.patterns.needs[window] |= Needs.MEMBERS
-        elif isinstance(name, VariableNode):
+        elif isinstance(name, syntax.VariableNode):
             self.replace(node.start, node.start, f"{_membership(iri(STATIC), written)} ")
             self.patterns.graphs = True
         elif (
-            isinstance(name, IriNode)
+            isinstance(name, syntax.IriNode)
             and self.declared
             and (window := self.window_name(name)) in self.declared
         ):  # C-SPARQL's FROM NAMED STREAM
@@ -601,7 +590,7 @@ class _Reading:
             self.patterns.graphs = True
         return within._replace(graph=written)
 
-    def select(self, select: SelectForm, within: _Within) -> None:
+    def select(self, select: syntax.SelectForm, within: _Within) -> None:
         """A sub-select, in which the variable of GRAPH has to be in the scope of the engine."""
         if within.graph[:1] not in ("?", "$") or self.patterns.misread is not None:
             return
@@ -611,28 +600,28 @@ class _Reading:
         except QueryError as misread:
             self.patterns.misread = misread
 
-    def refuse_windows(self, service: ServicePattern) -> None:
+    def refuse_windows(self, service: syntax.ServicePattern) -> None:
         """The group of SERVICE, which another engine evaluates."""
         for node in walk(service.group):
-            if isinstance(node, WindowPattern):
+            if isinstance(node, syntax.WindowPattern):
                 message = f"{node.keyword} cannot be used within SERVICE: another engine has no such window"
                 raise error(self.text, node.start, message, "move it out of the SERVICE")
 
-    def within(self, group: GroupPattern, name: str, windows: Sequence[str]) -> _Within:
+    def within(self, group: syntax.GroupPattern, name: str, windows: Sequence[str]) -> _Within:
         needs = read_needs(self.text, self.prologue, group)
         for window in windows:
             self.patterns.needs[window] = self.patterns.needs.get(window, Needs.NOTHING) | needs
         self.patterns.named.update(windows)
         return _Within(name, tuple(windows), name)
 
-    def refuse_nested(self, node: WindowPattern, within: _Within) -> None:
+    def refuse_nested(self, node: syntax.WindowPattern, within: _Within) -> None:
         if within.window:
             name = within.window if len(within.windows) > 1 else written(within.windows[0])
             message = f"{node.keyword} cannot be used within the window {name}"
             hint = "write one pattern after the other"
             raise error(self.text, node.start, message, hint)
 
-    def undeclared(self, name: IriNode) -> QueryError:
+    def undeclared(self, name: syntax.IriNode) -> QueryError:
         hint = _DECLARE.format(name.written)
         if self.declared:
             hint += (
@@ -651,10 +640,10 @@ def _membership(window: str, member: str) -> str:
     return f"GRAPH {iri(WINDOWS_GRAPH)} {{ {window} {iri(MEMBER)} {member} }}"
 
 
-def read_needs(text: str, prologue: Prologue, group: GroupPattern, *more: Any) -> Needs:
+def read_needs(text: str, prologue: Prologue, group: syntax.GroupPattern, *more: Any) -> Needs:
     """The graphs that a window's group and the nodes in `more` may read: all that they read, and possibly others."""
     needs = Needs.NOTHING
-    if not all(isinstance(element, GraphPattern) for element in group.elements):
+    if not all(isinstance(element, syntax.GraphPattern) for element in group.elements):
         needs |= Needs.UNION
     if any(_may_read_context(text, prologue, node) for node in walk(group, more)):
         needs |= Needs.CONTEXT
@@ -663,13 +652,17 @@ def read_needs(text: str, prologue: Prologue, group: GroupPattern, *more: Any) -
 
 def _may_read_context(text: str, prologue: Prologue, node: Any) -> bool:
     """Whether the triple may be a context triple, or its path may lead to one."""
-    if not isinstance(node, TripleNode):
-        return isinstance(node, Unknown)
+    if not isinstance(node, syntax.TripleNode):
+        return isinstance(node, syntax.Unknown)
     for part in walk(node.predicate):
         match part:
-            case VariableNode() | PathNegation() | PathRepetition(modifier="*" | "?"):
+            case (
+                syntax.VariableNode()
+                | syntax.PathNegation()
+                | syntax.PathRepetition(modifier="*" | "?")
+            ):
                 return True
-            case IriNode(start, _, name) if name[0] in "<:" or ":" in name:
+            case syntax.IriNode(start, _, name) if name[0] in "<:" or ":" in name:
                 try:
                     if name_of(text, name, start, prologue) in CONTEXT:
                         return True
@@ -720,8 +713,8 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
     patterns = read_patterns(source, form, prologue, declared)
     default = tuple(clause.name for clause in clauses if clause.is_default(patterns.named))
     if default:
-        assert isinstance(form, SelectForm | ConstructForm)
-        projection = form.projection if isinstance(form, SelectForm) else None
+        assert isinstance(form, syntax.SelectForm | syntax.ConstructForm)
+        projection = form.projection if isinstance(form, syntax.SelectForm) else None
         seen = read_needs(source, prologue, form.where, projection, form.clauses) | Needs.UNION
         for name in default:
             patterns.needs[name] |= seen

@@ -12,34 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from construct_messages.query.prologue import Prologue
-from construct_messages.query.syntax.nodes import (
-    AliasNode,
-    AskForm,
-    BooleanNode,
-    ClauseNode,
-    ConstructForm,
-    DescribeForm,
-    ExpressionNode,
-    FormNode,
-    FromClause,
-    GraphPattern,
-    GroupClause,
-    GroupPattern,
-    HavingClause,
-    IriNode,
-    LiteralNode,
-    NumberNode,
-    OrderClause,
-    OrderCondition,
-    PatternNode,
-    SelectForm,
-    SliceClause,
-    TriplesBlock,
-    TripleTermNode,
-    Unknown,
-    VariableNode,
-    walk,
-)
+from construct_messages.query.syntax import nodes as syntax
+from construct_messages.query.syntax.nodes import walk
 from construct_messages.query.syntax.patterns import PatternReader
 from construct_messages.query.syntax.triples import NIL, TYPE, Refused, read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
@@ -60,8 +34,8 @@ class Query:
 
     source: QueryText
     prologue: Prologue  # the declarations that apply to it
-    form: FormNode
-    before: tuple[Unknown, ...] = ()  # unknown text before the form, such as pragmas
+    form: syntax.FormNode
+    before: tuple[syntax.Unknown, ...] = ()  # unknown text before the form, such as pragmas
 
     @property
     def text(self) -> str:
@@ -77,17 +51,17 @@ class Query:
         ['<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>', '<urn:p>']
         """
         match node:
-            case IriNode(written="a"):
+            case syntax.IriNode(written="a"):
                 return TYPE
-            case IriNode(start, end, written):
+            case syntax.IriNode(start, end, written):
                 if start == end or written is NIL:  # of a short notation
                     return Term(written)
                 return self.prologue.iri(self.text, written, start)
-            case NumberNode():
+            case syntax.NumberNode():
                 return number(node.written)
-            case BooleanNode():
+            case syntax.BooleanNode():
                 return boolean(node.written)
-            case LiteralNode(start, end, _, language, datatype):
+            case syntax.LiteralNode(start, end, _, language, datatype):
                 value = self.string(node)
                 if datatype is not None:
                     return self._legal(start, literal, value, datatype=self.term(datatype)[1:-1])
@@ -96,11 +70,11 @@ class Query:
                 tag, _, direction = language.partition("--")
                 place = end - len(language) - 1
                 return self._legal(place, literal, value, language=tag, direction=direction or None)
-            case TripleTermNode(_, _, subject, predicate, object):
+            case syntax.TripleTermNode(_, _, subject, predicate, object):
                 return triple(self.term(subject), self.term(predicate), self.term(object))
         raise self.error(node, "expected an IRI or a literal")
 
-    def string(self, node: LiteralNode) -> str:
+    def string(self, node: syntax.LiteralNode) -> str:
         """The characters of a literal."""
         quotes = 3 if node.quoted.startswith(('"""', "'''")) else 1
         return self._legal(node.start, unescape, node.quoted[quotes:-quotes])
@@ -120,13 +94,13 @@ class Query:
             hint=hint,
         )
 
-    def refusal(self, unknown: Unknown) -> QueryError:
+    def refusal(self, unknown: syntax.Unknown) -> QueryError:
         """The error of an `Unknown`."""
         return error(self.text, unknown.offset, unknown.message, unknown.hint)
 
     def unknown(self) -> QueryError | None:
         """The error of the first `Unknown`; None if the whole text matches the grammar of SPARQL."""
-        found = (node for node in walk(self.before, self.form) if isinstance(node, Unknown))
+        found = (node for node in walk(self.before, self.form) if isinstance(node, syntax.Unknown))
         first = next(found, None)
         return None if first is None else self.refusal(first)
 
@@ -150,7 +124,7 @@ CLAUSES: Final = {"GROUP": 0, "HAVING": 1, "ORDER": 2, "LIMIT": 3, "OFFSET": 3, 
 class QueryParser(PatternReader):
     """Reads a query, starting at its form."""
 
-    def form(self) -> FormNode:
+    def form(self) -> syntax.FormNode:
         """The form and everything after it."""
         match self.token.keyword:
             case "CONSTRUCT":
@@ -159,12 +133,12 @@ class QueryParser(PatternReader):
                 return self._select(is_query=True)
             case "ASK":
                 start = self.next().start
-                return AskForm(start, *self._behind_head())
+                return syntax.AskForm(start, *self._behind_head())
             case "DESCRIBE":
                 return self._describe()
         raise self.expected("CONSTRUCT, SELECT, ASK or DESCRIBE")
 
-    def sub_select(self) -> SelectForm:
+    def sub_select(self) -> syntax.SelectForm:
         form = self._select(is_query=False)
         if not self.at("}"):
             raise self.expected("the end of the sub-select")
@@ -172,12 +146,12 @@ class QueryParser(PatternReader):
 
     # --- forms ------------------------------------------------------------------------------------------------------
 
-    def _select(self, *, is_query: bool) -> SelectForm:
+    def _select(self, *, is_query: bool) -> syntax.SelectForm:
         start = self.next().start
         modifier = self.take("DISTINCT", "REDUCED")
         everything = self.token.text == "*"
         self.index += everything
-        items: list[VariableNode | AliasNode | Unknown] = []
+        items: list[syntax.VariableNode | syntax.AliasNode | syntax.Unknown] = []
         while not self._ends_projection():
             items.append(self._projected(everything))
         if not (everything or items):
@@ -191,9 +165,11 @@ class QueryParser(PatternReader):
             where = self.group()
             clauses = self.clauses()
             end = self.end
-        return SelectForm(start, end, modifier, projection, dataset, where, clauses)
+        return syntax.SelectForm(start, end, modifier, projection, dataset, where, clauses)
 
-    def _projected(self, everything: bool) -> VariableNode | AliasNode | Unknown:
+    def _projected(
+        self, everything: bool
+    ) -> syntax.VariableNode | syntax.AliasNode | syntax.Unknown:
         first, depth = self.index, self.depth
         try:
             if everything:
@@ -209,7 +185,7 @@ class QueryParser(PatternReader):
         token = self.token
         return token.kind == "end" or token.keyword in ("FROM", "WHERE") or self.at("{", "}")
 
-    def _construct(self) -> ConstructForm:
+    def _construct(self) -> syntax.ConstructForm:
         start = self.next().start
         template = None
         if self.at("{"):
@@ -228,11 +204,11 @@ class QueryParser(PatternReader):
                 )
             where = self._where(self._template)
         clauses = self.clauses()
-        return ConstructForm(start, self.end, template, dataset, where, clauses)
+        return syntax.ConstructForm(start, self.end, template, dataset, where, clauses)
 
-    def _describe(self) -> DescribeForm:
+    def _describe(self) -> syntax.DescribeForm:
         start = self.next().start
-        targets: list[VariableNode | IriNode] = []
+        targets: list[syntax.VariableNode | syntax.IriNode] = []
         everything = self.token.text == "*"
         self.index += everything
         while not everything and (self.token.kind == "variable" or self.is_iri()):
@@ -242,13 +218,18 @@ class QueryParser(PatternReader):
         dataset = self.dataset()
         where = self._where() if self.token.keyword == "WHERE" or self.at("{") else None
         clauses = self.clauses()
-        return DescribeForm(
+        return syntax.DescribeForm(
             start, self.end, None if everything else tuple(targets), dataset, where, clauses
         )
 
     def _behind_head(
         self,
-    ) -> tuple[int, tuple[FromClause | Unknown, ...], GroupPattern, tuple[ClauseNode, ...]]:
+    ) -> tuple[
+        int,
+        tuple[syntax.FromClause | syntax.Unknown, ...],
+        syntax.GroupPattern,
+        tuple[syntax.ClauseNode, ...],
+    ]:
         dataset = self.dataset()
         where = self._where()
         clauses = self.clauses()
@@ -256,11 +237,11 @@ class QueryParser(PatternReader):
 
     # --- template, dataset and WHERE --------------------------------------------------------------------------------
 
-    def _template(self) -> GroupPattern:
+    def _template(self) -> syntax.GroupPattern:
         """ConstructTemplate, with Apache Jena's extensions `GRAPH name { … }` and `{ … }`, as in Update's Quads."""
         start = self.next().start
         self.is_template = True
-        elements: list[PatternNode] = []
+        elements: list[syntax.PatternNode] = []
         self._template_triples(elements)
         while not self.at("}"):
             place, name = self.token.start, None
@@ -271,29 +252,31 @@ class QueryParser(PatternReader):
             elif not self.at("{"):
                 raise self.unexpected("a full stop or the end of the template")
             opening = self.next().start
-            inside: list[PatternNode] = []
+            inside: list[syntax.PatternNode] = []
             self._template_triples(inside)
             self.need("}", "or a full stop")
-            group = GroupPattern(opening, self.end, tuple(inside))
-            elements.append(group if name is None else GraphPattern(place, self.end, name, group))
+            group = syntax.GroupPattern(opening, self.end, tuple(inside))
+            elements.append(
+                group if name is None else syntax.GraphPattern(place, self.end, name, group)
+            )
             self.take_mark(".")
             self._template_triples(elements)
         self.index += 1
         self.is_template = False
-        return GroupPattern(start, self.end, tuple(elements))
+        return syntax.GroupPattern(start, self.end, tuple(elements))
 
-    def _template_triples(self, elements: list[PatternNode]) -> None:
+    def _template_triples(self, elements: list[syntax.PatternNode]) -> None:
         start, self.triples = self.token.start, []
         while not (self.at("{", "}") or self.token.keyword == "GRAPH"):
             self.statement()
             if not self.take_mark("."):
                 break
         if self.triples:
-            elements.append(TriplesBlock(start, self.end, tuple(self.triples)))
+            elements.append(syntax.TriplesBlock(start, self.end, tuple(self.triples)))
 
-    def dataset(self) -> tuple[FromClause | Unknown, ...]:
+    def dataset(self) -> tuple[syntax.FromClause | syntax.Unknown, ...]:
         """[14] DatasetClause, and before WHERE also Blazegraph's `WITH { … } AS %name`."""
-        found: list[FromClause | Unknown] = []
+        found: list[syntax.FromClause | syntax.Unknown] = []
         while self.token.keyword == "FROM":
             found.append(self.from_clause())
         while self.token.keyword == "WITH":
@@ -311,15 +294,15 @@ class QueryParser(PatternReader):
             found.append(self.unknown(first, self.index, problem))
         return tuple(found)
 
-    def from_clause(self) -> FromClause | Unknown:
+    def from_clause(self) -> syntax.FromClause | syntax.Unknown:
         """A DatasetClause."""
         start = self.next().start
         named = bool(self.take("NAMED"))
         self._not_at_end()
         name = self.iri("the IRI of a graph")
-        return FromClause(start, self.end, named, name)
+        return syntax.FromClause(start, self.end, named, name)
 
-    def _where(self, read: Callable[[], GroupPattern] | None = None) -> GroupPattern:
+    def _where(self, read: Callable[[], syntax.GroupPattern] | None = None) -> syntax.GroupPattern:
         """WhereClause."""
         has_word = self.take("WHERE")
         if not self.at("{"):
@@ -333,9 +316,9 @@ class QueryParser(PatternReader):
 
     # --- clauses ----------------------------------------------------------------------------------------------------
 
-    def clauses(self) -> tuple[ClauseNode, ...]:
+    def clauses(self) -> tuple[syntax.ClauseNode, ...]:
         """SolutionModifier and ValuesClause, up to the end of the query or sub-select."""
-        found: list[ClauseNode] = []
+        found: list[syntax.ClauseNode] = []
         reached: list[str] = []
         while self.token.kind != "end" and not self.at("}"):
             first, keyword, depth = self.index, self.token.keyword, self.depth
@@ -364,7 +347,7 @@ class QueryParser(PatternReader):
                 return index
             index = self.after(index)
 
-    def _clause(self, keyword: str) -> ClauseNode:
+    def _clause(self, keyword: str) -> syntax.ClauseNode:
         if keyword == "VALUES":
             return self.values()
         start = self.next().start
@@ -373,18 +356,18 @@ class QueryParser(PatternReader):
             if token.kind != "number" or not token.text.isdigit():
                 raise self.expected(f"a number after {keyword}")
             self.index += 1
-            return SliceClause(start, self.end, keyword, token.text)
+            return syntax.SliceClause(start, self.end, keyword, token.text)
         if keyword == "HAVING":
             conditions = self._several(self._condition, "a condition after HAVING")
-            return HavingClause(start, self.end, conditions)
+            return syntax.HavingClause(start, self.end, conditions)
         self.require("BY")
         if keyword == "GROUP":
             keys = self._several(
                 lambda: self._guarded(self._group_condition), "a key after GROUP BY"
             )
-            return GroupClause(start, self.end, keys)
+            return syntax.GroupClause(start, self.end, keys)
         sorts = self._several(self._order_condition, "a key after ORDER BY")
-        return OrderClause(start, self.end, sorts)
+        return syntax.OrderClause(start, self.end, sorts)
 
     def _several(self, read: Callable[[], T], what: str) -> tuple[T, ...]:
         """One condition or more."""
@@ -401,10 +384,10 @@ class QueryParser(PatternReader):
             return True
         return token.kind == "word" and token.keyword not in CLAUSES
 
-    def _condition(self) -> ExpressionNode:
+    def _condition(self) -> syntax.ExpressionNode:
         return self._guarded(self.constraint)
 
-    def _group_condition(self) -> ExpressionNode | AliasNode:
+    def _group_condition(self) -> syntax.ExpressionNode | syntax.AliasNode:
         if self.token.kind == "variable":
             return self.variable()
         if not self.at("("):
@@ -418,16 +401,16 @@ class QueryParser(PatternReader):
         self.depth -= 1
         if variable is None:
             return expression
-        return AliasNode(start, self.end, expression, variable)
+        return syntax.AliasNode(start, self.end, expression, variable)
 
-    def _order_condition(self) -> OrderCondition:
+    def _order_condition(self) -> syntax.OrderCondition:
         start = self.token.start
         order = self.take("ASC", "DESC")
         if order and not self.at("("):
             raise self.expected(f"( after {order}")
         is_variable = self.token.kind == "variable"
         expression = self.variable() if is_variable else self._condition()
-        return OrderCondition(start, self.end, expression, order == "DESC")
+        return syntax.OrderCondition(start, self.end, expression, order == "DESC")
 
 
 def parse(
@@ -462,7 +445,7 @@ def find_form(source: QueryText, others: Sequence[str] = ()) -> int:
     raise error(source.text, len(source.text), message)
 
 
-def _before(parser: QueryParser, head: int) -> tuple[Unknown, ...]:
+def _before(parser: QueryParser, head: int) -> tuple[syntax.Unknown, ...]:
     """The tokens before the form that are not declarations."""
     found = []
     while parser.index < head:

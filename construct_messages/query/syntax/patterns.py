@@ -10,31 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final, TypeVar
 
-from construct_messages.query.syntax.nodes import (
-    AggregateNode,
-    AliasNode,
-    BindPattern,
-    CallNode,
-    ExistsNode,
-    ExpressionNode,
-    FilterPattern,
-    GraphPattern,
-    GroupPattern,
-    IriNode,
-    MinusPattern,
-    OperationNode,
-    OptionalPattern,
-    PatternNode,
-    SelectForm,
-    ServicePattern,
-    SyntaxNode,
-    TermNode,
-    TriplesBlock,
-    UnionPattern,
-    Unknown,
-    ValuesPattern,
-    VariableNode,
-)
+from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.triples import MOST_NESTED, Refused, TriplesReader
 from construct_messages.query.tokens import Token
 
@@ -57,11 +33,11 @@ _CHAINED: Final = ("||", "&&")
 class ExpressionReader(TriplesReader):
     """Reads expressions."""
 
-    def group(self) -> GroupPattern:
+    def group(self) -> syntax.GroupPattern:
         """GroupGraphPattern, for EXISTS."""
         raise NotImplementedError
 
-    def expression(self, least: int = 1) -> ExpressionNode:
+    def expression(self, least: int = 1) -> syntax.ExpressionNode:
         """Expression, with operators of at least this precedence."""
         start = self.token.start
         left = self._unary()
@@ -85,7 +61,7 @@ class ExpressionReader(TriplesReader):
                 operands = tuple(chain)
             else:
                 operands = (left, self.expression(level + 1))
-            left = OperationNode(start, self.end, operator, operands)
+            left = syntax.OperationNode(start, self.end, operator, operands)
             if level == _RELATION:  # a = b = c is no expression
                 most = _RELATION - 1
 
@@ -106,7 +82,7 @@ class ExpressionReader(TriplesReader):
             return token.text[0], 0
         return "", 0
 
-    def _unary(self) -> ExpressionNode:
+    def _unary(self) -> syntax.ExpressionNode:
         signs = []
         while self.token.kind == "other" and self.token.text == "!":
             signs.append(self.next())
@@ -115,10 +91,10 @@ class ExpressionReader(TriplesReader):
         operand = self.primary()
         for sign in reversed(signs):
             operator = "!" if sign.text == "!" else f"u{sign.text}"
-            operand = OperationNode(sign.start, self.end, operator, (operand,))
+            operand = syntax.OperationNode(sign.start, self.end, operator, (operand,))
         return operand
 
-    def primary(self) -> ExpressionNode:
+    def primary(self) -> syntax.ExpressionNode:
         token = self.tokens[self.index]
         kind = token.kind
         if kind == "variable":
@@ -130,7 +106,7 @@ class ExpressionReader(TriplesReader):
             if not self.at("("):
                 return function
             distinct, arguments = self._arguments()
-            return CallNode(token.start, self.end, function, arguments, distinct)
+            return syntax.CallNode(token.start, self.end, function, arguments, distinct)
         if kind == "word":
             return self._word(token)
         if self.at("("):
@@ -144,13 +120,13 @@ class ExpressionReader(TriplesReader):
             return self.triple_term()
         raise self.expected("an expression")
 
-    def _word(self, token: Token) -> ExpressionNode:
+    def _word(self, token: Token) -> syntax.ExpressionNode:
         keyword = token.keyword
         following = self.tokens[self.index + 1]
         if keyword == "EXISTS" or (keyword == "NOT" and following.keyword == "EXISTS"):
             self.index += 1 + (keyword == "NOT")
             group = self.group()
-            return ExistsNode(token.start, self.end, keyword == "NOT", group)
+            return syntax.ExistsNode(token.start, self.end, keyword == "NOT", group)
         if not following.is_mark("("):
             if keyword in ("TRUE", "FALSE"):
                 return self.term()
@@ -159,9 +135,9 @@ class ExpressionReader(TriplesReader):
             return self._aggregate(token)
         self.index += 1
         distinct, arguments = self._arguments()
-        return CallNode(token.start, self.end, keyword, arguments, distinct)
+        return syntax.CallNode(token.start, self.end, keyword, arguments, distinct)
 
-    def constraint(self) -> ExpressionNode:
+    def constraint(self) -> syntax.ExpressionNode:
         """Constraint: an expression in brackets, or a call."""
         token = self.tokens[self.index]
         opens = self.at("(") or (
@@ -176,12 +152,12 @@ class ExpressionReader(TriplesReader):
             raise self.expected("an expression in brackets or a call")
         return self.primary()
 
-    def _arguments(self) -> tuple[bool, tuple[ExpressionNode, ...]]:
+    def _arguments(self) -> tuple[bool, tuple[syntax.ExpressionNode, ...]]:
         """ArgList, from its bracket on, and whether it has DISTINCT."""
         self.deeper()
         self.need("(", "with a list of expressions")
         distinct = bool(self.take("DISTINCT"))
-        found: list[ExpressionNode] = []
+        found: list[syntax.ExpressionNode] = []
         if distinct or not self.at(")"):
             found.append(self.expression())
             while self.take_mark(","):
@@ -190,7 +166,7 @@ class ExpressionReader(TriplesReader):
         self.depth -= 1
         return distinct, tuple(found)
 
-    def _aggregate(self, token: Token) -> ExpressionNode:
+    def _aggregate(self, token: Token) -> syntax.ExpressionNode:
         self.deeper()
         self.index += 2
         distinct = bool(self.take("DISTINCT"))
@@ -206,7 +182,9 @@ class ExpressionReader(TriplesReader):
             separator = self.literal()
         self.need(")", "at the end of the aggregate")
         self.depth -= 1
-        return AggregateNode(token.start, self.end, token.keyword, distinct, argument, separator)
+        return syntax.AggregateNode(
+            token.start, self.end, token.keyword, distinct, argument, separator
+        )
 
 
 # --- patterns -------------------------------------------------------------------------------------
@@ -225,13 +203,13 @@ class PatternReader(ExpressionReader):
         super().__init__(text, tokens)
         self.triples = []
         # by the offset of its brace, with the index after it: an error makes tokens be read twice, but no group
-        self._groups: dict[int, tuple[GroupPattern, int]] = {}
+        self._groups: dict[int, tuple[syntax.GroupPattern, int]] = {}
 
-    def sub_select(self) -> SelectForm:
+    def sub_select(self) -> syntax.SelectForm:
         """SubSelect."""
         raise NotImplementedError
 
-    def group(self) -> GroupPattern:
+    def group(self) -> syntax.GroupPattern:
         start = self.token.start
         if start in self._groups:
             group, self.index = self._groups[start]
@@ -240,7 +218,7 @@ class PatternReader(ExpressionReader):
             raise self.expected("{")
         self.deeper()
         self.index += 1
-        elements: list[PatternNode] = []
+        elements: list[syntax.PatternNode] = []
         if self.token.keyword == "SELECT":
             elements.append(self._or_unknown(self.sub_select))
         while not self.at("}"):
@@ -253,39 +231,39 @@ class PatternReader(ExpressionReader):
                 self.take_mark(".")
         self.index += 1
         self.depth -= 1
-        group = GroupPattern(start, self.end, tuple(elements))
+        group = syntax.GroupPattern(start, self.end, tuple(elements))
         self._groups[start] = group, self.index
         return group
 
-    def element(self) -> PatternNode:
+    def element(self) -> syntax.PatternNode:
         """One element of a group, other than triples."""
         token = self.token
         start = token.start
         match token.keyword:
             case "OPTIONAL":
                 self.index += 1
-                return OptionalPattern(start, *self._group())
+                return syntax.OptionalPattern(start, *self._group())
             case "MINUS":
                 self.index += 1
-                return MinusPattern(start, *self._group())
+                return syntax.MinusPattern(start, *self._group())
             case "FILTER":
                 self.index += 1
                 condition = self._guarded(self.constraint)
-                return FilterPattern(start, self.end, condition)
+                return syntax.FilterPattern(start, self.end, condition)
             case "BIND":
                 self.index += 1
-                return BindPattern(start, *self._bound())
+                return syntax.BindPattern(start, *self._bound())
             case "GRAPH":
                 self.index += 1
                 name = self.name("the name of a graph")
                 group = self.group()
-                return GraphPattern(start, self.end, name, group)
+                return syntax.GraphPattern(start, self.end, name, group)
             case "SERVICE":
                 self.index += 1
                 silent = bool(self.take("SILENT"))
                 name = self.name("the IRI of an endpoint")
                 group = self.group()
-                return ServicePattern(start, self.end, silent, name, group)
+                return syntax.ServicePattern(start, self.end, silent, name, group)
             case "VALUES":
                 return self.values()
         if not self.at("{"):
@@ -293,18 +271,20 @@ class PatternReader(ExpressionReader):
         groups = [self.group()]
         while self.take("UNION"):
             groups.append(self.group())
-        return groups[0] if len(groups) == 1 else UnionPattern(start, self.end, tuple(groups))
+        return (
+            groups[0] if len(groups) == 1 else syntax.UnionPattern(start, self.end, tuple(groups))
+        )
 
-    def name(self, what: str) -> VariableNode | IriNode:
+    def name(self, what: str) -> syntax.VariableNode | syntax.IriNode:
         if self.token.kind == "variable":
             return self.variable()
         return self.iri(what)
 
-    def values(self) -> ValuesPattern:
+    def values(self) -> syntax.ValuesPattern:
         """InlineData and ValuesClause."""
         start = self.next().start
         one = self.token.kind == "variable"
-        variables: list[VariableNode] = []
+        variables: list[syntax.VariableNode] = []
         if one:
             variables.append(self.variable())
         else:
@@ -312,7 +292,7 @@ class PatternReader(ExpressionReader):
             while not self.take_mark(")"):
                 variables.append(self.variable())
         self.need("{", "with the values")
-        solutions: list[tuple[TermNode | None, ...]] = []
+        solutions: list[tuple[syntax.TermNode | None, ...]] = []
         while not self.take_mark("}"):
             if one:
                 solutions.append((self._value(),))
@@ -322,9 +302,9 @@ class PatternReader(ExpressionReader):
             while not self.take_mark(")"):
                 solution.append(self._value())
             solutions.append(tuple(solution))
-        return ValuesPattern(start, self.end, tuple(variables), tuple(solutions))
+        return syntax.ValuesPattern(start, self.end, tuple(variables), tuple(solutions))
 
-    def _value(self) -> TermNode | None:
+    def _value(self) -> syntax.TermNode | None:
         token = self.token
         if self.take("UNDEF"):
             return None
@@ -332,7 +312,7 @@ class PatternReader(ExpressionReader):
             raise self.expected("an IRI, a literal or UNDEF")
         return self.term()
 
-    def alias(self) -> AliasNode:
+    def alias(self) -> syntax.AliasNode:
         """`(expression AS ?variable)`."""
         start, opening = self.token.start, self.index
         depth = self.depth
@@ -354,11 +334,11 @@ class PatternReader(ExpressionReader):
             self.index += 1
             variable = self.variable()
             self.index += 1
-        return AliasNode(start, self.end, expression, variable)
+        return syntax.AliasNode(start, self.end, expression, variable)
 
     # --- unknown text -----------------------------------------------------------------------------------------------
 
-    def _or_unknown(self, read: Callable[[], PatternNode]) -> PatternNode:
+    def _or_unknown(self, read: Callable[[], syntax.PatternNode]) -> syntax.PatternNode:
         """An element, or the unknown text up to the next one."""
         start, depth = self.index, self.depth
         try:
@@ -367,7 +347,7 @@ class PatternReader(ExpressionReader):
             self.depth = depth
             return self.unknown(start, self._next_element(start), problem)
 
-    def _guarded(self, read: Callable[[], T]) -> T | Unknown:
+    def _guarded(self, read: Callable[[], T]) -> T | syntax.Unknown:
         """A condition, or the unknown text up to the end of its brackets."""
         start, depth = self.index, self.depth
         try:
@@ -380,10 +360,10 @@ class PatternReader(ExpressionReader):
                 raise
             return self.unknown(start, self._closing(opening, problem) + 1, problem)
 
-    def unknown(self, start: int, end: int, problem: Refused) -> Unknown:
+    def unknown(self, start: int, end: int, problem: Refused) -> syntax.Unknown:
         """The tokens from an index to before another one as an `Unknown`."""
         self.index = start
-        parts: list[SyntaxNode] = []
+        parts: list[syntax.SyntaxNode] = []
         while self.index < end:
             token = self.token
             if token.kind == "variable":
@@ -395,7 +375,7 @@ class PatternReader(ExpressionReader):
             else:
                 self.index += 1
         place = self.tokens[start].start
-        return Unknown(
+        return syntax.Unknown(
             place, max(place, self.end), problem.message, problem.offset, problem.hint, tuple(parts)
         )
 
@@ -445,7 +425,7 @@ class PatternReader(ExpressionReader):
                 ends[open_braces.pop()] = index
         return ends
 
-    def _triples(self, elements: list[PatternNode]) -> None:
+    def _triples(self, elements: list[syntax.PatternNode]) -> None:
         """TriplesBlock, and the unknown text after it."""
         around = self.triples
         self.triples = []
@@ -465,17 +445,17 @@ class PatternReader(ExpressionReader):
             del self.triples[whole:]
         if self.triples:
             end = self.tokens[statement - 1].end if problem else self.end
-            elements.append(TriplesBlock(start, end, tuple(self.triples)))
+            elements.append(syntax.TriplesBlock(start, end, tuple(self.triples)))
         self.triples = around
         if problem is not None:
             self.depth = depth
             elements.append(self.unknown(statement, self._next_element(statement), problem))
             self.take_mark(".")
 
-    def _group(self) -> tuple[int, GroupPattern]:
+    def _group(self) -> tuple[int, syntax.GroupPattern]:
         group = self.group()
         return self.end, group
 
-    def _bound(self) -> tuple[int, AliasNode]:
+    def _bound(self) -> tuple[int, syntax.AliasNode]:
         alias = self.alias()
         return self.end, alias

@@ -10,23 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from construct_messages.query.syntax.nodes import (
-    BlankNode,
-    BooleanNode,
-    IriNode,
-    LiteralNode,
-    NumberNode,
-    PathAlternative,
-    PathInverse,
-    PathNegation,
-    PathNode,
-    PathRepetition,
-    PathSequence,
-    TermNode,
-    TripleNode,
-    TripleTermNode,
-    VariableNode,
-)
+from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.tokens import Token, decoded, error
 from construct_messages.rdf.terms import RDF, iri
 
@@ -126,20 +110,20 @@ class Reader:
         """Whether the next token is a name with or without prefix."""
         return self.tokens[self.index].kind in ("iri", "pname")
 
-    def iri(self, what: str = "an IRI", hint: str | None = None) -> IriNode:
+    def iri(self, what: str = "an IRI", hint: str | None = None) -> syntax.IriNode:
         token = self.tokens[self.index]
         if token.kind not in ("iri", "pname"):
             raise self.expected(what, hint)
         self.index += 1
-        return IriNode(token.start, token.start + len(token.text), token.text)
+        return syntax.IriNode(token.start, token.start + len(token.text), token.text)
 
-    def variable(self) -> VariableNode:
+    def variable(self) -> syntax.VariableNode:
         token = self.tokens[self.index]
         if token.kind != "variable":
             raise self.expected("a variable")
         self.index += 1
         name = decoded(self.text, token) if "\\" in token.text else token.text
-        return VariableNode(token.start, token.start + len(token.text), name[1:])
+        return syntax.VariableNode(token.start, token.start + len(token.text), name[1:])
 
 
 def read(rule: Callable[[], T], text: str) -> T:
@@ -167,7 +151,7 @@ _DEEP_TEMPLATE: Final = "name inner nodes by blank node labels"
 class TriplesReader(Reader):
     """Reads triples; each method reads one rule of the grammar and adds its triples to `triples`."""
 
-    triples: list[TripleNode]
+    triples: list[syntax.TripleNode]
     is_template = False
     _blanks = 0
 
@@ -195,7 +179,7 @@ class TriplesReader(Reader):
             return True
         return not self.is_template and (token.text in ("^", "!") or self.at("("))
 
-    def _verb(self) -> VariableNode | PathNode:
+    def _verb(self) -> syntax.VariableNode | syntax.PathNode:
         token = self.tokens[self.index]
         if not self._at_verb():
             raise self.unexpected("a predicate: a variable, an IRI or a")
@@ -203,11 +187,11 @@ class TriplesReader(Reader):
             return self.variable()
         return self._name() if self.is_template else self._path()
 
-    def _name(self) -> IriNode:
+    def _name(self) -> syntax.IriNode:
         token = self.tokens[self.index]
         if token.text == "a":
             self.index += 1
-            return IriNode(token.start, token.end, "a")
+            return syntax.IriNode(token.start, token.end, "a")
         return self.iri("an IRI or a")
 
     def unexpected(self, what: str) -> Refused:
@@ -217,7 +201,7 @@ class TriplesReader(Reader):
             what, "property paths are not allowed in a template" if is_path else None
         )
 
-    def _properties(self, subject: TermNode) -> None:
+    def _properties(self, subject: syntax.TermNode) -> None:
         """PropertyListNotEmpty."""
         while True:
             predicate = self._verb()
@@ -231,19 +215,21 @@ class TriplesReader(Reader):
             if not self._at_verb():
                 return
 
-    def _object(self, subject: TermNode, predicate: VariableNode | PathNode) -> None:
+    def _object(
+        self, subject: syntax.TermNode, predicate: syntax.VariableNode | syntax.PathNode
+    ) -> None:
         """Object: a node with its annotations."""
         place = len(self.triples)
         object = self._graph_node()
         self.triples.insert(
-            place, TripleNode(subject.start, object.end, subject, predicate, object)
+            place, syntax.TripleNode(subject.start, object.end, subject, predicate, object)
         )
         if not self.at("~", "{|"):
             return
-        if not isinstance(predicate, VariableNode | IriNode):
+        if not isinstance(predicate, syntax.VariableNode | syntax.IriNode):
             raise Refused("a triple with a property path has no reifier", self.token.start)
-        stated = TripleTermNode(subject.start, object.end, subject, predicate, object)
-        reifier: TermNode | None = None
+        stated = syntax.TripleTermNode(subject.start, object.end, subject, predicate, object)
+        reifier: syntax.TermNode | None = None
         while self.at("~", "{|"):
             if self.at("~"):
                 reifier = self._reifier(stated)
@@ -263,17 +249,17 @@ class TriplesReader(Reader):
 
     # --- nodes ------------------------------------------------------------------------------------------------------
 
-    def _graph_node(self) -> TermNode:
+    def _graph_node(self) -> syntax.TermNode:
         if self.at("<<"):
             return self._reified()
         return self._node()[0] if self.at("(", "[") else self.term()
 
-    def _node(self) -> tuple[TermNode, bool]:
+    def _node(self) -> tuple[syntax.TermNode, bool]:
         """A node in brackets, and whether it may be a statement by itself."""
         self._deeper()
         opening = self.next()
         if opening.text == "[":
-            node: TermNode = self._fresh(opening.start)
+            node: syntax.TermNode = self._fresh(opening.start)
             alone = not self.at("]")
             if alone:
                 self._properties(node)
@@ -284,22 +270,22 @@ class TriplesReader(Reader):
         self.depth -= 1
         return node, alone
 
-    def _collection(self, start: int) -> TermNode:
+    def _collection(self, start: int) -> syntax.TermNode:
         if self.take_mark(")"):
-            return IriNode(start, self.end, NIL)
+            return syntax.IriNode(start, self.end, NIL)
         first = cell = self._fresh(start)
         while True:
             place = len(self.triples)
             item = self._graph_node()
             self.triples.insert(place, _made(cell, _FIRST, item))
             if self.take_mark(")"):
-                self.triples.append(_made(cell, _REST, IriNode(self.end - 1, self.end, NIL)))
+                self.triples.append(_made(cell, _REST, syntax.IriNode(self.end - 1, self.end, NIL)))
                 return first
             rest = self._fresh(self.token.start)
             self.triples.append(_made(cell, _REST, rest))
             cell = rest
 
-    def _reified(self) -> TermNode:
+    def _reified(self) -> syntax.TermNode:
         """ReifiedTriple: `<< s p o ~ reifier >>` is its reifier."""
         self._deeper()
         start = self.next().start
@@ -309,57 +295,57 @@ class TriplesReader(Reader):
         self.depth -= 1
         return reifier
 
-    def triple_term(self) -> TripleTermNode:
+    def triple_term(self) -> syntax.TripleTermNode:
         """`<<( s p o )>>`."""
         self._deeper()
         start = self.next().start
         read = self._triple(start, self._inner)
         self.need(")>>", "at the end of the triple term")
         self.depth -= 1
-        return TripleTermNode(start, self.end, read.subject, read.predicate, read.object)
+        return syntax.TripleTermNode(start, self.end, read.subject, read.predicate, read.object)
 
-    def _triple(self, start: int, part: Callable[[], TermNode]) -> TripleTermNode:
+    def _triple(self, start: int, part: Callable[[], syntax.TermNode]) -> syntax.TripleTermNode:
         subject = part()
         if not self._at_verb() or self.at("("):
             raise self.unexpected("a predicate: a variable, an IRI or a")
         predicate = self.variable() if self.token.kind == "variable" else self._name()
         object = part()
-        return TripleTermNode(start, self.end, subject, predicate, object)
+        return syntax.TripleTermNode(start, self.end, subject, predicate, object)
 
-    def _reified_part(self) -> TermNode:
+    def _reified_part(self) -> syntax.TermNode:
         return self._reified() if self.at("<<") else self._inner()
 
-    def _inner(self) -> TermNode:
+    def _inner(self) -> syntax.TermNode:
         """Subject or object of a reified triple or a triple term, where brackets are not allowed."""
         opening = self.index
         term = self.term()
-        if isinstance(term, IriNode) and term.written is NIL:
+        if isinstance(term, syntax.IriNode) and term.written is NIL:
             self.index = opening
             raise self.expected(
                 "a term: a collection is not allowed in a triple term or reified triple"
             )
         return term
 
-    def _reifier(self, stated: TripleTermNode) -> TermNode:
+    def _reifier(self, stated: syntax.TripleTermNode) -> syntax.TermNode:
         start = self.next().start
         named = self.token.kind in _NAMED or self.at("[")
         return self._reify(self.term() if named else self._fresh(start), stated)
 
-    def graph_name(self) -> VariableNode | IriNode | BlankNode:
+    def graph_name(self) -> syntax.VariableNode | syntax.IriNode | syntax.BlankNode:
         """The name of a graph in a template."""
         if self.token.kind in _NAMED or self.at("["):
             name = self.term()
-            if isinstance(name, VariableNode | IriNode | BlankNode):
+            if isinstance(name, syntax.VariableNode | syntax.IriNode | syntax.BlankNode):
                 return name
         raise self.expected("a variable, an IRI or a blank node as the name of the graph")
 
-    def _reify(self, reifier: TermNode, stated: TripleTermNode) -> TermNode:
+    def _reify(self, reifier: syntax.TermNode, stated: syntax.TripleTermNode) -> syntax.TermNode:
         self.triples.append(_made(reifier, _REIFIES, stated))
         return reifier
 
     # --- terms ------------------------------------------------------------------------------------------------------
 
-    def term(self) -> TermNode:
+    def term(self) -> syntax.TermNode:
         """VarOrTerm."""
         token = self.tokens[self.index]
         kind, start = token.kind, token.start
@@ -371,23 +357,27 @@ class TriplesReader(Reader):
             return self.literal()
         if kind == "number":
             self.index += 1
-            return NumberNode(start, token.end, token.text)
+            return syntax.NumberNode(start, token.end, token.text)
         if kind == "blank":
             self.index += 1
-            return BlankNode(start, token.end, decoded(self.text, token)[2:])
+            return syntax.BlankNode(start, token.end, decoded(self.text, token)[2:])
         if token.keyword in ("TRUE", "FALSE"):
             self.index += 1
-            return BooleanNode(start, token.end, token.text)
+            return syntax.BooleanNode(start, token.end, token.text)
         if self.at("<<("):
             return self.triple_term()
         if self.at("[", "("):  # ANON or NIL: the only brackets that are terms
             closing = self.tokens[self.index + 1]
             if closing.is_mark("]" if token.text == "[" else ")"):
                 self.index += 2
-                return self._fresh(start) if token.text == "[" else IriNode(start, closing.end, NIL)
+                return (
+                    self._fresh(start)
+                    if token.text == "["
+                    else syntax.IriNode(start, closing.end, NIL)
+                )
         raise self.unexpected("a variable or an RDF term")
 
-    def literal(self) -> LiteralNode:
+    def literal(self) -> syntax.LiteralNode:
         """RDFLiteral, from its string on."""
         token = self.next()
         language = datatype = None
@@ -395,31 +385,31 @@ class TriplesReader(Reader):
             language = self.next().text[1:]
         elif self.take_mark("^^"):
             datatype = self.iri("the IRI of a datatype")
-        return LiteralNode(token.start, self.end, token.text, language, datatype)
+        return syntax.LiteralNode(token.start, self.end, token.text, language, datatype)
 
-    def _fresh(self, start: int | None = None) -> BlankNode:
+    def _fresh(self, start: int | None = None) -> syntax.BlankNode:
         self._blanks += 1
         place = self.token.start if start is None else start
-        return BlankNode(place, place, f".{self._blanks - 1}")
+        return syntax.BlankNode(place, place, f".{self._blanks - 1}")
 
     # --- property paths ---------------------------------------------------------------------------------------------
 
-    def _path(self) -> PathNode:
+    def _path(self) -> syntax.PathNode:
         """Path: alternatives of sequences."""
         start = self.token.start
         ways = [self._sequence()]
         while self._take_other("|"):
             ways.append(self._sequence())
-        return ways[0] if len(ways) == 1 else PathAlternative(start, self.end, tuple(ways))
+        return ways[0] if len(ways) == 1 else syntax.PathAlternative(start, self.end, tuple(ways))
 
-    def _sequence(self) -> PathNode:
+    def _sequence(self) -> syntax.PathNode:
         start = self.token.start
         steps = [self._step()]
         while self._take_other("/"):
             steps.append(self._step())
-        return steps[0] if len(steps) == 1 else PathSequence(start, self.end, tuple(steps))
+        return steps[0] if len(steps) == 1 else syntax.PathSequence(start, self.end, tuple(steps))
 
-    def _step(self) -> PathNode:
+    def _step(self) -> syntax.PathNode:
         """PathEltOrInverse."""
         start = self.token.start
         inverse = self._take_other("^")
@@ -435,11 +425,11 @@ class TriplesReader(Reader):
         else:
             path = self._name()
         if self.token.kind == "other" and self.token.text in ("*", "+", "?"):
-            path = PathRepetition(first, self.token.end, path, self.next().text)
-        return PathInverse(start, self.end, path) if inverse else path
+            path = syntax.PathRepetition(first, self.token.end, path, self.next().text)
+        return syntax.PathInverse(start, self.end, path) if inverse else path
 
-    def _negation(self, start: int) -> PathNode:
-        members: list[IriNode | PathInverse] = []
+    def _negation(self, start: int) -> syntax.PathNode:
+        members: list[syntax.IriNode | syntax.PathInverse] = []
         if not self.take_mark("("):
             members.append(self._member())
         elif not self.take_mark(")"):
@@ -447,13 +437,13 @@ class TriplesReader(Reader):
             while self._take_other("|"):
                 members.append(self._member())
             self.need(")", "at the end of the negated properties")
-        return PathNegation(start, self.end, tuple(members))
+        return syntax.PathNegation(start, self.end, tuple(members))
 
-    def _member(self) -> IriNode | PathInverse:
+    def _member(self) -> syntax.IriNode | syntax.PathInverse:
         start = self.token.start
         if self._take_other("^"):
             name = self._name()
-            return PathInverse(start, name.end, name)
+            return syntax.PathInverse(start, name.end, name)
         return self._name()
 
     def _take_other(self, sign: str) -> bool:
@@ -463,7 +453,7 @@ class TriplesReader(Reader):
         return found
 
 
-def _made(subject: TermNode, predicate: str, object: TermNode) -> TripleNode:
+def _made(subject: syntax.TermNode, predicate: str, object: syntax.TermNode) -> syntax.TripleNode:
     """A triple that a short notation expands to."""
     start, end = min(subject.start, object.start), max(subject.end, object.end)
-    return TripleNode(start, end, subject, IriNode(start, start, predicate), object)
+    return syntax.TripleNode(start, end, subject, syntax.IriNode(start, start, predicate), object)
