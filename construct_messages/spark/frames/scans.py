@@ -147,17 +147,22 @@ def _one_of(names: tuple[Term, ...]) -> str:
 # is in two parts, so no solution is. Hubs are found while the query runs; Spark leaves the join with them out if there
 # are none.
 
+_PREDICATE: Final = Var(".predicate")
+_OBJECT: Final = Var(".object")
+_P: Final = column(_PREDICATE)
+_O: Final = column(_OBJECT)
+
 HUB_BYTES: Final = 1 << 20
 """The most bytes of a variable's objects that are collected for a subject; a task may hold some hundred such sets."""
 
-PART: Final = "part"
+_PART: Final = "part"
 """The column of parts: NULL for quads whose subject is not a hub."""
 
 _PART_BYTES: Final = 1 << 18  # of objects; a task may hold some hundred parts of a hub
 _RAYS_BITS: Final = 32  # after them, the number of the part
 
 
-class Ray(NamedTuple):
+class _Ray(NamedTuple):
     """A variable of a star, with the predicates of its patterns."""
 
     predicates: tuple[Term, ...]
@@ -165,23 +170,15 @@ class Ray(NamedTuple):
     divides: bool  # no other variable has one of the predicates, so that hubs can be cut into parts by it
 
 
-def in_parts(
-    quads: str,
-    keys: Sequence[str],
-    predicate: str,
-    object: str,
-    rays: Sequence[Ray],
-    tests: Iterable[str],
-) -> str:
-    """Returns SQL of the quads of a star with the column `PART`: those of a hub once for each part that has them.
+def _in_parts(quads: str, keys: Sequence[str], rays: Sequence[_Ray], tests: Iterable[str]) -> str:
+    """Returns SQL of the quads of a star with the column `_PART`: those of a hub once for each part that has them.
 
     Quads of hubs without solutions are left out; a subject has solutions if each of the tests is true of some quad.
     """
     if not any(ray.divides for ray in rays):
-        return f"SELECT *, CAST(NULL AS BIGINT) AS {PART} FROM ({quads})"
+        return f"SELECT *, CAST(NULL AS BIGINT) AS {_PART} FROM ({quads})"
     sizes = [
-        f"sum(CASE WHEN {any_of(predicate, ray.predicates)} THEN octet_length({object}) END)"
-        for ray in rays
+        f"sum(CASE WHEN {any_of(_P, ray.predicates)} THEN octet_length({_O}) END)" for ray in rays
     ]
     largest = f"array({', '.join(size if ray.divides else 'NULL' for size, ray in zip(sizes, rays, strict=True))})"
     present = [f"{size} IS NOT NULL" for size, ray in zip(sizes, rays, strict=True) if ray.needed]
@@ -193,7 +190,7 @@ SELECT {subject}, array_position(sizes, array_max(sizes)) - 1 AS ray,
 FROM (SELECT {subject}, {largest} AS sizes, {alive} AS alive FROM ({quads}) GROUP BY {subject})
 WHERE array_max(sizes) > {HUB_BYTES}"""
     divided = " OR ".join(
-        f"ray = {number} AND {any_of(predicate, ray.predicates)}"
+        f"ray = {number} AND {any_of(_P, ray.predicates)}"
         for number, ray in enumerate(rays)
         if ray.divides
     )
@@ -201,29 +198,25 @@ WHERE array_max(sizes) > {HUB_BYTES}"""
     parts = case(
         ("parts IS NULL", "array(CAST(NULL AS BIGINT))"),
         ("parts = 0", "CAST(array() AS ARRAY<BIGINT>)"),
-        (divided, f"array({first} + pmod(xxhash64({object}), parts))"),
+        (divided, f"array({first} + pmod(xxhash64({_O}), parts))"),
         otherwise=f"sequence({first}, {first} + parts - 1)",
     )
     return f"""\
-SELECT /*+ BROADCAST(hubs) */ {subject}, {predicate}, {object}, explode({parts}) AS {PART}
+SELECT /*+ BROADCAST(hubs) */ {subject}, {_P}, {_O}, explode({parts}) AS {_PART}
 FROM ({quads}) LEFT JOIN ({hubs}) AS hubs USING ({subject})"""
 
 
-def has_objects(number: int, ray: Ray, objects: str) -> str:
+def _has_objects(number: int, ray: _Ray, objects: str) -> str:
     """Returns SQL that tests whether a part, or a subject that is no hub, has the objects that a ray requires."""
     found = f"size({objects}) > 0"
     # otherwise, a part without objects of the divided variable would leave that variable unbound
     return (
         found
         if ray.needed
-        else f"({PART} IS NULL OR shiftright({PART}, {_RAYS_BITS}) <> {number} OR {found})"
+        else f"({_PART} IS NULL OR shiftright({_PART}, {_RAYS_BITS}) <> {number} OR {found})"
     )
 
 
-_PREDICATE: Final = Var(".predicate")
-_OBJECT: Final = Var(".object")
-_P: Final = column(_PREDICATE)
-_O: Final = column(_OBJECT)
 _TABLE: Final = "\0"  # where SQL names the table: in no literal
 
 
@@ -246,7 +239,7 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     any_of_them = Triple(node.subject, _PREDICATE, _OBJECT, graph)
     condition, columns = matching(any_of_them, dataset, needed_for=map(Scan, patterns))
     quads = f"SELECT {', '.join(columns)} FROM {_TABLE}"
-    quads = in_parts(quads, keys, _P, _O, [*rays.values()], tests)
+    quads = _in_parts(quads, keys, [*rays.values()], tests)
     predicates = dict.fromkeys(predicate for ray in rays.values() for predicate in ray.predicates)
     objects = {predicate: f"objects{n}" for n, predicate in enumerate(predicates)}
     subject = ", ".join(keys)
@@ -259,8 +252,8 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
         name: _intersection([objects[predicate] for predicate in ray.predicates])
         for name, ray in rays.items()
     }
-    conditions = [f"({PART} IS NOT NULL OR test{n})" for n in range(len(tests))]
-    conditions += [has_objects(n, ray, found[name]) for n, (name, ray) in enumerate(rays.items())]
+    conditions = [f"({_PART} IS NOT NULL OR test{n})" for n in range(len(tests))]
+    conditions += [_has_objects(n, ray, found[name]) for n, (name, ray) in enumerate(rays.items())]
     views = [
         f"LATERAL VIEW {'' if ray.needed else 'OUTER '}explode({found[name]}) AS {name}"
         for name, ray in rays.items()
@@ -270,7 +263,7 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     # memory: hence the hash.
     sql = f"""\
 SELECT {", ".join((*keys, *rays))} FROM (
-  SELECT {", ".join((subject, PART, *collected))} FROM ({quads}) GROUP BY xxhash64({subject}), {subject}, {PART})
+  SELECT {", ".join((subject, _PART, *collected))} FROM ({quads}) GROUP BY xxhash64({subject}), {subject}, {_PART})
 {" ".join(views)} WHERE {" AND ".join(conditions)}"""
     named = sql.replace("{", "{{").replace("}", "}}").replace(_TABLE, "{quads}")
     # not the table itself: Spark would uncache it when it drops the view that it makes of its argument
@@ -293,13 +286,13 @@ def _matched(pattern: Triple) -> str:
     return f"({_P} = {literal(_term(pattern.predicate))} AND {_O} = {known})"
 
 
-def _ray(name: str, node: Star, variables: dict[str, list[Triple]]) -> Ray:
+def _ray(name: str, node: Star, variables: dict[str, list[Triple]]) -> _Ray:
     patterns = variables[name]
     predicates = tuple(dict.fromkeys(_term(pattern.predicate) for pattern in patterns))
     others = {
         pattern.predicate for other, them in variables.items() if other != name for pattern in them
     }
-    return Ray(
+    return _Ray(
         predicates,
         any(pattern in node.patterns for pattern in patterns),
         others.isdisjoint(predicates),

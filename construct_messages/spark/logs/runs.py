@@ -237,16 +237,7 @@ def _look_up(number: int) -> _Process | None:
             fields = after.split()
             return _Process(before.partition("(")[2], int(fields[1]), fields[19], fields[0] == "Z")
         columns = [
-            "ps",
-            "-o",
-            "stat=",
-            "-o",
-            "ppid=",
-            "-o",
-            "lstart=",
-            "-o",
-            "comm=",
-            "-p",
+            *["ps", "-o", "stat=", "-o", "ppid=", "-o", "lstart=", "-o", "comm=", "-p"],
             str(number),
         ]
         fields = subprocess.run(columns, capture_output=True, text=True, check=False).stdout.split()
