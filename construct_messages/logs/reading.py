@@ -489,9 +489,7 @@ def read_log(
     if message_bytes <= 0:
         raise UsageError(f"message_bytes={message_bytes} must be more than 0")
     if hasattr(source, "encoding"):  # as text files have
-        raise UsageError(
-            "a log is bytes, and the file is open for text", hint='open it with mode "rb"'
-        )
+        raise _no_bytes("the file is open for text")
     if syntax is not None:
         find_syntax(syntax)
     if isinstance(source, (str, os.PathLike)):
@@ -772,6 +770,8 @@ def _checked(chunk: object) -> bytes:
         return chunk
     if isinstance(chunk, (bytearray, memoryview)):
         return bytes(chunk)
-    raise UsageError(
-        f"a log is bytes, and {type(chunk).__name__} came", hint='open the file with mode "rb"'
-    )
+    raise _no_bytes(f"{type(chunk).__name__} came")
+
+
+def _no_bytes(what: str) -> UsageError:
+    return UsageError(f"a log is bytes, and {what}", hint='open the file with mode "rb"')

@@ -8,7 +8,7 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.logs.lines import statements as lines_statements
+from construct_messages.logs.lines import decoder as lines_decoder
 from construct_messages.logs.lines.decoder import LineParser, read_lines
 from construct_messages.rdf.errors import LimitExceeded, TermError
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format
@@ -291,7 +291,7 @@ def test_lines_of_the_suites(suite: str) -> None:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a line of some tens of characters be a very long one."""
-    monkeypatch.setattr(lines_statements, "_LONG", 90)
+    monkeypatch.setattr(lines_decoder, "_LONG", 90)
 
 
 LONG = "é" * 100
