@@ -157,9 +157,8 @@ def construct_messages(
 
 
 def _passed(validation: object) -> Callable[[Iterator[Message]], Iterator[Message]]:
-    from construct_messages.construct.shapes import (
-        Validation,  # whose library most queries do without
-    )
+    # most queries do without its library
+    from construct_messages.construct.shapes import Validation
 
     if not isinstance(validation, Validation):
         hint = "pass Validation(Shapes(…)), or leave it out"

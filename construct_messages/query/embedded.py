@@ -206,9 +206,8 @@ def _certain(elements: Sequence[Any]) -> frozenset[str]:
 def with_graph(text: str, select: syntax.SelectForm, graph: str) -> Iterator[tuple[int, int, str]]:
     """What a sub-select within the graph of a variable needs so that the engine evaluates it in each graph by itself.
 
-    Yields what is replaced, as start, end and new text.
-
-    It projects the variable and groups by it: for the engine, patterns bind it like any other variable.
+    It projects the variable and groups by it: for the engine, patterns bind it like any other variable. Yields what is
+    replaced, as start, end and new text.
     """
     name, items = graph[1:], select.projection or ()
     named = {

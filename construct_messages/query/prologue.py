@@ -111,9 +111,7 @@ class Prologue:
 
 
 def undeclared(text: str, known: Collection[str] = ()) -> str | None:
-    """The first prefix, without colon, that a query uses and neither declares nor has in `known`; None:
-
-    there is none.
+    """The first prefix, without colon, that a query uses and neither declares nor has in `known`.
 
     >>> undeclared("PREFIX a: <urn:a> ASK { a:a b:b c:c }")
     'b'

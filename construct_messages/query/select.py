@@ -267,10 +267,9 @@ def page(
     """A window into the query's own result, which its own LIMIT and OFFSET bound.
 
     None: the query's own LIMIT ends before it. `wrap` puts the window around the ordered query, for engines that refuse
-    ORDER BY with a large OFFSET.
-
-    Terms that ORDER BY cannot tell apart may change places between two pages; SPARQL has no finer order. Values that
-    are new in each evaluation, as those of UUID(), are no sort keys: they would make a new order for each page.
+    ORDER BY with a large OFFSET. Terms that ORDER BY cannot tell apart may change places between two pages; SPARQL has
+    no finer order. Values that are new in each evaluation, as those of UUID(), are no sort keys: they would make a new
+    order for each page.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 15", limit=15)
     >>> str(page(select, 10, 10))
@@ -294,8 +293,6 @@ def by_key(
     select: Select, key: str, limit: int, *, least: str | None = None, offset: int = 0
 ) -> Select:
     """The first solutions in the order of the strings of a key, starting at one of these strings.
-
-    The query has no order or window of its own.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
     >>> str(by_key(select, "s", 10, least="urn:a"))
@@ -331,8 +328,6 @@ def by_key(
 
 def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
     """The one solution after the first `count`, to test whether it exists; no order is added for this.
-
-    `wrap` as in `page`.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" OFFSET 5", offset=5)
     >>> str(beyond(select, 10))

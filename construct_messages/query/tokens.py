@@ -89,11 +89,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 class QueryText:
-    """The text of a query or update whose tokens are read once, when they are first needed.
-
-    A byte order mark is removed, since engines reject it.
-
-    Pass one of these to several functions to tokenize the text only once.
+    """The text of a query or update, without byte order mark, whose tokens are read once, when they are first needed.
 
     >>> query = QueryText("ASK {}")
     >>> query.tokens is query.tokens, QueryText.of(query) is query

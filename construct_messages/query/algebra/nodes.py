@@ -762,9 +762,8 @@ def join_order(
 ) -> list[Node]:
     """The operands of a tree of joins in the order to join them, without units.
 
-    `links` are pairs of variables that an equality links, in addition to shared variables; see `push_down.links`.
-
-    Paths wait until an end of theirs is bound, and operands that would make a cross product wait, too.
+    `links` are pairs of variables that an equality links, in addition to shared variables; see `push_down.links`. Paths
+    wait until an end of theirs is bound, and operands that would make a cross product wait, too.
 
     >>> from construct_messages.query.algebra.nodes import Bgp, Triple
     >>> from construct_messages.query.algebra.nodes import Closure, Link

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from construct_messages.query.continuous.values import (
     CM,
@@ -382,12 +382,8 @@ _NAMES: Final = ("iri", "pname", "variable")
 _MOST: Final = 100  # windows
 
 
-class Splice(NamedTuple):
-    """A piece of the text and its replacement."""
-
-    start: int
-    end: int
-    text: str
+Splice: TypeAlias = tuple[int, int, str]
+"""The offsets of a piece of the text, and its replacement."""
 
 
 @dataclass
@@ -633,7 +629,7 @@ class _Reading:
         breaks = "".join(char if char in "\r\n" else "" for char in self.text[start:end])
         if not breaks:
             text = text.ljust(end - start)
-        self.patterns.splices.append(Splice(start, end, text + breaks))
+        self.patterns.splices.append((start, end, text + breaks))
 
 
 def _membership(window: str, member: str) -> str:
@@ -737,7 +733,7 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
         token.kind == "iri" and is_relative(token.text[1:-1]) for token in tokens
     ):
         place, declaration = insert(tokens[:head], base, {})
-        splices.append(Splice(place, place, declaration))
+        splices.append((place, place, declaration))
     of_dialect = Operator.ISTREAM if patterns.streams or not patterns.windows else Operator.RSTREAM
     reports = (
         clause.content.specification.report
@@ -863,4 +859,4 @@ def _plain(tokens: Sequence[Token], head: int, clauses: Sequence[_Clause]) -> li
 
 
 def _blank(text: str, start: int, end: int) -> Splice:
-    return Splice(start, end, "".join(char if char in "\r\n" else " " for char in text[start:end]))
+    return (start, end, "".join(char if char in "\r\n" else " " for char in text[start:end]))
