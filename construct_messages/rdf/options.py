@@ -205,7 +205,7 @@ class Grouping:
         by: one message for all solutions with the same ?v; several variables are combined.
         order: the order of groups: that of their first solutions, which holds all solutions in memory, or that of the
             variables, by which the source sorts.
-        limit: hold at most N solutions (without effect on Spark).
+        limit: hold at most N solutions for groups; more are an error. Without effect on Spark.
 
     Raises:
         UsageError: an unknown order, or a limit below 1.
@@ -267,7 +267,8 @@ class MessageOptions:
         distinct_limit: compare at most N messages; more are an error.
         skip_empty: leave out empty messages.
         skolemize: replace blank nodes of the data by IRIs under this one.
-        label_prefix: begin labels of blank nodes with PREFIX; default: random, so that no two logs share a node.
+        label_prefix: begin labels of blank nodes with PREFIX: a lower-case letter, then lower-case letters or digits;
+            default: random, which no two logs share.
         max_messages: end the log after N messages.
 
     Raises:
@@ -301,8 +302,8 @@ class Requests:
         headers: send an additional request header.
         results: the results format to request; auto: that of the profile.
         profile: the kind of endpoint, such as virtuoso.
-        retries: repeat a request up to N times after temporary failures.
-        allow_stale: read a store directory while another process writes to it.
+        retries: repeat a request up to N times after temporary failures, with growing pauses; 0: never.
+        allow_stale: read a store directory while another process writes to it; the data may be outdated.
         source_format: the format of files; default: that of the extension; of standard input, detected from the first
             bytes.
         read_seconds: stop if an endpoint sends nothing for this long; inf: never; default: 600 of watch, else inf.

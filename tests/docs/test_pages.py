@@ -15,6 +15,8 @@ from construct_messages.rdf.formats import FORMATS, SYNTAXES, Format
 from construct_messages.sparql.sources.http.profiles import PROFILES
 from tests.support.places import ROOT
 
+COMMAND_LINE = ROOT / "docs" / "reference" / "command-line.md"
+
 
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """The parser and those of its commands."""
@@ -26,7 +28,7 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
 
 
 def test_every_option_is_documented() -> None:
-    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    page = COMMAND_LINE.read_text(encoding="utf-8")
     options = {
         option
         for parser in parsers(build_parser())
@@ -37,6 +39,36 @@ def test_every_option_is_documented() -> None:
     documented = set(re.findall(r"`(--[a-z-]+)", page))
     assert options == documented
     assert all(f"`{profile}`" in page for profile in PROFILES)
+
+
+def option_table(group: argparse._ArgumentGroup) -> str:
+    """The options of a group, in Markdown."""
+    lines = ["| option | meaning |", "|---|---|"]
+    for action in group._group_actions:
+        value = "|".join(action.choices) if action.choices else action.metavar or ""
+        usage = f"{', '.join(action.option_strings)} {value}".strip()
+        help = (action.help or "") % {"default": action.default}
+        cells = [cell.replace("|", "\\|") for cell in (f"`{usage}`", help)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def with_option_tables(page: str) -> str:
+    """The page about the command line, with the tables of option classes as `run --help` shows them."""
+    for parser in parsers(build_parser()):
+        for group in parser._action_groups if parser.prog.endswith("messages run") else ():
+            if group.title in ("messages", "requests to the source"):
+                heading = f"### {group.title.capitalize()}\n\n"
+                before, found, rest = page.partition(heading)
+                assert found
+                page = before + found + option_table(group) + rest[rest.index("\n\n") :]
+    return page
+
+
+def test_tables_of_options_are_those_of_their_classes() -> None:
+    """`python -m tests.docs.test_pages` writes them."""
+    page = COMMAND_LINE.read_text(encoding="utf-8")
+    assert page == with_option_tables(page)
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
@@ -120,3 +152,9 @@ def test_every_public_name_is_in_the_reference(package: str) -> None:
         name for name in module.__all__ if hasattr(construct_messages.rdf.errors, name)
     }  # a page has them all
     assert set(module.__all__) - errors - documented == set()
+
+
+if __name__ == "__main__":
+    COMMAND_LINE.write_text(
+        with_option_tables(COMMAND_LINE.read_text(encoding="utf-8")), encoding="utf-8"
+    )
