@@ -1,4 +1,4 @@
-"""The command line: arguments, terminal output and exit statuses, one module a group of commands.
+"""The command line: arguments, terminal output and exit statuses. Each group of commands has a module.
 
 The log goes to standard output or to a file, everything else to standard error. Other packages implement the work of
 the commands.
@@ -76,11 +76,7 @@ _INTERRUPTED: Final = 130  # as shells report a program that SIGINT ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit status.
-
-    Args:
-        arguments: without the program's name; None: the arguments of the process.
-    """
+    """Runs the command line, by default with the arguments of the process, and returns its exit status."""
     if arguments is None:
         reopen_closed_standard_streams()
     debug, trouble = False, 0
@@ -93,9 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
                     signal.signal(number, lambda number, _: sys.exit(128 + number))
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(
-                errors="backslashreplace"
-            )  # the name of a file, or a quad, may have characters that it cannot encode
+            # the name of a file, or a quad, may have characters that it cannot encode
+            sys.stdout.reconfigure(errors="backslashreplace")
         refuse_inputs(options)
         with warnings.catch_warnings():
             quiet = getattr(options, "quiet", False)
@@ -139,11 +134,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def build_parser(first: str | None = None) -> argparse.ArgumentParser:
-    """The parser of all commands and options.
-
-    Args:
-        first: the first of the arguments to parse; if it names a command, the parser has only this command.
-    """
+    """The parser of all commands, or of one only: that which the first of the arguments to parse names."""
     parser = Parser(
         prog="construct-messages",
         description="Write one RDF Message per SPARQL CONSTRUCT solution, and work with logs and streams of messages.",

@@ -61,11 +61,7 @@ class _MagicParser(Parser):
     """Raises usage errors, instead of ending the program."""
 
     def error(self, message: str) -> NoReturn:
-        """Raises the error.
-
-        Raises:
-            UsageError: always.
-        """
+        """Raises a `UsageError`."""
         raise UsageError(message, hint=f"see {self.prog} --help")
 
 
@@ -114,19 +110,9 @@ def load_ipython_extension(shell: Shell) -> None:
 
 
 def run_cell(shell: Shell, line: str, cell: str) -> MessageList | None:
-    """Runs the query of a cell.
+    """Runs the query of a cell with the options after `%%construct`; returns None if the help was requested.
 
-    Args:
-        shell: gets the variable of `-o`.
-        line: the text after `%%construct`.
-        cell: the lines below it.
-
-    Returns:
-        The messages; None if the help was requested.
-
-    Raises:
-        ConstructMessagesError: as on the command line; IPython shows it without a traceback. Positions are those in the
-            cell, whose first line has the magic.
+    IPython shows errors without a traceback. Their positions are those in the cell, whose first line has the magic.
     """
     try:
         options = _parser().parse_args(_split(line))

@@ -57,11 +57,7 @@ _SHARE: Final = 2
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Returns the memory that this process may use, in bytes.
-
-    Args:
-        root: the directory in which `proc` and `sys` are mounted.
-    """
+    """Returns the memory that this process may use, in bytes; `proc` and `sys` are mounted below `root`."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for file in _limit_files(root):
         try:
@@ -138,40 +134,14 @@ _ORIGIN: Final = re.compile(
 
 # headers of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by the HTTP client
 _NEVER_FORWARDED: Final = {
-    *(
-        "accept",
-        "accept-encoding",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "expect",
-    ),
-    *(
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "range",
-        "te",
-        "trailer",
-        "transfer-encoding",
-    ),
-    *("upgrade", "user-agent"),
+    *("accept", "accept-encoding", "connection", "content-encoding", "content-length"),
+    *("content-type", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection"),
+    *("range", "te", "trailer", "transfer-encoding", "upgrade", "user-agent"),
 }
 
 
 def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Key, str]) -> None:
-    """Checks settings that have the right types.
-
-    Args:
-        config: the settings.
-        environ: the environment variables, for credentials.
-        origins: the places where settings were written, by key.
-
-    Raises:
-        UsageError: the settings cannot be served.
-    """
+    """Checks settings that have the right types. Errors name their `origins`, the places where they were written."""
 
     def where(*key: str) -> str:
         return origins.get(key, dotted_name(key))
@@ -331,11 +301,7 @@ def _check_bridge(
             )
     for side, url in (("from", bridge.source), ("to", bridge.target)):
         variable = getattr(bridge, f"{side}_token_variable")
-        if variable is not None and not environ.get(variable):
-            raise UsageError(
-                f"{where(f'{side}_token_variable')} names {variable}, which is not set",
-                hint=f"set the environment variable {variable}",
-            )
+        _check_variable(variable, where(f"{side}_token_variable"), environ)
         if _has_client(bridge, environ, where, f"{side}_") and variable is not None:
             raise UsageError(
                 f"{where(f'{side}_token_url')} is set beside a token",
@@ -463,14 +429,8 @@ def _check_credentials(
     settings = ("user_variable", "password_variable", "token_variable")
     user, password, token = names = tuple(getattr(endpoint, setting) for setting in settings)
     for setting, variable in zip(settings, names, strict=True):
-        if variable is None:
-            continue
-        if not environ.get(variable):
-            raise UsageError(
-                f"{where(setting)} names {variable}, which is not set",
-                hint=f"set the environment variable {variable}",
-            )
-        if not environ[variable].isprintable():
+        _check_variable(variable, where(setting), environ)
+        if variable is not None and not environ[variable].isprintable():
             raise UsageError(
                 f"{where(setting)}: {variable} holds a line break or a control character",
                 hint="remove it",
@@ -499,6 +459,14 @@ def _check_credentials(
         )
 
 
+def _check_variable(variable: str | None, where: str, environ: Mapping[str, str]) -> None:
+    if variable is not None and not environ.get(variable):
+        raise UsageError(
+            f"{where} names {variable}, which is not set",
+            hint=f"set the environment variable {variable}",
+        )
+
+
 def _has_client(
     settings: EndpointSettings | BridgeSettings,
     environ: Mapping[str, str],
@@ -507,9 +475,7 @@ def _has_client(
 ) -> bool:
     """Checks the credentials that are exchanged for access tokens, and returns whether they are set.
 
-    Args:
-        settings, environ, where: see `check_config`.
-        prefix: the prefix of the names of these settings.
+    The names of these settings begin with `prefix`.
     """
     names = ("token_url", "client_id", "client_secret_variable", "client_secret_file", "scope")
     values = [getattr(settings, prefix + name) for name in names]

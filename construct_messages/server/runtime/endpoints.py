@@ -27,17 +27,10 @@ def open_endpoints(
 ) -> Sequence[Endpoint]:
     """Creates the endpoints in the settings.
 
-    Args:
-        config: the settings.
-        directories: the store directories of endpoints with files as their source, by name.
-        request_log: the log for details that clients must not see.
-        executor: threads for work that would block the event loop; the caller shuts it down after closing the
-            endpoints.
-
-    Raises:
-        ConstructMessagesError: an endpoint cannot be opened.
+    `directories` has the store directories of endpoints over files, by name; `request_log` gets details that clients
+    must not see. The caller shuts the executor down after it has closed the endpoints.
     """
-    public_url = None if config.public_url is None else config.public_url.rstrip("/")
+    public_url = _public_url(config)
     endpoints: list[Endpoint] = []
     watched: dict[str, WatchedEndpoint] = {}
     for name, settings in bounded(config).endpoints.items():
@@ -61,20 +54,8 @@ def open_endpoints(
             None if settings.is_remote else directories.get(name) or Path(settings.source[0]),
             settings.service_policy,
         )
-    if (streams := config.streams) is not None:
-        store = open_store(streams.file, reserve_bytes=streams.reserve_bytes)
-        streams_endpoint = StreamsEndpoint(
-            streams,
-            store,
-            executor=executor,
-            access=_access(config, streams),
-            watched=watched,
-            public_url=public_url,
-            page=config.page,
-        )
-        endpoints.append(streams_endpoint)
-        if any(each.source or each.target for each in streams.bridges.values()):
-            endpoints.append(BridgesEndpoint(streams, store, request_log, streams_endpoint.shapes))
+    if config.streams is not None:
+        endpoints += _streams_endpoints(config, config.streams, watched, request_log, executor)
     if config.page:
         listed = [
             Listed(
@@ -87,6 +68,32 @@ def open_endpoints(
         ]
         endpoints.append(PagesEndpoint(listed, streams=ROOT if config.streams else None))
     return endpoints
+
+
+def _streams_endpoints(
+    config: Config,
+    streams: StreamsSettings,
+    watched: Mapping[str, WatchedEndpoint],
+    request_log: RequestLog,
+    executor: Executor,
+) -> list[Endpoint]:
+    store = open_store(streams.file, reserve_bytes=streams.reserve_bytes)
+    endpoint = StreamsEndpoint(
+        streams,
+        store,
+        executor=executor,
+        access=_access(config, streams),
+        watched=watched,
+        public_url=_public_url(config),
+        page=config.page,
+    )
+    if any(each.source or each.target for each in streams.bridges.values()):
+        return [endpoint, BridgesEndpoint(streams, store, request_log, endpoint.shapes)]
+    return [endpoint]
+
+
+def _public_url(config: Config) -> str | None:
+    return None if config.public_url is None else config.public_url.rstrip("/")
 
 
 def _access(config: Config, streams: StreamsSettings) -> Access:

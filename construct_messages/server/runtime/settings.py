@@ -63,16 +63,10 @@ class Given:
 def load_config(
     path: Path | None, environ: Mapping[str, str], flags: Mapping[str, str | list[str] | bool]
 ) -> Config:
-    """Reads the settings of a server.
+    """Reads the settings of a server. An error has the setting, the place where it was written, and the fix.
 
-    Args:
-        path: the TOML file; None: there is none.
-        environ: the environment variables.
-        flags: the flags by setting, as `bind` or `endpoint.page_size`; lists and switches as such, other values as
-            text.
-
-    Raises:
-        UsageError: an unknown setting, or a wrong type or value; the error has the setting, its place and the fix.
+    Flags have the names of their settings, as `bind` or `endpoint.page_size`; lists and switches are given as such,
+    other values as text.
 
     >>> config = load_config(None, {}, {"endpoint.source": ["https://example.org/sparql"], "bind": "127.0.0.1:8000"})
     >>> config.bind, config.endpoints[""].source
