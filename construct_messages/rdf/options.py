@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from functools import wraps
 from types import NoneType
 from typing import (
@@ -128,7 +128,13 @@ def option_class(kind: type[_T]) -> type[_T]:
 
     A meaning "see `Name`." is that of the same option of the class `Name`.
     """
-    create: Callable[..., None] = checked(vars(kind)["__init__"])
+    init = vars(kind)["__init__"]
+    # signatures show `int | None`, and not the name of a type with bounds
+    init.__annotations__ |= {
+        each.name: plain(_type_of(kind, each)) or each.type
+        for each in fields(kind)  # type: ignore[arg-type] # it is a data class
+    }
+    create: Callable[..., None] = checked(init)
 
     @wraps(create)
     def create_checked(self: Any, *arguments: Any, **named: Any) -> None:
@@ -150,16 +156,18 @@ def options_of(kind: type[Any]) -> Mapping[str, Option]:
             default = each.default if each.default_factory is MISSING else each.default_factory()
             found[each.name] = Option(
                 each.name,
-                evaluated(cast("Any", each.type), _module_of(kind, each.name)),
+                _type_of(kind, each),
                 default,
                 meanings.get(each.name, ""),
             )
     return found
 
 
-def _module_of(kind: type[Any], name: str) -> str:
-    """The module of the class, of `kind` and those that it inherits from, that has an option."""
-    return next(each.__module__ for each in kind.__mro__ if name in each.__annotations__)
+def _type_of(kind: type[Any], field: Field[Any]) -> Any:
+    """The type of a field; None: its name is imported for type checkers only."""
+    # a field may be inherited from a class of another module
+    owner = next(each for each in kind.__mro__ if field.name in each.__annotations__)
+    return evaluated(cast("Any", field.type), owner.__module__)
 
 
 def _meanings(kind: type[Any]) -> dict[str, str]:
