@@ -7,6 +7,7 @@ them. A value is checked when it is made, and never changes. No I/O; the package
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
@@ -35,9 +36,9 @@ _T = TypeVar("_T")
 
 REQUIRED: Final[Any] = MISSING
 """The default of an option that must be given."""
-_MEANINGS: Final = re.compile(r"^ {4}Args:\n(.*?)(?:\n\s*\n|\Z)", re.DOTALL | re.MULTILINE)
+_MEANINGS: Final = re.compile(r"^Args:\n(.*?)(?:\n\n|\Z)", re.DOTALL | re.MULTILINE)
 _MEANING: Final = re.compile(
-    r"^ {8}(\w[\w, \n]*?):\s+(.*?)(?=\n {8}\S|\Z)", re.DOTALL | re.MULTILINE
+    r"^ {4}(\w[\w, \n]*?):\s+(.*?)(?=\n {4}\S|\Z)", re.DOTALL | re.MULTILINE
 )
 _ELSEWHERE: Final = re.compile(r"see `(\w+)`\.")
 
@@ -50,7 +51,7 @@ class Bound(NamedTuple):
     most: float | None = None
 
     def admits(self, value: float) -> bool:
-        """Whether a number is within the bounds; NaN is not."""
+        """Whether a number is within the bounds."""
         return (
             (self.least is None or value >= self.least)
             and (self.above is None or value > self.above)
@@ -173,9 +174,10 @@ def _type_of(kind: type[Any], field: Field[Any]) -> Any:
 def _meanings(kind: type[Any]) -> dict[str, str]:
     """The meanings of options in `Args:` of the docstring of a class."""
     found = {}
-    args = _MEANINGS.search(kind.__doc__ or "")
+    # Python 3.13 has removed the indentation already
+    args = _MEANINGS.search(inspect.cleandoc(kind.__doc__ or ""))
     for names, text in _MEANING.findall(args[1] if args else ""):
-        other = _ELSEWHERE.fullmatch(text.strip())
+        other = _ELSEWHERE.fullmatch(text)
         for name in re.split(r",\s+", names):
             found[name] = (
                 options_of(evaluated(other[1], kind.__module__))[name].meaning
