@@ -376,7 +376,7 @@ def _write(
         graphs=graphs,
         generalized=first.generalized,
     )
-    with watched(options, *readers, shares_terminal=standard and sys.stdout.isatty()) as step:
+    with watched(options, *readers, output=options.output) as step:
         write_log(
             _stepping(messages, step),
             place,

@@ -33,6 +33,7 @@ from construct_messages.cli.logs import (
     add_transform,
     open_log,
     transformation_of,
+    watched,
 )
 from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
@@ -279,19 +280,15 @@ async def _send(
 ) -> None:
     from construct_messages.feeds import publish
 
-    async def watched() -> AsyncGenerator[Message]:
+    async def stepping() -> AsyncGenerator[Message]:
         async with reader:
             async for message in reader:
                 step()
                 yield message
 
-    with progress(
-        lambda: (reader.message_count, reader.bytes_read),
-        quiet=options.quiet,
-        shares_terminal=False,
-    ) as step:
+    with watched(options, reader) as step:
         await publish(
-            watched() if validation is None else validation.apassed(watched()),
+            stepping() if validation is None else validation.apassed(stepping()),
             options.to,
             state=options.state,
             batch=options.batch,
@@ -335,14 +332,13 @@ def _subscribe(options: argparse.Namespace) -> int:
         options=pairs("--set", options.set, "NAME=VALUE"),
         dead_letters=options.dead_letters,
     )
-    shares_terminal = options.output == STANDARD and sys.stdout.isatty()
     at = 0 if known is None else known.size or 0
     with (
         _opened(options, type, own, at) as log,
         progress(
             lambda: (log.message_count, log.size),
             quiet=options.quiet,
-            shares_terminal=shares_terminal,
+            output=options.output,
         ) as step,
     ):
         recording = record(elements, log, state, step)
@@ -440,8 +436,7 @@ def _relayed(options: argparse.Namespace, change: Change | None) -> None:
             on_batch=arrived,
         )
 
-    shares_terminal = standard and sys.stdout.isatty()
-    with progress(lambda: (count, 0), quiet=options.quiet, shares_terminal=shares_terminal) as step:
+    with progress(lambda: (count, 0), quiet=options.quiet, output=options.to) as step:
         asyncio.run(until_stopped(work()))
 
 

@@ -100,7 +100,7 @@ def _shared_labels(options: argparse.Namespace) -> bool | None:
 
 
 def watched(
-    options: argparse.Namespace, *readers: LogReader, shares_terminal: bool = False
+    options: argparse.Namespace, *readers: LogReader, output: str | None = None
 ) -> AbstractContextManager[Callable[[], None]]:
     """The progress of reading logs; see `progress`."""
 
@@ -109,7 +109,7 @@ def watched(
             reader.bytes_read for reader in readers
         )
 
-    return progress(counts, quiet=options.quiet, shares_terminal=shares_terminal)
+    return progress(counts, quiet=options.quiet, output=output)
 
 
 def add_transform(group: argparse._ActionsContainer) -> None:

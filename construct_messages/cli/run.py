@@ -151,9 +151,7 @@ def _publish(stream: QueryMessages, options: argparse.Namespace) -> None:
     if not is_stream(options.to):
         raise UsageError(f"--to {options.to} is not a URL", hint="write a log with --output")
     refuse_log_options(options, "output", "format", "syntax")
-    with progress(
-        lambda: (stream.message_count, 0), quiet=options.quiet, shares_terminal=False
-    ) as step:
+    with progress(lambda: (stream.message_count, 0), quiet=options.quiet) as step:
 
         async def watched() -> AsyncGenerator[Message]:
             async with stream:
@@ -173,13 +171,12 @@ def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
         format, options.syntax, prefixes=prefixes, options=format_options(options)
     )
     size = 0
-    shares_terminal = standard and sys.stdout.isatty()
     with (
         log_file(place) as write,
         progress(
             lambda: (stream.message_count, size),
             quiet=options.quiet,
-            shares_terminal=shares_terminal,
+            output=options.output,
         ) as step,
     ):
         for chunk in chunks:

@@ -61,12 +61,11 @@ _STEP_SECONDS: Final = 0.1
 
 @contextmanager
 def progress(
-    counts: Callable[[], tuple[int, int]], *, quiet: bool, shares_terminal: bool
+    counts: Callable[[], tuple[int, int]], *, quiet: bool, output: str | None = None
 ) -> Iterator[Callable[[], None]]:
     """Yields a function to call after each step; shows the progress on standard error if that is a terminal.
 
-    `counts` returns messages and bytes so far. If the same terminal shows the log (`shares_terminal`), only the last
-    line of the progress is shown.
+    `counts` returns messages and bytes so far. If the `output` is the same terminal, only the last line is shown.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda: None
@@ -95,7 +94,7 @@ def progress(
         TextColumn("{task.description}"),
         console=console,
         transient=True,
-        disable=shares_terminal,
+        disable=output == STANDARD and sys.stdout.isatty(),
     ) as shown:
         task = shown.add_task(state())
         yield step

@@ -337,7 +337,7 @@ def test_errors_name_the_place_in_the_query(
     ("options", "words"),
     [
         ({"group_order": "random"}, "order='random' must be"),
-        ({"max_messages": -1}, "max_messages=-1 is negative"),
+        ({"max_messages": -1}, "max_messages=-1 must be"),
         ({"default_graph": "union"}, "not evaluated on Spark"),
         ({"bindings": {"nothing": "1"}}, r"no variable \?nothing to bind"),
         ({"group_by": "nothing"}, r"no variable \?nothing to group by"),

@@ -211,7 +211,7 @@ def test_the_schema_tells_where_it_is_from() -> None:
         ({"layout": "quads", "languages": ["v0"]}, "are for the layout solutions"),
         ({"layout": "rows"}, "must be"),
         ({"invalid": "skip"}, "must be"),
-        ({"batch_rows": 0}, "more than 0"),
+        ({"batch_rows": 0}, "at least 1"),
     ],
 )
 def test_options_that_make_no_sense(given: dict[str, Any], message: str) -> None:
