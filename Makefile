@@ -51,7 +51,7 @@ fuzz-results:
 # is there. Of one core: 10,000 take three minutes, and five with Jena; WINDOWS=100000 takes ten times as long
 WINDOWS = 10000
 fuzz-windows:
-	WINDOWS=$(WINDOWS) $(PYTHON) -m pytest -q -s -n 0 --slow tests/continuous/incremental/test_differential.py -k "at_length or jena"
+	WINDOWS=$(WINDOWS) $(PYTHON) -m pytest -q -s -n 0 --slow tests/continuous/maintenance/test_differential.py -k "at_length or jena"
 
 # every query evaluation test of the W3C on Spark, of which the other runs ask an eighth
 w3c-spark:

@@ -75,19 +75,16 @@ FLOORS = {
     "streams": floors("element", "database", "publication / reading", "writer", "reader", "store"),
     "construct/shapes": floors("graph", "report", "engine", "validation"),
     "continuous": floors(
-        "comparison / dataset / solutions / static / transform / windows",
-        "incremental / timeline",
+        "dataset / solutions / transform / windows",
+        "expressions / timeline",
+        "operators",
+        "maintenance",
         "windowed",
         "streaming",
         "watching",
         "registered",
     ),
-    "continuous/incremental": floors(
-        "expressions", "aggregates", "operators", "planner", "maintained"
-    ),
-    "continuous/registered": floors(
-        "registration", "orders", "evaluator / process", "preview / query", "registry"
-    ),
+    "continuous/registered": floors("registration", "process", "evaluator / query", "registry"),
     "feeds": floors(
         "state / table",
         "transport",

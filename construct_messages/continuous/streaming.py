@@ -22,7 +22,7 @@ from tempfile import SpooledTemporaryFile
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar
 
-from construct_messages.continuous.static import read_static
+from construct_messages.continuous.dataset import read_static
 from construct_messages.continuous.windowed import Firing, OnDrop, WindowedQuery
 from construct_messages.continuous.windows import (
     ARRIVAL,

@@ -21,9 +21,8 @@ from construct_messages.continuous.dataset import (
     QuadReader,
     StoredContents,
 )
-from construct_messages.continuous.incremental.expressions import NotMaintained, Row
-from construct_messages.continuous.incremental.maintained import MaintainedSolutions
-from construct_messages.continuous.incremental.planner import MaintenancePlan, plan_of
+from construct_messages.continuous.expressions import NotMaintained, Row
+from construct_messages.continuous.maintenance import MaintainedSolutions, MaintenancePlan, plan_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution, select_solutions
 from construct_messages.continuous.timeline import Fired, Timeline
 from construct_messages.continuous.windows import Compared, Extent, WindowOptions, time_of
@@ -42,7 +41,7 @@ from construct_messages.streams.element import Element
 # --- evaluation -----------------------------------------------------------------------------------
 # The solutions of firings: by evaluating the whole query each time, or by maintaining its solutions.
 #
-# Both follow the elements that enter and leave windows, and return the same solutions. `incremental/planner.py`
+# Both follow the elements that enter and leave windows, and return the same solutions. `maintenance.py`
 # decides which queries are maintained. RSP-QL: RSTREAM, ISTREAM and DSTREAM. No times, and no messages.
 
 T = TypeVar("T")

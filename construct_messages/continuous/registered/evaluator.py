@@ -18,7 +18,8 @@ from typing import Final, Protocol
 
 import msgspec
 
-from construct_messages.continuous.registered.orders import (
+from construct_messages.continuous.dataset import read_static
+from construct_messages.continuous.registered.process import (
     DROPPED,
     POSITIONS,
     SKIPPED,
@@ -31,7 +32,6 @@ from construct_messages.continuous.registered.orders import (
     positions_of,
 )
 from construct_messages.continuous.registered.registration import Registration
-from construct_messages.continuous.static import read_static
 from construct_messages.continuous.transform import Transformation
 from construct_messages.continuous.windowed import Firing, WindowedQuery
 from construct_messages.continuous.windows import ARRIVAL

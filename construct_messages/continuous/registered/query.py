@@ -18,8 +18,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from construct_messages.continuous.registered.orders import Stepped, TakeElements
-from construct_messages.continuous.registered.process import QueryLimits, QueryProcess
+from construct_messages.continuous.registered.process import (
+    QueryLimits,
+    QueryProcess,
+    Stepped,
+    TakeElements,
+)
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.transform import BATCH
 from construct_messages.continuous.watching import Watch

@@ -13,8 +13,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from construct_messages.continuous.registered.orders import positions_of
-from construct_messages.continuous.registered.process import QueryLimits
+from construct_messages.continuous.registered.process import QueryLimits, positions_of
 from construct_messages.continuous.registered.query import (
     OWNER,
     REGISTRATION,

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from aiohttp import web
 
-from construct_messages.continuous.registered.preview import preview
+from construct_messages.continuous.registered.process import preview
 from construct_messages.continuous.registered.query import Watched
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.registered.registry import Registry

@@ -180,10 +180,13 @@ def further_parts(random: Random, depth: int) -> str:
 def grouped(random: Random, depth: int) -> str:
     """A sub-select with aggregates, whose solutions other parts may be joined with."""
     keys = random.choice(["?s", "?s", "?o", "?s ?x", ""])
-    aggregate = f"({random.choice(AGGREGATES)} AS {random.choice(['?n', '?n', '?y'])})"
+    inner, name = groups(random, depth), random.choice(["?n", "?y"])
+    if name in inner:  # a name that the group has cannot be given to an aggregate
+        name = f"?n{depth + 2}"
+    aggregate = f"({random.choice(AGGREGATES)} AS {name})"
     having = random.choice(["", "", "HAVING(COUNT(*) > 1)"])
     clause = f"GROUP BY {keys}" if keys else ""
-    return f"{{ SELECT {keys} {aggregate} {{ {groups(random, depth)} }} {clause} {having} }}"
+    return f"{{ SELECT {keys} {aggregate} {{ {inner} }} {clause} {having} }}"
 
 
 AGGREGATES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.continuous.incremental.planner import MaintenancePlan, plan_of
+from construct_messages.continuous.maintenance import MaintenancePlan, plan_of
 from construct_messages.query.syntax.parser import parse
 
 ONE, TWO, THREE = (

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from construct_messages.continuous.incremental.expressions import Counted, Row
-from construct_messages.continuous.incremental.operators import (
+from construct_messages.continuous.expressions import Counted, Row
+from construct_messages.continuous.operators import (
     CountedRows,
     Dependence,
     DependentRows,

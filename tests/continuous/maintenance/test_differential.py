@@ -13,7 +13,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages.continuous import Bounds, Firing, WindowedQuery
-from construct_messages.continuous.incremental.maintained import MaintainedSolutions
+from construct_messages.continuous.maintenance import MaintainedSolutions
 from construct_messages.continuous.windowed import WholeEvaluation
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Report

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from construct_messages.continuous.dataset import QuadReader
-from construct_messages.continuous.incremental.expressions import (
+from construct_messages.continuous.expressions import (
     Step,
     Steps,
     Undecided,

@@ -2,7 +2,7 @@
 
 SPARQL 1.1 Query, section 17.3 (operators). Integers, decimals, doubles, booleans, times in UTC, plain strings without
 escapes, IRIs and blank nodes, in the forms in which a store returns them. Other values raise `Undecided`, and the
-engine evaluates them (`rows.py`).
+engine evaluates them (`Steps`).
 """
 
 from __future__ import annotations
