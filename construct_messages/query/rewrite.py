@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from construct_messages.query.prologue import check_base, check_prefixes, insert, usable_prefixes
-from construct_messages.query.select import Select, WrittenQuery, unused
+from construct_messages.query.select import OriginalQuery, Select, unused
 from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.nodes import group_keys, in_scope, values_variables, walk
 from construct_messages.query.syntax.parser import CLAUSES, FORMS, Query, find_form, parse
@@ -265,7 +265,7 @@ class ConstructQuery:
                 _select(text, construct, beginning, projection, tuple(variables)),
                 keys=apart,
                 parsed=replace(tree, form=_select_form(construct, variables, projection)),
-                written=WrittenQuery.of(
+                written=OriginalQuery.of(
                     text,
                     _inside_template(construct),
                     base,

@@ -47,7 +47,7 @@ class Select:
     # groups in a sub-select, because only keys can be projected from a group (section 11.4)
     keys: tuple[str, ...] | None = None
     # the query that this was made from, for positions in errors; None if this query was not rewritten
-    written: WrittenQuery | None = field(default=None, compare=False, repr=False)
+    written: OriginalQuery | None = field(default=None, compare=False, repr=False)
     # its tree, if it is known; see `tree`
     parsed: Query | None = field(default=None, compare=False, repr=False)
 
@@ -58,12 +58,8 @@ class Select:
 
     @property
     def _pieces(self) -> tuple[str, ...]:
-        return (self.prologue, self.head, self.dataset, self.group, self.behind)
-
-    @property
-    def behind(self) -> str:
-        """Everything after the WHERE group."""
-        return "".join((self.aggregation, self.order, self.slice, self.values))
+        after = (self.aggregation, self.order, self.slice, self.values)
+        return (self.prologue, self.head, self.dataset, self.group, *after)
 
     @property
     def tree(self) -> Query:
@@ -430,7 +426,7 @@ def _is_volatile(node: Any, text: str) -> bool:
 
 
 # --- written --------------------------------------------------------------------------------------
-# `WrittenQuery`: the original text of a query that was rewritten to a SELECT.
+# `OriginalQuery`: the original text of a query that was rewritten to a SELECT.
 #
 # An endpoint that rejects the SELECT names positions in the SELECT. They are translated to positions in the original
 # text.
@@ -442,7 +438,7 @@ _PLACE: Final = (
 )
 
 
-class WrittenQuery(NamedTuple):
+class OriginalQuery(NamedTuple):
     """A CONSTRUCT query as its author wrote it."""
 
     # the query; its template is blank, because engines support fewer templates than this package
@@ -460,10 +456,10 @@ class WrittenQuery(NamedTuple):
         base: str | None,
         prefixes: Mapping[str, str],
         where: tuple[int, int] | None = None,
-    ) -> WrittenQuery:
+    ) -> OriginalQuery:
         """Makes the query from these offsets of the inside of its template; None in the short form.
 
-        >>> WrittenQuery.of("CONSTRUCT { ?s ?p ?o }\\nWHERE {}", (11, 21), None, {}).text
+        >>> OriginalQuery.of("CONSTRUCT { ?s ?p ?o }\\nWHERE {}", (11, 21), None, {}).text
         'CONSTRUCT {          }\\nWHERE {}'
         """
         if template is not None:
@@ -478,7 +474,7 @@ class WrittenQuery(NamedTuple):
         column 20`, and Virtuoso only the line, which has the same number in the SELECT.
 
         >>> text = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }"
-        >>> query = WrittenQuery.of(text, None, None, {}, (29, 38))
+        >>> query = OriginalQuery.of(text, None, None, {}, (29, 38))
         >>> query.translated("Encountered } at line 1, column 35.", "SELECT ?s ?p ?o WHERE { ?s ?p } LIMIT 9")
         ('Encountered } at line 1, column 35.', False)
         >>> query.translated("error at 1:31: expected [", "SELECT ?s ?p ?o WHERE { ?s ?p } LIMIT 9")

@@ -17,7 +17,7 @@ import pyoxigraph as ox
 
 from construct_messages.query.checks import check, refusal
 from construct_messages.query.embedded import check_depth, for_embedded, names_in_full
-from construct_messages.query.select import WrittenQuery
+from construct_messages.query.select import OriginalQuery
 from construct_messages.query.syntax.parser import parse
 from construct_messages.rdf.errors import (
     ConstructMessagesError,
@@ -285,7 +285,7 @@ class StoreQuery:
         self,
         text: str,
         hint: str | None = None,
-        written: WrittenQuery | None = None,
+        written: OriginalQuery | None = None,
         functions: Functions | None = None,
     ) -> None:
         check_depth(text)
@@ -356,7 +356,7 @@ class StoreQuery:
 
 
 def explain(
-    error: BaseException, text: str, hint: str | None = None, written: WrittenQuery | None = None
+    error: BaseException, text: str, hint: str | None = None, written: OriginalQuery | None = None
 ) -> ConstructMessagesError:
     """Converts the engine's exception to an error of this package; see `StoreQuery`."""
     if isinstance(error, ConstructMessagesError):
@@ -368,7 +368,7 @@ def explain(
     if not isinstance(error, SyntaxError):
         return SourceError(f"the embedded evaluation failed: {error}")
     refused = "the embedded engine refuses the query"
-    known = written or WrittenQuery(text)
+    known = written or OriginalQuery(text)
     if (own := _grammatical(known)) is not None:
         return QueryError(f"{refused}: {own.message}", position=own.position, hint=own.hint)
     found = refusal(error, refused, hint)
@@ -379,7 +379,7 @@ def explain(
     return found
 
 
-def _grammatical(query: WrittenQuery) -> QueryError | None:
+def _grammatical(query: OriginalQuery) -> QueryError | None:
     """Returns why a query is not SPARQL, by this package's own parser; None if it is, or is of the engine's dialect.
 
     The engine's parser tries all that may follow, and gives the position of the last.

@@ -18,7 +18,7 @@ import rdflib
 from pyparsing import ParseException
 
 from construct_messages import construct_messages
-from construct_messages.query.select import WrittenQuery
+from construct_messages.query.select import OriginalQuery
 from construct_messages.rdf.errors import Position, QueryError, SourceError
 from construct_messages.rdf.options import Grouping, Requests
 from tests.support.commands import Done
@@ -167,7 +167,7 @@ def test_by_an_endpoint(
 
 
 def test_places_of_the_select_alone() -> None:
-    query = WrittenQuery("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", where=(29, 41))
+    query = OriginalQuery("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", where=(29, 41))
     select = "SELECT ?s ?p ?o WHERE { ?s ?p ?o } ORDER BY ?s"
     said = "Line 1, column 40: no; line 1:5: no; Line 1, column 25: no; line 2 column 1"
     translated = "Line 1, column 40: no; line 1:5: no; Line 1, column 32: no; line 2 column 1"

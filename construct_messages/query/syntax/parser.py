@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.syntax import nodes as syntax
@@ -121,6 +121,15 @@ CLAUSES: Final = {"GROUP": 0, "HAVING": 1, "ORDER": 2, "LIMIT": 3, "OFFSET": 3, 
 """The keywords of the clauses after WHERE, and their order."""
 
 
+class _Rest(NamedTuple):
+    """A form after its projection."""
+
+    end: int
+    dataset: tuple[syntax.FromClause | syntax.Unknown, ...]
+    where: syntax.GroupPattern
+    clauses: tuple[syntax.ClauseNode, ...]
+
+
 class QueryParser(PatternReader):
     """Reads a query, starting at its form."""
 
@@ -133,7 +142,7 @@ class QueryParser(PatternReader):
                 return self._select(is_query=True)
             case "ASK":
                 start = self.next().start
-                return syntax.AskForm(start, *self._behind_head())
+                return syntax.AskForm(start, *self._after_projection())
             case "DESCRIBE":
                 return self._describe()
         raise self.expected("CONSTRUCT, SELECT, ASK or DESCRIBE")
@@ -158,7 +167,7 @@ class QueryParser(PatternReader):
             raise self.expected("a variable, an expression or *")
         projection = None if everything and not items else tuple(items)
         if is_query:
-            end, dataset, where, clauses = self._behind_head()
+            end, dataset, where, clauses = self._after_projection()
         else:
             dataset = ()
             self.take("WHERE")
@@ -222,18 +231,11 @@ class QueryParser(PatternReader):
             start, self.end, None if everything else tuple(targets), dataset, where, clauses
         )
 
-    def _behind_head(
-        self,
-    ) -> tuple[
-        int,
-        tuple[syntax.FromClause | syntax.Unknown, ...],
-        syntax.GroupPattern,
-        tuple[syntax.ClauseNode, ...],
-    ]:
+    def _after_projection(self) -> _Rest:
         dataset = self.dataset()
         where = self._where()
         clauses = self.clauses()
-        return self.end, dataset, where, clauses
+        return _Rest(self.end, dataset, where, clauses)
 
     # --- template, dataset and WHERE --------------------------------------------------------------------------------
 

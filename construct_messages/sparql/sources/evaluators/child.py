@@ -18,7 +18,7 @@ import msgspec
 import pyoxigraph as ox
 
 from construct_messages.query.checks import REWRITTEN
-from construct_messages.query.select import WrittenQuery
+from construct_messages.query.select import OriginalQuery
 from construct_messages.rdf.errors import ConstructMessagesError, NotAcceptable, SourceError
 from construct_messages.rdf.formats.media_types import TRIPLES
 from construct_messages.rdf.formats.results import SOLUTIONS
@@ -41,7 +41,7 @@ class Solve(msgspec.Struct, tag=True, frozen=True):
     variables: tuple[str, ...]
     default_graphs: tuple[str, ...]
     named_graphs: tuple[str, ...]
-    written: WrittenQuery | None = None
+    written: OriginalQuery | None = None
 
 
 class Respond(msgspec.Struct, tag=True, frozen=True):
