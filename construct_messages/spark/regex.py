@@ -28,7 +28,7 @@ SINGLE: Final = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in "\\|
 _SPACES: Final = r"\x{9}\x{a}\x{d} "
 _NAME_START: Final = f":_{PN_BASE}"
 _NAME: Final = f":.{PN_CHARS}"
-# as members of a character class; a complement is a class of its own inside it
+# as members of a character class; a complement is a class inside it
 MULTIPLE: Final = {
     "s": _SPACES,
     "S": f"[^{_SPACES}]",
@@ -135,7 +135,7 @@ def translate_pattern(pattern: str, flags: str = "") -> Regex:
     """
     if unknown := set(flags) - set("smixq"):
         raise IllegalPattern(
-            f"{sorted(unknown)[0]!r} is no flag of a regular expression; flags are s, m, i, x and q"
+            f"{sorted(unknown)[0]!r} is not a flag of a regular expression; flags are s, m, i, x and q"
         )
     if "q" in flags:
         java = "".join(
@@ -173,7 +173,7 @@ def translate_replacement(text: str, regex: Regex) -> str:
             pieces.append(f"\\{plain}" if "0" <= plain <= "9" else plain)
         else:
             raise IllegalPattern(
-                f"{piece.group()!r} at {piece.start() + 1} of the replacement {text!r} is no $N, and not escaped as "
+                f"{piece.group()!r} at {piece.start() + 1} of the replacement {text!r} is not $N, nor escaped as "
                 r"\$ or \\"
             )
     return "".join(pieces)
@@ -409,7 +409,7 @@ class _Parser:
             return f"\\{char}{name.group()}"
         if not name[1].startswith("Is") or name[1][2:] not in BLOCKS:
             self._refuse(
-                f"\\{char}{name.group()}", "which is no category or block of XML Schema 1.0"
+                f"\\{char}{name.group()}", "which is not a category or block of XML Schema 1.0"
             )
         return f"\\{char}{{In{name[1][2:]}}}"
 

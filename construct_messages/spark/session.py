@@ -240,7 +240,7 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
         re.compile(r"Unable to clear output directory (?:file:)?(.*?) prior to writing to it"),
         lambda path: CannotWrite(
             f"{path} cannot be overwritten: not all of it could be removed",
-            hint="check its rights, and that no other job writes there: give each a folder of its own",
+            hint="check its rights, and that no other job writes there: give each a separate folder",
         ),
     ),
     (
@@ -512,7 +512,7 @@ def remote_session(url: str) -> SparkSession:
         server = DefaultChannelBuilder(url)
     except PySparkException as error:
         raise UsageError(
-            f"{url} is no address of a Spark Connect server: {error.getMessage()}",
+            f"{url} is not the address of a Spark Connect server: {error.getMessage()}",
             hint="write sc://HOST:PORT",
         ) from error
     # the client itself would retry for ten minutes, and could not be interrupted

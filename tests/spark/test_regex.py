@@ -124,7 +124,7 @@ def test_illegal(pattern: str) -> None:
 
 @pytest.mark.parametrize("flags", ["k", "I", "i ", "g"])
 def test_illegal_flags(flags: str) -> None:
-    with pytest.raises(IllegalPattern, match="is no flag"):
+    with pytest.raises(IllegalPattern, match="is not a flag"):
         translate_pattern("a", flags)
 
 

@@ -109,7 +109,7 @@ def test_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
         ):
             remote_session(f"sc://{url}")
     with pytest.raises(
-        UsageError, match=r"http://127\.0\.0\.1 is no address of a Spark Connect server"
+        UsageError, match=r"http://127\.0\.0\.1 is not the address of a Spark Connect server"
     ):
         remote_session("http://127.0.0.1")
 
@@ -266,7 +266,7 @@ def test_a_folder_that_cannot_be_cleared() -> None:
         translated(),
     ):
         raise failures()[0](said)
-    assert "a folder of its own" in (caught.value.hint or "")
+    assert "a separate folder" in (caught.value.hint or "")
 
 
 def test_other_failures_pass_unchanged(spark: SparkSession) -> None:

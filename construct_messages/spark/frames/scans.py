@@ -59,7 +59,7 @@ def needed_quads(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> Q
     """Returns the quads of a table that some of the patterns need.
 
     Filters only reduce the quads that are read: a quad that fails the filters of one pattern may be needed for another.
-    A filter whose SQL may end the job is left out.
+    Filters whose SQL may end the job are not used.
     """
     return replace(table, frame=table.frame.filter(_needed(scans, dataset)))
 
@@ -173,7 +173,7 @@ class _Ray(NamedTuple):
 def _in_parts(quads: str, keys: Sequence[str], rays: Sequence[_Ray], tests: Iterable[str]) -> str:
     """Returns SQL of the quads of a star with the column `_PART`: those of a hub once for each part that has them.
 
-    Quads of hubs without solutions are left out; a subject has solutions if each of the tests is true of some quad.
+    Quads of hubs without solutions are dropped; a subject has solutions if each of the tests is true of some quad.
     """
     if not any(ray.divides for ray in rays):
         return f"SELECT *, CAST(NULL AS BIGINT) AS {_PART} FROM ({quads})"

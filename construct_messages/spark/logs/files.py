@@ -197,7 +197,7 @@ def _files_of(place: Place, info: Any) -> Iterator[File]:
 
 
 def visible_below(place: Place, folder: str) -> Iterator[Any]:
-    """Returns the files in a folder, at any depth, without hidden ones; nothing if there is no folder."""
+    """Returns the files in a folder, at any depth, without hidden ones; nothing if there is not a folder."""
     for info in place.files.get_file_info(
         fs.FileSelector(folder, recursive=True, allow_not_found=True)
     ):

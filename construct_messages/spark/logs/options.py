@@ -164,7 +164,7 @@ class _Given:
         size = int(match["number"]) << _POWERS[match["unit"].lower()] if match else 0
         if size <= 0:
             raise UsageError(
-                f"{name}={text} is no number of bytes", hint="write it as 1048576 or 64m"
+                f"{name}={text} is not a number of bytes", hint="write it as 1048576 or 64m"
             )
         return size
 
@@ -188,7 +188,7 @@ class _Given:
         except ValueError as error:
             raise UsageError(f"{name} is not JSON: {error}", hint=_OBJECT) from error
         if not isinstance(value, dict):
-            raise UsageError(f"{name} is no JSON object", hint=_OBJECT)
+            raise UsageError(f"{name} is not a JSON object", hint=_OBJECT)
         return value
 
     def format_options(self, format: Format) -> FormatOptions | None:

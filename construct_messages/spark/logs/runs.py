@@ -109,7 +109,8 @@ def record_of(name: str, contents: bytes) -> RunRecord:
         return msgspec.json.decode(contents, type=RunRecord)
     except msgspec.DecodeError as error:
         raise IncompleteResult(
-            f"{name} is no record of a run: {error}", hint="remove it, or write to another folder"
+            f"{name} is not the record of a run: {error}",
+            hint="remove it, or write to another folder",
         ) from error
 
 
@@ -337,7 +338,7 @@ class Run:
             self._withdraw(record)
             raise IncompleteResult(
                 f"another run wrote to {self.folder.uri} at the same time: {_listed(wrong)}",
-                hint="run one after the other, or give each a folder of its own",
+                hint="run one after the other, or give each a separate folder",
             )
 
     def _differences(self, record: RunRecord, *, others: bool) -> list[str]:

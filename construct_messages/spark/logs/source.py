@@ -369,7 +369,7 @@ class LogSource(DataSource):
     def reader(self, schema: StructType) -> LogReader:
         if schema != SCHEMA:
             raise UsageError(
-                "logs have a schema of their own",
+                "logs have a fixed schema",
                 hint="leave schema() out, and select what you need",
             )
         return LogReader(ReadOptions.of({**self.session, **self.options}))
@@ -398,7 +398,7 @@ class LogReader(DataSourceReader):
         files = dict.fromkeys(
             file for path in self._options.paths for file in find(path, self._options.s3)
         )
-        # without partitions, Spark makes an empty one of its own
+        # without partitions, Spark itself makes an empty one
         return [Blocks(blocks) for blocks in partitions(sorted(files), self._options) or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -96,7 +96,8 @@ def verify_folder(
     try:
         if folder.files.get_file_info(folder.path).type != fs.FileType.Directory:
             raise UsageError(
-                f"{path} is no folder", hint="name a folder that spark run or convert has written"
+                f"{path} is not a folder",
+                hint="name a folder that spark run or convert has written",
             )
         found, runs, last = sizes(folder), records(folder), last_run(folder)
         notes = list(_notes(folder, runs, last))

@@ -55,7 +55,7 @@ from construct_messages.spark.sql.values import literal
 
 NO_COMPRESSION: Final = "none"
 _PART: Final = re.compile(r"part-(?P<partition>\d+)-(?P<job>[0-9a-f-]+)-c000(?P<suffix>\..*)")
-_HINT: Final = "run one after the other, or give each a folder of its own"
+_HINT: Final = "run one after the other, or give each a separate folder"
 
 
 class _Part(NamedTuple):
@@ -86,7 +86,7 @@ def _files(spark: SparkSession, hadoop: Any) -> Any:
     return hadoop.getFileSystem(spark._jsc.hadoopConfiguration())
 
 
-# --- with a folder of its own ----------------------------------------------------------------------------------------
+# --- on this machine ----------------------------------------------------------------------------------------
 
 
 def _write_run(
@@ -214,7 +214,7 @@ def _write_and_compare(
 
 
 def _listed(spark: SparkSession, path: str) -> list[tuple[str, int]]:
-    """Returns the names and sizes of Spark's files in a folder; none if there is no folder."""
+    """Returns the names and sizes of Spark's files in a folder; none if there is not a folder."""
     from pyspark.errors import AnalysisException
 
     reader = (
@@ -233,7 +233,7 @@ def _listed(spark: SparkSession, path: str) -> list[tuple[str, int]]:
 
 
 def _records_there(spark: SparkSession, path: str) -> list[RunRecord]:
-    """Returns the records in a folder that Java reaches; none if there is no folder."""
+    """Returns the records in a folder that Java reaches; none if there is not a folder."""
     pattern = spark._jvm.org.apache.hadoop.fs.Path(f"{literal_path(path)}/{RECORDS}")  # type: ignore[union-attr]  # Java's
     files = _files(spark, pattern)
     found = list[RunRecord]()
@@ -317,7 +317,6 @@ def write_folder(
         return _write_rdfm(messages, os.fspath(path), log, mode, how)
     values, observation = _observed(messages, _value(log.syntax, announced=True))
     with translated():
-        # the executors' files can be reached from here if they are on this machine, and not behind Spark Connect
         place, codec = _place_here(messages.sparkSession, os.fspath(path)), _CODECS[compression]
         media_type = content_type(log.format, log.syntax)
         if place is not None:
@@ -331,7 +330,8 @@ def write_file(messages: DataFrame, path: str | os.PathLike[str], log: LogFormat
     """Writes one log with all messages in their order: partitions, written in the same folder, are concatenated."""
     if _URL.match(name := os.fspath(path)):
         raise UsageError(
-            f"{name} is no file of this machine", hint="name a folder: it may be on any filesystem"
+            f"{name} is not a file of this machine",
+            hint="name a folder: it may be on any filesystem",
         )
     target = Path(name.removeprefix("file:"))
     check_options(log.format, log.options)

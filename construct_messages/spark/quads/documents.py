@@ -84,9 +84,9 @@ def kind_of(file: str, format: str | None = None) -> Kind:
         known = format_of_document(extension[1:].lower(), named=False)
     if known is None:
         raise UsageError(
-            f"{file}: the extension {extension or '(none)'!r} is no RDF format"
+            f"{file}: the extension {extension or '(none)'!r} is not an RDF format"
             if format is None
-            else f"{format!r} is no RDF format",
+            else f"{format!r} is not an RDF format",
             hint=f"end the file's name in one of {EXTENSIONS}, or name one of them by format=",
         )
     return Kind(known, packing, extension + packing)
@@ -138,7 +138,7 @@ def reasons(
 ) -> Callable[[Batches], Batches]:
     """Returns a function for `mapInArrow`: from `file`, `line` (a number) and `text` (bytes) to why they are malformed.
 
-    If not all of the lines are `malformed`, well-formed ones are left out.
+    If not all of the lines are `malformed`, well-formed ones are dropped.
     """
 
     def reason(file: str, line: bytes) -> str | None:

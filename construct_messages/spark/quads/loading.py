@@ -412,7 +412,7 @@ def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
             names = _names(table)
     except UsageError as error:
         raise QuadsError(
-            f"{path} is no whole table of quads: {error.message}",
+            f"{path} is not a complete table of quads: {error.message}",
             hint="write it with write_quads(), or use another table with QuadTable.of(spark.read.parquet(…))",
         ) from error
     record = json.loads(text[0].value)

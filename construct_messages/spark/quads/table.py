@@ -99,7 +99,7 @@ class QuadTable:
         terms = assume_terms or (not names and frame in _LOADED)
         if unknown := sorted(names.keys() - set(COLUMNS)):
             raise QuadsError(
-                f"{unknown[0]!r} is no position of a quad",
+                f"{unknown[0]!r} is not a position of a quad",
                 hint=f"map {', '.join(COLUMNS)} to the names of columns",
             )
         types = {column.name: column.dataType for column in frame.schema.fields}
@@ -168,7 +168,7 @@ def _fault(place: str, name: str) -> str:
     parts = (
         literal(f"column {name!r} holds "),
         cell,
-        literal(f", which is no term for a {place}, in the row ("),
+        literal(f", which is not a term for a {place}, in the row ("),
         f"concat_ws(', ', {', '.join(row)})",
         literal(f")\n  hint: {hint}"),
     )

@@ -55,7 +55,7 @@ def aggregate(name: str, value: Scalar, *, distinct: bool = False, separator: st
             return Scalar(case(("count(1) = 0", _ZERO), otherwise=_unless_error(term, mean)))
         case "AVG":
             return Scalar(_sum(term, mean=True))
-    raise ValueError(f"{name} is no aggregate")
+    raise ValueError(f"{name} is not an aggregate")
 
 
 def _unless_error(term: str, result: str) -> str:

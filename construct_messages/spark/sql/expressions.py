@@ -1,7 +1,7 @@
 """The compiler of expressions to SQL.
 
 SPARQL 1.1 Query, sections 17.2 and 17.4.1, with three-valued logic: NULL is an error. Functional forms are compiled
-here; operators, casts, functions and aggregates have modules of their own. EXISTS has been replaced by a variable.
+here; operators, casts, functions and aggregates in other modules. EXISTS has been replaced by a variable.
 """
 
 from __future__ import annotations

@@ -353,7 +353,10 @@ def test_dumps_by_folder_and_pattern(spark_here: Here, place: Path) -> None:
         assert "".join(f"# @message\n{quad}\n" for (quad,) in read_log("log.nq")) == LOG
     (dump.parent / "README.txt").write_text("<urn:s> <urn:p> <urn:o> .", encoding="utf-8")
     done = spark_here(*arguments, "@dump [1]{a}")
-    assert (done.status, "README.txt: the extension '.txt' is no RDF format" in done.errors) == (
+    assert (
+        done.status,
+        "README.txt: the extension '.txt' is not an RDF format" in done.errors,
+    ) == (
         2,
         True,
     )

@@ -166,7 +166,7 @@ def test_a_table_under_other_names(spark: SparkSession) -> None:
     [
         ({"subject": "s"}, "no column 's'"),
         ({"graph": "g"}, "no column 'g'"),
-        ({"verb": "predicate"}, "'verb' is no position"),
+        ({"verb": "predicate"}, "'verb' is not a position"),
     ],
 )
 def test_columns_that_are_not_there(

@@ -79,11 +79,11 @@ WRONG_TO_READ = {
     ),
     "no number of bytes": (
         {"path": "x", "maxpartitionbytes": "much"},
-        "maxPartitionBytes=much is no number of bytes",
+        "maxPartitionBytes=much is not a number of bytes",
     ),
-    "no bytes": ({"path": "x", "messagebytes": "0k"}, "messageBytes=0k is no number of bytes"),
+    "no bytes": ({"path": "x", "messagebytes": "0k"}, "messageBytes=0k is not a number of bytes"),
     "no JSON": ({"path": "x", "contexts": "{"}, "contexts is not JSON"),
-    "no object": ({"path": "x", "contexts": "[]"}, "contexts is no JSON object"),
+    "no object": ({"path": "x", "contexts": "[]"}, "contexts is not a JSON object"),
 }
 
 

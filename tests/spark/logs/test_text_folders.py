@@ -185,7 +185,7 @@ def test_what_another_job_changed_elsewhere(
         return
     with pytest.raises(IncompleteResult, match="another job wrote to") as caught:
         write(spark, target, 6, mode)
-    assert "a folder of its own" in (caught.value.hint or "")
+    assert "a separate folder" in (caught.value.hint or "")
     assert (target / "_SUCCESS").exists() == (mode == "append")
 
 

@@ -72,7 +72,7 @@ def test_the_last_run_and_the_records(tmp_path: Path) -> None:
     success.write_bytes(told)
     kept = record.read_bytes()
     record.write_bytes(kept[:-20])
-    with pytest.raises(IncompleteResult, match="is no record of a run"):
+    with pytest.raises(IncompleteResult, match="is not the record of a run"):
         verify_folder(tmp_path)
     record.unlink()
     assert problems(tmp_path) == [
@@ -101,7 +101,7 @@ def test_a_folder_of_another_program(success: bytes, tmp_path: Path) -> None:
 def test_no_folder(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path / "file"):
         (tmp_path / "file").touch()
-        with pytest.raises(UsageError, match="is no folder"):
+        with pytest.raises(UsageError, match="is not a folder"):
             verify_folder(path)
 
 

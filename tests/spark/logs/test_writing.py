@@ -238,7 +238,7 @@ def test_what_a_format_cannot_carry(
 
 @pytest.mark.parametrize("target", ["s3a://bucket/log.nq", "hdfs:///log.nq"])
 def test_a_file_of_another_filesystem(spark: SparkSession, target: str) -> None:
-    with pytest.raises(UsageError, match="is no file of this machine"):
+    with pytest.raises(UsageError, match="is not a file of this machine"):
         room.write_file(frame_of(spark, [], 1), target, room.LogFormat(N_QUADS, RDFM))
 
 

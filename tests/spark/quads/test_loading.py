@@ -249,8 +249,8 @@ def test_quarantine_takes_each_malformed_line_once(spark: SparkSession, tmp_path
         ([], {}, "no paths"),
         ("absent", {}, "does not exist"),
         ("empty", {}, "no files"),
-        ("csv", {}, "'.csv' is no RDF format"),
-        ("csv", {"format": "tsv"}, "'tsv' is no RDF format"),
+        ("csv", {}, "'.csv' is not an RDF format"),
+        ("csv", {"format": "tsv"}, "'tsv' is not an RDF format"),
         ("csv", {"on_error": "skip"}, "'skip' is unknown"),
         ("csv", {"on_error": "quarantine"}, "belong together"),
         ("csv", {"quarantine": "q"}, "belong together"),
@@ -380,9 +380,9 @@ def test_a_table_that_is_not_whole_is_none(spark: SparkSession, tmp_path: Path) 
         QUADS, "subject string, predicate string, object string, graph string"
     )
     frame.write.parquet(str(path))
-    with pytest.raises(QuadsError, match="no whole table"):
+    with pytest.raises(QuadsError, match="not a complete table"):
         read_quads(spark, path)
-    with pytest.raises(QuadsError, match="no whole table"):
+    with pytest.raises(QuadsError, match="not a complete table"):
         read_quads(spark, tmp_path / "absent")
     with pytest.raises(UsageError, match=r"has files that no earlier run has recorded: part-"):
         write_quads(frame, path, overwrite=True)
@@ -430,5 +430,5 @@ def test_a_failed_load_leaves_no_table(spark: SparkSession, tmp_path: Path) -> N
     (tmp_path / "a.nt").write_bytes(MALFORMED)
     with pytest.raises(QuadsError, match=r"a\.nt: malformed line \d+: "):
         write_quads(load_quads(spark, tmp_path / "a.nt"), tmp_path / "table")
-    with pytest.raises(QuadsError, match="no whole table"):
+    with pytest.raises(QuadsError, match="not a complete table"):
         read_quads(spark, tmp_path / "table")

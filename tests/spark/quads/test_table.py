@@ -92,7 +92,7 @@ def test_a_cell_is_a_term_or_the_job_ends(
             for each in (cell, *cells)
         )
         assert error.message == (
-            f"column '{column}' holds {shown}, which is no term for a {column}, in the row ({', '.join(row)})"
+            f"column '{column}' holds {shown}, which is not a term for a {column}, in the row ({', '.join(row)})"
         )
         assert error.hint is not None
         assert "in N-Triples syntax" in error.hint
@@ -122,7 +122,7 @@ def test_loaded_quads_are_not_checked_again(quick: SparkSession, tmp_path: Path)
     loaded = load_quads(quick, dump)
 
     def is_checked(table: DataFrame | QuadTable) -> bool:
-        return "which is no term" in optimized(construct_messages(ASKED, table).frame)
+        return "which is not a term" in optimized(construct_messages(ASKED, table).frame)
 
     assert not is_checked(loaded)
     assert not is_checked(QuadTable.of(loaded))
