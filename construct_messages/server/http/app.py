@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
@@ -59,14 +59,6 @@ _KEPT_SECONDS: Final = 5.0
 _CHECK_SECONDS: Final = 5.0
 
 
-class Checkable(Protocol):
-    """Something with a health check."""
-
-    async def check(self) -> None:
-        """Raises an error of this package if the backend does not answer."""
-        ...
-
-
 class Health:
     """The handlers of the two probes.
 
@@ -76,7 +68,7 @@ class Health:
 
     def __init__(
         self,
-        backends: Mapping[str, Checkable],
+        backends: Mapping[str, Endpoint],
         reported: Callable[[], Mapping[str, object]] = dict,
         *,
         kept_seconds: float = _KEPT_SECONDS,
@@ -115,7 +107,7 @@ class Health:
 class _Check:
     """The last result of one check, which is repeated after its time; concurrent probes wait for the same check."""
 
-    def __init__(self, backend: Checkable, *, kept_seconds: float, check_seconds: float) -> None:
+    def __init__(self, backend: Endpoint, *, kept_seconds: float, check_seconds: float) -> None:
         self._backend, self._kept_seconds, self._check_seconds = (
             backend,
             kept_seconds,
@@ -236,9 +228,7 @@ class _Server:
                 resource = app.router.add_resource(route.path)
                 resource.add_route("*", _with_options(route))
                 self._by_route[resource.canonical] = endpoint, route
-        with_source: dict[str, Checkable] = {
-            endpoint.path: endpoint for endpoint in endpoints if endpoint.has_source
-        }
+        with_source = {endpoint.path: endpoint for endpoint in endpoints if endpoint.has_source}
         self._paths = tuple(with_source)
         health = Health(
             with_source,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Final, TypeAlias
+from typing import Final
 
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.documents import document_writer
@@ -20,51 +19,18 @@ from construct_messages.rdf.vocabulary import PROV
 from construct_messages.streams.element import Element, messages_of
 from construct_messages.streams.reading import ElementLines
 
-_Key: TypeAlias = tuple[str, int, int]
-_PARSED_BYTES: Final = 1 << 20  # the maximal size of the cached elements, as N-Quads
-_PAGE_BYTES: Final = 1 << 16
-"""Larger pages are old elements, which few followers read at the same time."""
-
-
-class ParsedElements:
-    """The messages of elements, which are parsed once for all formats of followers."""
-
-    def __init__(self) -> None:
-        self._recent: OrderedDict[_Key, tuple[Message, int]] = OrderedDict()
-        self._bytes = 0
-
-    def messages(self, elements: Sequence[Element]) -> list[Message]:
-        """Returns the messages of elements."""
-        known = [self._recent.get(_key(element)) for element in elements]
-        new = [element for element, parsed in zip(elements, known, strict=True) if parsed is None]
-        messages = messages_of(new)
-        sizes = [len(element.nquads) for element in new]
-        if sum(sizes) <= _PAGE_BYTES:
-            self._recent.update(zip(map(_key, new), zip(messages, sizes, strict=True), strict=True))
-            self._bytes += sum(sizes)
-            while self._bytes > _PARSED_BYTES:
-                self._bytes -= self._recent.popitem(last=False)[1][1]
-        following = iter(messages)
-        return [next(following) if parsed is None else parsed[0] for parsed in known]
-
 
 class ElementDocuments:
     """Elements as documents of one format."""
 
-    def __init__(self, format: Format, parsed: ParsedElements) -> None:
-        self.format = format
-        self._write, self._parsed = document_writer(format), parsed
+    def __init__(self, format: Format) -> None:
+        self.format, self._write = format, document_writer(format)
 
     def encode(self, elements: Sequence[Element]) -> Iterator[bytes]:
         """Returns the documents of elements, in order."""
         if self.format == N_QUADS:  # a row of the store is already such a document
             return (element.nquads + b"\n" if element.nquads else b"" for element in elements)
-        return map(self._write, self._parsed.messages(elements))
-
-
-def _key(element: Element) -> _Key:
-    # a stream that was deleted and created again has other times
-    return element.stream, element.sequence, element.microseconds
+        return map(self._write, messages_of(elements))
 
 
 _CARRY_ALL: Final = (N_QUADS.document_type, TRIG.document_type)

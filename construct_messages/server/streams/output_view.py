@@ -22,7 +22,6 @@ from construct_messages.rdf.wire import Header, Property
 from construct_messages.server.http.sending import answer_whole, entity_tag, negotiate_coding
 from construct_messages.server.streams.documents import (
     ElementDocuments,
-    ParsedElements,
     is_log_as_stored,
     json_ld,
     log,
@@ -226,12 +225,11 @@ class OutputView:
         self._served, self._html = served, html
         self._settings, self._store = served.settings, served.store
         self._in_thread, self._iris_of = served.in_thread, served.iris
-        self._parsed = ParsedElements()
         self._documents: dict[str, ElementDocuments] = {}
 
     def documents(self, format: Format) -> ElementDocuments:
         """Returns the serializer of elements as documents of a format, which all requests share."""
-        return self._documents.setdefault(format.name, ElementDocuments(format, self._parsed))
+        return self._documents.setdefault(format.name, ElementDocuments(format))
 
     async def check_next(self, name: str, after: int, format: Format) -> None:
         """Rejects followers that cannot receive even the next element: they would request it again and again."""

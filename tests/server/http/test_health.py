@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from construct_messages.rdf.errors import SourceError, SourceTimeout
-from construct_messages.server.http.app import Checkable, Health
+from construct_messages.server.http.app import Health
 from tests.support.waiting import eventually
 
 REQUEST = cast(web.Request, None)  # not looked at
@@ -58,7 +58,7 @@ async def test_live_asks_nobody() -> None:
     ids=["answers", "fails", "times out", "hangs", "one of two"],
 )
 async def test_ready(
-    sources: dict[str, Callable[[], Checkable]], status: int, answers: dict[str, str]
+    sources: dict[str, Callable[[], Any]], status: int, answers: dict[str, str]
 ) -> None:
     made = {name: make() for name, make in sources.items()}
     hangs = any(isinstance(source, Source) and source.seconds for source in made.values())
