@@ -329,15 +329,19 @@ def _typed(setting: Option, key: Key, value: Any, origin: str, *, is_text: bool 
         return Given(None, origin)
     if isinstance(value, str) and kinds == {tuple}:
         value = [value]  # a list of one
+    _check_tables(setting, value, origin)
     try:
         converted = msgspec.convert(value, setting.type, strict=not is_text)
-    except msgspec.ValidationError:
-        converted = None
-    if converted is None or not setting.admits(converted) or _has_unknown(setting, value):
-        shown = _quoted(value if converted is None else converted)
+        # only "none" is None: msgspec also takes the text "null" for it
+        is_fit = converted is not None and setting.admits(converted)
+        fault = "" if is_fit else f", not {_quoted(value if converted is None else converted)}"
+    except msgspec.ValidationError as error:
+        # msgspec names the place within a list or table
+        inner = f": {error}" if "`$" in str(error) else ""
+        converted, fault = None, f", not {_quoted(value)}{inner}"
+    if fault:
         raise UsageError(
-            f"{origin} must be {in_words(setting)}, not {shown}",
-            hint=_example(setting, key),
+            f"{origin} must be {in_words(setting)}{fault}", hint=_example(setting, key)
         )
     return Given(converted, origin)
 
@@ -347,11 +351,14 @@ def in_words(setting: Option) -> str:
     return setting.described(f'"{_NONE}"')
 
 
-def _has_unknown(setting: Option, value: Any) -> bool:
-    """Whether a list of tables has a name that they do not have; msgspec ignores it."""
+def _check_tables(setting: Option, value: Any, origin: str) -> None:
+    """Refuses unknown names in a list of tables, which msgspec ignores."""
     kinds = [get_args(each)[0] for each in setting.types if get_origin(each) is tuple]
-    known = [options_of(each).keys() for each in kinds if is_option_class(each)]
-    return any(table.keys() - names for names in known for table in value)
+    for known in (options_of(each) for each in kinds if is_option_class(each)):
+        for table in value if isinstance(value, list) else ():
+            for name in table if isinstance(table, dict) else ():
+                if name not in known:
+                    raise _unknown(origin, name, list(known))
 
 
 def _example(setting: Option, key: Key) -> str:
@@ -360,6 +367,8 @@ def _example(setting: Option, key: Key) -> str:
         **{tuple: '["…", "…"]', dict: '{ name = "…" }'},
     }
     choices = [get_args(each)[0] for each in setting.types if is_choice(each)]
+    if "a list of tables" in in_words(setting):
+        return f"write each one as a table [[{dotted_name(key)}]]"
     value: object
     if isinstance(setting.default, int | float) and not isinstance(setting.default, bool):
         value = setting.default

@@ -507,6 +507,7 @@ def test_what_makes_no_sense_is_named_with_its_fix(text: str, message: str, hint
         ),
         ("CORS", "[", "CORS is no list or table of TOML"),
         ("LOG_QUERIES", "yes", "LOG_QUERIES must be true or false, not the string 'yes'"),
+        ("ENDPOINTS__D__LIMITS__SECONDS", "null", 'must be a number above 0 or "none", not'),
         ("ENDPOINTS__D__UPDATE", "2", "ENDPOINTS__D__UPDATE must be true or false"),
         ("ENDPOINT__SOURCE", "no.ttl", "ENDPOINT__SOURCE: no.ttl: no such file"),
     ],

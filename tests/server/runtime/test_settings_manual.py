@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.options import REQUIRED
 from construct_messages.server.config import (
     BridgeSettings,
@@ -104,6 +105,24 @@ def test_frames_are_beside_the_file(tmp_path: Path) -> None:
     )
     config = load_config(tmp_path / "server.toml", {}, {})
     assert config.endpoints[""].frames == {"city": str(files[1]), "other": str(files[2])}
+
+
+@pytest.mark.parametrize(
+    ("example", "message", "hint"),
+    [
+        ("name = 'a'\nquerry = 'b'", "there is no setting 'querry'", "did you mean query?"),
+        ("name = 'a'", r"field `query` - at `\$\[0\]`", r"\[\[endpoint.examples\]\]"),
+        ("name = ''\nquery = 'b'", "an example needs a name and a query", "table"),
+    ],
+)
+def test_an_example_that_makes_no_sense(
+    tmp_path: Path, example: str, message: str, hint: str
+) -> None:
+    path = tmp_path / "server.toml"
+    path.write_text(f"[endpoint]\nsource = 'a.ttl'\n[[endpoint.examples]]\n{example}")
+    with pytest.raises(UsageError, match=f"endpoint.examples.*{message}") as refused:
+        load_config(path, {}, {})
+    assert re.search(hint, refused.value.hint or "")
 
 
 if __name__ == "__main__":
