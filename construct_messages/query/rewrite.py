@@ -265,9 +265,8 @@ class ConstructQuery:
                 _select(text, construct, beginning, projection, tuple(variables)),
                 keys=apart,
                 parsed=replace(tree, form=_select_form(construct, variables, projection)),
-                written=OriginalQuery.of(
-                    text,
-                    _inside_template(construct),
+                written=OriginalQuery(
+                    _without_template(text, construct),
                     base,
                     own,
                     (construct.where.start, construct.where.end),
@@ -300,9 +299,12 @@ def _select_form(
     return syntax.SelectForm(start, form.end, "", projected, form.dataset, form.where, form.clauses)
 
 
-def _inside_template(form: syntax.ConstructForm) -> tuple[int, int] | None:
-    """The offsets between the braces of the template; None if it is the WHERE group."""
-    return form.template and (form.template.start + 1, form.template.end - 1)
+def _without_template(text: str, form: syntax.ConstructForm) -> str:
+    """The query with blanks in the braces of its template, and the same positions."""
+    if form.template is None:
+        return text
+    start, end = form.template.start + 1, form.template.end - 1
+    return text[:start] + re.sub(r"[^\r\n]", " ", text[start:end]) + text[end:]
 
 
 def _refuse_full_stop(tree: Query, form: syntax.ConstructForm) -> None:

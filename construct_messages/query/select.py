@@ -431,7 +431,6 @@ def _is_volatile(node: Any, text: str) -> bool:
 # An endpoint that rejects the SELECT names positions in the SELECT. They are translated to positions in the original
 # text.
 
-_NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
 # compiled when an endpoint rejects a query, which is rare
 _PLACE: Final = (
     r"(?i)(?P<before>\b(?:line|at) )(?P<line>\d{1,9})(?P<between>, ?column |:)(?P<column>\d{1,9})"
@@ -448,25 +447,6 @@ class OriginalQuery(NamedTuple):
     prefixes: Mapping[str, str] = {}
     where: tuple[int, int] | None = None  # the offsets of its WHERE group
 
-    @classmethod
-    def of(
-        cls,
-        text: str,
-        template: tuple[int, int] | None,
-        base: str | None,
-        prefixes: Mapping[str, str],
-        where: tuple[int, int] | None = None,
-    ) -> OriginalQuery:
-        """Makes the query from these offsets of the inside of its template; None in the short form.
-
-        >>> OriginalQuery.of("CONSTRUCT { ?s ?p ?o }\\nWHERE {}", (11, 21), None, {}).text
-        'CONSTRUCT {          }\\nWHERE {}'
-        """
-        if template is not None:
-            start, end = template
-            text = text[:start] + _NO_LINE_BREAK.sub(" ", text[start:end]) + text[end:]
-        return cls(text, base, prefixes, where)
-
     def translated(self, message: str, select: str) -> tuple[str, bool]:
         """Returns an endpoint's error with positions in this query, and whether all positions could be translated.
 
@@ -474,7 +454,7 @@ class OriginalQuery(NamedTuple):
         column 20`, and Virtuoso only the line, which has the same number in the SELECT.
 
         >>> text = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }"
-        >>> query = OriginalQuery.of(text, None, None, {}, (29, 38))
+        >>> query = OriginalQuery(text, where=(29, 38))
         >>> query.translated("Encountered } at line 1, column 35.", "SELECT ?s ?p ?o WHERE { ?s ?p } LIMIT 9")
         ('Encountered } at line 1, column 35.', False)
         >>> query.translated("error at 1:31: expected [", "SELECT ?s ?p ?o WHERE { ?s ?p } LIMIT 9")
