@@ -299,6 +299,7 @@ class Exchange:
 
         Raises `SourceError` for a redirect that is not followed, and if no credentials can be fetched.
         """
+        # once for the whole exchange: credentials that are new and rejected, too, are wrong
         if status == 401 and self._credentials is not None and not self._is_rejected:
             self._is_rejected = True
             return not self._authorize(header("WWW-Authenticate") or "")
@@ -312,7 +313,7 @@ class Exchange:
         return False
 
     def _follow(self, target: str) -> None:
-        sent = self.request
+        sent = self.request  # a copy of it is sent: the caller may begin another exchange with it
         self.request = Request(target, sent.data, sent.headers, method=sent.get_method())
         self._authorize(None)
 

@@ -138,6 +138,7 @@ class Attempts:
 
     def allows(self, error: SourceError, number: int) -> bool:
         """Whether another attempt may follow the attempt of this number, which failed."""
+        # `may_retry` comes last: it may have to compare what has arrived
         if number > self._retries or not error.transient or not self._may_retry(error):
             return False
         longest = error.retry_after
@@ -145,6 +146,7 @@ class Attempts:
             longest = _exponential(number) + _JITTER
         elif longest > _LONGEST_RETRY_AFTER:
             return False
+        # a pause beyond the time that is left would only delay the error
         return self._timeouts.allows(longest)
 
 

@@ -67,6 +67,7 @@ class Overlap:
         >>> Overlap("", (0,), stable_blank_nodes=True, hint="").size(100)
         0
         """
+        # at most half: each page must bring new solutions, also if an endpoint sends few at a time
         return min(MOST, limit // 2, self.count)
 
     def shows_offset(self, size: int) -> bool:
