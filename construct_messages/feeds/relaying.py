@@ -28,9 +28,10 @@ from construct_messages.feeds.delivery import (
     target_of,
 )
 from construct_messages.feeds.state import Sent, read_state
-from construct_messages.feeds.subscription import checked_start, reading, reading_settings
+from construct_messages.feeds.subscription import checked_start, reading, trusted
 from construct_messages.feeds.transport import IDLE_SECONDS, RETRIES, Settings, Start, Transport
 from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.logs.documents import KnownContexts
 from construct_messages.logs.reading import LogReader, read_log
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.files.output import refuse_input
@@ -117,16 +118,16 @@ async def relay(
     (2, 3)
     """
     check_batch(batch)
-    reads = reading_settings(
-        contexts=contexts,
+    reads = Settings(
+        contexts=KnownContexts(contexts),
         token=source_token,
-        origins=origins,
+        origins=trusted(origins),
         message_bytes=message_bytes,
         retries=retries,
         idle_seconds=idle_seconds,
         poll_seconds=poll_seconds,
         media_type=source_media_type,
-        options=source_options,
+        options=source_options or {},
     )
     start = checked_start(Start(after=after, last=last, since=since), follow=follow)
     name, opening = _source(source, reads, via=via, follow=follow, dead_letters=dead_letters)

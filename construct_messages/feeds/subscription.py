@@ -105,16 +105,16 @@ def subscribe(
     >>> asyncio.run(main(f"{server}/streams/rooms"))
     [1, 2]
     """
-    settings = reading_settings(
-        contexts=contexts,
+    settings = Settings(
+        contexts=KnownContexts(contexts),
         token=token,
-        origins=origins,
+        origins=trusted(origins),
         message_bytes=message_bytes,
         retries=retries,
         idle_seconds=idle_seconds,
         poll_seconds=poll_seconds,
         media_type=media_type,
-        options=options,
+        options=options or {},
     )
     start = Start(after=after, last=last, since=since, checkpoint=checkpoint)
     start = checked_start(start, follow=follow)
@@ -122,32 +122,11 @@ def subscribe(
     return Subscription(opening, start, follow=follow)
 
 
-def reading_settings(
-    *,
-    contexts: Mapping[str, Any] | None,
-    token: BearerToken | None,
-    origins: Sequence[str],
-    message_bytes: int,
-    retries: int,
-    idle_seconds: float,
-    poll_seconds: float,
-    media_type: str | None,
-    options: Mapping[str, str] | None,
-) -> Settings:
-    """Returns the settings of a transport that is read, from the arguments of `subscribe`."""
+def trusted(origins: Sequence[str]) -> frozenset[str]:
+    """The origins of URLs; raises `UsageError` for one that is not the URL of a server."""
     for origin in origins:
         check_stream_url(origin)
-    return Settings(
-        contexts=KnownContexts(contexts),
-        message_bytes=message_bytes,
-        poll_seconds=poll_seconds,
-        origins=frozenset(map(origin_of, origins)),
-        token=token,
-        retries=retries,
-        idle_seconds=idle_seconds,
-        media_type=media_type,
-        options=options or {},
-    )
+    return frozenset(map(origin_of, origins))
 
 
 def checked_start(start: Start, *, follow: bool) -> Start:
