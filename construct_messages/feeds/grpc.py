@@ -475,7 +475,8 @@ class GrpcTransport(Transport):
                     if skipped:
                         skipped -= 1
                         continue
-                    if not metadata and _may_have_metadata(reader):
+                    version = 0 if reader.options is None else reader.options.version or 0
+                    if not metadata and version > 1:  # earlier ones have no metadata
                         metadata = find_metadata(frame)
                     element = self._element(state, message, metadata, is_numbered=is_numbered)
                     if element is not None:
@@ -628,10 +629,6 @@ class GrpcTransport(Transport):
                 held, size = [], 0
         if held:
             yield b"".join(held)
-
-
-def _may_have_metadata(reader: FrameReader) -> bool:
-    return reader.options is not None and (reader.options.version or 0) > 1
 
 
 def _parsed(url: str, options: Mapping[str, str]) -> tuple[Address, str]:

@@ -116,20 +116,15 @@ class InboxTransport(Transport):
             for each in await self._listed():
                 if self._known.has(each.iri, ()):
                     continue
-                self._check_gap(each.sequence)
+                # where the inbox numbers them, one that was removed before it was read is missing
+                if each.sequence is not None and self._known.sequence:
+                    check_next(self._url, self._known.sequence, each.sequence)
                 if (element := await self._notification(each)) is not None:
                     self._known.add(each.iri, (), element.sequence)
                     yield element
             if not follow:
                 return
             await asyncio.sleep(self._settings.poll_seconds)
-
-    def _check_gap(self, sequence: int | None) -> None:
-        """Raises `SourceError` (410) if notifications before this one were removed before they were read, where the
-        inbox numbers them.
-        """
-        if sequence is not None and self._known.sequence:
-            check_next(self._url, self._known.sequence, sequence)
 
     async def _listed(self) -> list[_Listed]:
         """Returns all notifications, page by page; the pages before the first answer precede it."""

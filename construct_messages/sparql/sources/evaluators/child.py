@@ -89,7 +89,7 @@ def main() -> None:
     for order, pipes in parent.orders():
         try:
             if isinstance(order, Solve):
-                _solve(store, order, *pipes)
+                write_solutions(partial(_begin, store, order), order.variables, *pipes)
             else:
                 _respond(store, order, parent, *pipes)
         except RAISED as error:
@@ -97,10 +97,6 @@ def main() -> None:
             parent.report(Ended(Failure.of(explain(error, order.text, hint, written))))
         else:
             parent.report(Ended())
-
-
-def _solve(store: ox.Store, order: Solve, first: int, bulk: int) -> None:
-    write_solutions(partial(_begin, store, order), order.variables, first, bulk)
 
 
 def _begin(store: ox.Store, order: Order) -> QueryResult:
