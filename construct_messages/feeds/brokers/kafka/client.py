@@ -111,15 +111,6 @@ def passes(error: KafkaError) -> bool:
     return error.retriable() or error.txn_requires_abort() or code in _PASSING
 
 
-def is_refusal(error: KafkaError) -> bool:
-    """Returns whether it is a failure of credentials or of the certificate, after which the library continues to retry.
-
-    >>> is_refusal(KafkaError(KafkaError._AUTHENTICATION))
-    True
-    """
-    return error.code() in _REFUSED
-
-
 def failure_of(error: KafkaError, url: str, cause: KafkaError | None) -> SourceError:
     """Returns a failure of the library as an error of this package; `cause` says why no broker could be reached, if
     that is known.
@@ -350,7 +341,7 @@ class TopicClient:
     def refused(self) -> KafkaError | None:
         """A rejection of credentials or of the certificate, after which the library continues to retry."""
         cause = self._cause
-        return cause if cause is not None and is_refusal(cause) else None
+        return cause if cause is not None and cause.code() in _REFUSED else None
 
     def failure(self, error: KafkaError) -> SourceError:
         """Returns a failure of the library as an error of this package."""
