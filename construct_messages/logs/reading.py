@@ -439,7 +439,7 @@ def read_log(
     jelly_conformance: bool = False,
     lenient: Lenient = False,
 ) -> LogReader:
-    """Reads the messages of a log, in order.
+    """Returns an iterator over the messages of a log, in order, to use once (with `for` or `async for`).
 
     The source is not opened before the first message is requested. If the log is malformed or ends early, an error
     follows the complete messages before it.
@@ -471,9 +471,6 @@ def read_log(
         lenient: accept terms that are not RDF, such as malformed IRIs, and leave out the statements of those that no
             log can hold; `"skip"`: leave out the statements of all. The numbers of each kind are logged at the end.
             Otherwise they are errors, except literals of rdf:langString without a tag, which are read as strings.
-
-    Returns:
-        An iterator, to use once (`for` or `async for`).
 
     Raises:
         UsageError: an unknown format or syntax (immediately), or a file that cannot be opened (when it is opened).
