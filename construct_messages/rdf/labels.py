@@ -63,9 +63,15 @@ def are_unique(text: str) -> bool:
 
 
 class Labels:
-    """The blank node labels of one stream. `prefix`: the beginning of the labels; None: a random one, which is unique.
-    A fixed prefix creates the same labels each time, so use it for only one of several streams that will be joined.
-    `keep`: whether to keep labels that are valid in a whole log (see `in_log`).
+    """The blank node labels of one stream.
+
+    Args:
+        prefix: the beginning of the labels; None: a random one, which is unique. A fixed prefix creates the same labels
+            each time, so use it for only one of several streams that will be joined.
+        keep: whether to keep labels that are valid in a whole log (see `in_log`).
+
+    Raises:
+        UsageError: the prefix is not a lower-case letter followed by up to 31 lower-case letters or digits.
 
     >>> from construct_messages.rdf.terms import blank
     >>> labels = Labels("x")

@@ -11,9 +11,11 @@ from construct_messages.rdf.terms import UNREADABLE, Term
 
 
 class Solutions:
-    """Consecutive solutions of one SELECT, in order; an unbound variable is the empty string. `columns`: one column per
-    projected variable, all of the same length, at least one; terms or their UTF-8 bytes. `response`: which response of
-    the source they came in, counted from 0 (pages are responses).
+    """Consecutive solutions of one SELECT, in order; an unbound variable is the empty string.
+
+    Args:
+        columns: one column per projected variable, all of the same length, at least one; terms or their UTF-8 bytes.
+        response: which response of the source they came in, counted from 0 (pages are responses).
 
     >>> batch = Solutions([[b"<urn:a>", b"<urn:b>"], [b'"1"', b""]])
     >>> list(batch)

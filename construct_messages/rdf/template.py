@@ -43,8 +43,16 @@ _VALUE: Final = iri(f"{RS}value")
 def row_message(
     variables: Sequence[str], solution: Sequence[Term], labels: Labels, number: int | str
 ) -> Message:
-    """The message of one row. `solution`: a term for each of them; the empty string is unbound. `number`: of the
-    solution, or its replacement: rows with the same number share their blank nodes.
+    """Returns the message of one row.
+
+    Args:
+        variables: the projected names in order, without `?`.
+        solution: a term for each of them; the empty string is unbound.
+        labels: make the labels of the message's blank nodes.
+        number: of the solution, or its replacement: rows with the same number share their blank nodes.
+
+    Raises:
+        UsageError: more or fewer terms than variables.
 
     >>> for quad in row_message(("s", "o"), (Term("<urn:a>"), Term("")), Labels("x"), 7):
     ...     print(str(quad).replace(RS, "rs:"))
