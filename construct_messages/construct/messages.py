@@ -26,7 +26,7 @@ from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import DISTINCT_LIMIT, Dataset, Grouping, Requests
 from construct_messages.rdf.solutions import Solutions
-from construct_messages.rdf.terms import Lenience, Lenient, as_term
+from construct_messages.rdf.terms import Lenience, Lenient
 from construct_messages.sparql.sources import Condition, Request, Source
 from construct_messages.sparql.sources.open import name_of_source, open_source, paths_of_source
 
@@ -127,27 +127,21 @@ def construct_messages(
     parsed = ConstructQuery.parse(
         query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=grouping.by
     )
-    select = parsed.rewritten
-    if bindings:
-        select = select.bind(
-            {name.lstrip("?$"): as_term(value) for name, value in bindings.items()}
-        )
+    request = Request(
+        parsed.select_for(bindings, grouping),
+        tuple(dataset.default_graph),
+        tuple(dataset.named_graphs),
+        requests.page_size,
+        requests.timeout,
+        lenience=Lenience.of(lenient, base=parsed.base),
+        labels=Labels(label_prefix),
+        page_key=None if requests.page_key is None else requests.page_key.lstrip("?$"),
+    )
     parsed.warn_of_unbound(name.lstrip("?$") for name in bindings or ())
-    if grouping.is_sorted:
-        select = select.sorted_by(grouping.by)
     return QueryMessages(
         parsed,
         opened,
-        Request(
-            select,
-            tuple(dataset.default_graph),
-            tuple(dataset.named_graphs),
-            requests.page_size,
-            requests.timeout,
-            lenience=Lenience.of(lenient, base=parsed.base),
-            labels=Labels(label_prefix),
-            page_key=None if requests.page_key is None else requests.page_key.lstrip("?$"),
-        ),
+        request,
         options,
         owns_source=opened is not source,
         origin={"query": query, **name_of_source(source)},

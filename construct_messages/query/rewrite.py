@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from construct_messages.query.prologue import check_base, check_prefixes, insert, usable_prefixes
 from construct_messages.query.select import OriginalQuery, Select, unused
@@ -20,6 +20,7 @@ from construct_messages.query.syntax.parser import CLAUSES, FORMS, Query, find_f
 from construct_messages.query.tokens import QueryText, Token, decoded, tokenize
 from construct_messages.rdf.arguments import checked, warn
 from construct_messages.rdf.errors import NotConstruct, Position, QueryError, UsageError
+from construct_messages.rdf.options import Grouping
 from construct_messages.rdf.template import (
     Blank,
     Constant,
@@ -30,7 +31,7 @@ from construct_messages.rdf.template import (
     Variable,
     legal,
 )
-from construct_messages.rdf.terms import triple
+from construct_messages.rdf.terms import as_term, triple
 
 # --- template patterns ----------------------------------------------------------------------------
 # The triples of a template as patterns that a solution instantiates.
@@ -181,6 +182,15 @@ class ConstructQuery:
         """The text of `rewritten`."""
         return str(self.rewritten)
 
+    def select_for(self, bindings: Mapping[str, Any] | None, grouping: Grouping) -> Select:
+        """`rewritten` with initial bindings, whose values are those of Python, and sorted for a sorted grouping."""
+        select = self.rewritten
+        if bindings:
+            select = select.bind(
+                {name.lstrip("?$"): as_term(value) for name, value in bindings.items()}
+            )
+        return select.sorted_by(grouping.by) if grouping.is_sorted else select
+
     @classmethod
     @checked
     def parse(
@@ -229,21 +239,8 @@ class ConstructQuery:
             decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"
         }
         variables = [name for name in mentioned if keys is None or name in keys or name in added]
-        for name in (_variable_name(written) for written in group_by):
-            if name not in everywhere:
-                raise QueryError(
-                    f"the query has no variable ?{name} to group by", hint=_choice(everywhere)
-                )
-            if keys is not None and name not in keys and name not in added:
-                message = (
-                    f"?{name} is no key of the query's own GROUP BY, so it has no single value"
-                )
-                raise QueryError(message, hint=_choice({*keys, *added}))
-            if keys is None and name not in bound:
-                raise QueryError(
-                    f"no solution of the query binds ?{name}, so it groups nothing",
-                    hint=_choice(bound),
-                )
+        for name in map(_variable_name, group_by):
+            _check_key(name, everywhere, bound, None if keys is None else {*keys, *added})
             if name not in variables:
                 variables.append(name)
         if whole:
@@ -285,6 +282,20 @@ class ConstructQuery:
                 if name not in (bound if keys is None else {*keys, *added})
             ),
         )
+
+
+def _check_key(
+    name: str, everywhere: Collection[str], bound: Collection[str], keys: Collection[str] | None
+) -> None:
+    """Refuses a variable that cannot group; `keys` are those of the query's own GROUP BY."""
+    if name not in everywhere:
+        raise QueryError(f"the query has no variable ?{name} to group by", hint=_choice(everywhere))
+    if keys is not None and name not in keys:
+        message = f"?{name} is no key of the query's own GROUP BY, so it has no single value"
+        raise QueryError(message, hint=_choice(keys))
+    if keys is None and name not in bound:
+        message = f"no solution of the query binds ?{name}, so it groups nothing"
+        raise QueryError(message, hint=_choice(bound))
 
 
 def _select_form(

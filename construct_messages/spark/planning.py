@@ -14,7 +14,7 @@ from construct_messages.query.algebra.translation import translate
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.options import UNION, Dataset, Grouping
-from construct_messages.rdf.terms import XSD, as_term, literal
+from construct_messages.rdf.terms import XSD, literal
 
 
 def plan_query(
@@ -38,16 +38,9 @@ def plan_query(
             'Dataset("union") is not evaluated on Spark', hint="name the graphs to merge"
         )
     parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, group_by=grouping.by)
-    select = parsed.rewritten
-    if bindings:
-        select = select.bind(
-            {name.lstrip("?$"): as_term(value) for name, value in bindings.items()}
-        )
-    if grouping.is_sorted:
-        select = select.sorted_by(grouping.by)
     now = literal(datetime.now(UTC).isoformat(), datatype=XSD + "dateTime")
     plan = translate(
-        select.tree,
+        parsed.select_for(bindings, grouping).tree,
         now=now,
         default_graphs=dataset.default_graph,
         named_graphs=dataset.named_graphs,
