@@ -59,13 +59,6 @@ _EVERYTHING: Final = Select(
 def read_static(source: SourceLike, query: ContinuousQuery) -> list[Quad]:
     """Returns the quads of a source for a query: those of the graphs in its FROM and FROM NAMED, or else all.
 
-    Args:
-        source: see `open_source`.
-        query: the query that uses the data.
-
-    Raises:
-        UsageError, SourceError: see `open_source`; the source cannot be read.
-
     >>> import pyoxigraph as ox
     >>> from construct_messages.query.continuous.parse import parse_continuous
     >>> store = ox.Store()
@@ -181,13 +174,8 @@ _DEFAULT: Final = ox.DefaultGraph()
 
 
 class QuadReader:
-    """Reads the quads of messages with certain predicates.
+    """Reads the quads of messages with certain predicates, which have brackets; None: all quads.
 
-    Args:
-        predicates: with brackets; None: all predicates.
-
-    Attributes:
-        predicates: the same.
 
     >>> reader = QuadReader(frozenset(["<urn:p>"]))
     >>> list(reader.read(b'<urn:s> <urn:p> "o" .\\n<urn:s> <urn:q> "o" <urn:g> .'))
@@ -207,11 +195,7 @@ class QuadReader:
         self._stored = StoredTerms()
 
     def read(self, nquads: bytes) -> list[TextQuad]:
-        """Returns the quads of a message.
-
-        Args:
-            nquads: the message as canonical N-Quads.
-        """
+        """Returns the quads of a message."""
         found: list[TextQuad]
         if self.predicates is None:
             text = nquads.decode()
@@ -272,14 +256,10 @@ _OF_FIXED: Final = 0.5
 
 
 class CompactedStore:
-    """A store in memory, which is rebuilt when it has too many removed quads.
+    """A store in memory, which is rebuilt when it has too many removed quads. `fixed` quads always stay.
 
-    Args:
-        fixed: the quads that always stay.
+    `store` holds the quads; it is another object after each of the `compactions`.
 
-    Attributes:
-        store: holds the quads; another object after each compaction.
-        compactions: the number of rebuilds.
 
     >>> quads = CompactedStore([])
     >>> for number in range(1000):
@@ -302,13 +282,7 @@ class CompactedStore:
     def change(
         self, removed: Collection[ox.Quad], added: Collection[ox.Quad], changing: Iterable[ox.Quad]
     ) -> None:
-        """Removes quads and adds others.
-
-        Args:
-            removed: quads in the store, none of them fixed.
-            added: quads that are not in the store.
-            changing: all quads afterwards; fixed ones may be among them.
-        """
+        """Removes quads, none of them fixed, and adds new ones. `changing`: all quads afterwards but the fixed ones."""
         removed_bytes = sum(map(_bytes_of, removed))
         self._removed_bytes += removed_bytes
         self._changing_bytes += sum(map(_bytes_of, added)) - removed_bytes
@@ -358,13 +332,9 @@ Origin: TypeAlias = "tuple[int, str, ElementIri, int, Element]"
 class HeldQuads:
     """An element as windows hold it.
 
-    Args:
-        quads: those that it adds to windows on its stream and that the query reads, by the number of each window that
-            has any; None: not read yet, as the query is evaluated as a whole.
-        origin: to read it again for another way of evaluation; None: not kept.
-
-    Attributes:
-        whole: the element as it is held for the evaluation of the whole query; None: not created yet.
+    `quads` are those that it adds to windows on its stream and that the query reads, by the number of each window that
+    has any; None while the query is evaluated as a whole. `origin` is kept where the way of evaluation may change: the
+    element is read again then, as `whole` for the evaluation of the whole query.
     """
 
     __slots__ = ("origin", "quads", "whole")
@@ -388,9 +358,6 @@ class ReservedGraphs:
     """The graphs that hold what this package states: of windows, of their messages, and of the members of windows.
 
     A message adds no quad to them by naming them, as it could otherwise speak for another message or stream.
-
-    Args:
-        query: its windows.
 
     >>> from construct_messages.query.continuous.parse import parse_continuous
     >>> query = parse_continuous('''SELECT * FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE PT1S]
@@ -482,11 +449,7 @@ class Contents:
     def hold(
         self, stream: int, stream_iri: str, element_iri: ElementIri, time: int, element: Element
     ) -> HeldQuads:
-        """Returns an element in the form that enters windows.
-
-        Args:
-            stream, stream_iri, element_iri, time, element: see `Contents.hold`.
-        """
+        """Returns an element in the form that enters windows."""
         nquads = element.nquads
         if may_have_labels(nquads):
             scope = self._labels.of_response(stream)
@@ -613,15 +576,7 @@ def _member(group: str, graph: str) -> TextQuad:
 def context_triples(
     node: str, stream: str, microseconds: int, sequence: int, graphs: Iterable[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yields the context triples of an element, with terms as a store returns them.
-
-    Args:
-        node: the IRI of the element.
-        stream: the name of its stream, without brackets.
-        microseconds: its time.
-        sequence: its sequence.
-        graphs: the named graphs of its message.
-    """
+    """Yields the context triples of an element, with terms as a store returns them. `node` has brackets."""
     yield node, f"<{GENERATED_AT}>", f'"{date_time_of(microseconds)}"^^<{XSD}dateTime>'
     yield node, f"<{CM}sequence>", f'"{sequence}"^^<{XSD}integer>'
     yield node, f"<{CM}stream>", f"<{absolute(stream, STREAM_NAMES)}>"

@@ -85,10 +85,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"+": add, "-": sub,
 
 @lru_cache(maxsize=1 << 14)
 def value_of(term: str) -> Any:
-    """Returns the value of a term; None if it is unbound.
-
-    Raises:
-        Undecided: another kind of term.
+    """Returns the value of a term; None if it is unbound. Raises `Undecided` for other kinds of terms.
 
     >>> value_of(f'"5"^^<{XSD}integer>'), value_of('"a"'), value_of("")
     (5, Text(text='a'), None)
@@ -119,10 +116,7 @@ def value_of(term: str) -> Any:
 
 
 def term_of(value: Any) -> str:
-    """Returns the term of a value; unbound without a value.
-
-    Raises:
-        Undecided: the term of the value depends on its computation.
+    """Returns the term of a value; unbound without a value. Raises `Undecided` if it depends on its computation.
 
     >>> term_of(Text("a")), term_of(None), term_of(True)
     ('"a"', '', '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>')
@@ -146,11 +140,10 @@ def term_of(value: Any) -> str:
 
 
 def native(expression: Expression, columns: Mapping[str, int]) -> Native | None:
-    """Returns a function for the value of an expression; None if only the engine can evaluate it.
+    """Returns a function for the value of an expression without EXISTS; None if only the engine can evaluate it.
 
-    Args:
-        expression: without EXISTS.
-        columns: the columns of variables in rows; other variables are unbound.
+    Variables without a column are unbound.
+
 
     >>> x = Var("x")
     >>> is_more = native(Call(">", (x, Constant(Term(f'"5"^^<{XSD}integer>')))), {"x": 0})
@@ -316,14 +309,10 @@ def is_about(condition: Expression, variables: Collection[str]) -> bool:
 
 
 def certain(condition: Expression, variables: Sequence[str]) -> Callable[[Row], bool]:
-    """The test of a condition.
+    """The test of a condition, which `native` knows.
 
     It raises `NotMaintained` for values that only the engine can compare: a question to it for each pair of rows would
     cost more than to ask it for all solutions.
-
-    Args:
-        condition: one that `native` knows.
-        variables: of the row.
     """
     test = native(condition, {name: place for place, name in enumerate(variables)})
     assert test is not None  # the planner refuses others
@@ -343,13 +332,9 @@ def certain(condition: Expression, variables: Sequence[str]) -> Callable[[Row], 
 def necessary(
     conditions: Iterable[Expression], variables: Sequence[str]
 ) -> Callable[[Row], bool] | None:
-    """The test of the conditions that only read some variables; None: there are none that can be tested here.
+    """The test of those of some conditions that only read these variables; None: none can be tested here.
 
     A row that fails it is in no solution. One that passes it may still fail in the engine.
-
-    Args:
-        conditions: all of which a solution fulfils.
-        variables: of the row.
     """
     columns = {name: place for place, name in enumerate(variables)}
     tests = [
@@ -389,10 +374,8 @@ _INFIX: Final = frozenset(("=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/", 
 
 
 class Steps:
-    """A sequence of steps on rows with some columns.
+    """A sequence of steps on rows with some columns. Those of the result are `names`.
 
-    Attributes:
-        names: the names of the columns of the resulting rows: the same, and one for each variable that a step binds.
 
     >>> from construct_messages.rdf.terms import number
     >>> is_more = Call(">", (Var("x"), Constant(number("5"))))
@@ -416,11 +399,7 @@ class Steps:
         self._engine: _RowQuery | None = None
 
     def made(self, rows: list[Counted]) -> list[Counted]:
-        """Returns the resulting rows, with the added values.
-
-        Raises:
-            SourceError: the engine failed.
-        """
+        """Returns the resulting rows, with the added values."""
         if not self._native:
             return rows
         made, undecided = list[Counted](), list[Counted]()
@@ -490,11 +469,7 @@ class _RowQuery:
         self._query = StoreQuery(f"SELECT ?number {' '.join(added)} {group}")
 
     def answers(self, rows: Sequence[Row]) -> list[tuple[int, Row]]:
-        """Returns the numbers of the resulting rows, and the values that each step adds.
-
-        Raises:
-            SourceError: the evaluation failed.
-        """
+        """Returns the numbers of the resulting rows, and the values that each step adds."""
         quads = []
         for number, row in enumerate(rows):
             node = ox.NamedNode(f"{_ROW}{number}")
@@ -512,11 +487,8 @@ class _RowQuery:
 
 
 def text_of(expression: Expression, names: dict[str, str]) -> str:
-    """Returns an expression as text of SPARQL.
+    """Returns an expression without EXISTS as text of SPARQL. `names` are those of variables, with `?`.
 
-    Args:
-        expression: without EXISTS.
-        names: the names of the variables, with `?`; others are unbound.
 
     >>> text_of(Call("IN", (Var("x"), Constant(Term('"a"')))), {"x": "?v0"})
     '(?v0 IN ("a"))'

@@ -130,15 +130,10 @@ class _CompiledPattern:
 
 
 class PatternMatcher:
-    """Finds the patterns that a quad matches.
+    """Finds the triple patterns that a quad matches.
 
-    Args:
-        patterns: triple patterns.
-        conditions: of each pattern, which only read its variables: a quad that fails one does not match.
+    A quad that fails a condition of a pattern, which only reads its variables, does not match it.
 
-    Attributes:
-        reader: reads the quads that may match.
-        variables: the variables of each pattern.
 
     >>> from construct_messages.rdf.terms import Term
     >>> matcher = PatternMatcher([Triple(Var("s"), Term("<urn:p>"), Var("o"))])
@@ -201,17 +196,7 @@ class SolutionChanges(NamedTuple):
 
 
 class MaintainedSolutions:
-    """The solutions of a query over windows, by a plan.
-
-    Args:
-        plan: the plan.
-        query: its windows, and the graphs that it needs of them.
-        static: the quads of static data.
-        labels: create the labels of all blank nodes.
-
-    Attributes:
-        contents: the contents of the windows.
-    """
+    """The solutions of a query over windows, by a plan."""
 
     def __init__(
         self, plan: MaintenancePlan, query: ContinuousQuery, static: Iterable[Quad], labels: Labels
@@ -232,12 +217,7 @@ class MaintainedSolutions:
         return self._has_begun and not self.contents.are_changed
 
     def difference(self) -> SolutionChanges:
-        """Returns the changes since the last call.
-
-        Raises:
-            SourceError: the engine failed.
-            NotMaintained: some values make it impossible.
-        """
+        """Returns the changes since the last call; raises `NotMaintained` if some values make that impossible."""
         self._has_begun = True
         matcher, scans = self._matcher, self._scans
         for sign, quads in zip((1, -1), self.contents.changes(), strict=True):
@@ -273,14 +253,7 @@ _OTHERS: Final[dict[type, str]] = {
 
 @dataclass(frozen=True)
 class MaintenancePlan:
-    """A query whose solutions can be maintained.
-
-    Args:
-        pattern: its algebra.
-        variables: the names of the values of a solution.
-        description: its operators.
-        may_end: whether some values make maintaining the solutions impossible.
-    """
+    """A query whose solutions can be maintained, and whether some values may end that."""
 
     pattern: Node
     windows: frozenset[str]
@@ -347,11 +320,9 @@ class Composition:
     def _operator(self, node: Node, needed: Vars, conditions: Sequence[Expression]) -> CountedRows:
         """The operator of a pattern.
 
-        Args:
-            node: the pattern.
-            needed: the variables that are read of its rows. Others may be missing, so that more rows are equal and
-                counted together.
-            conditions: a row that binds all variables of one and fails it is in no solution, and may be missing.
+        Only the variables `needed` are read of its rows: others may be missing, so that more rows are equal and counted
+        together. A row that binds all variables of one of the conditions and fails it is in no solution, and may be
+        missing.
         """
         match node:
             case Unit():

@@ -52,7 +52,7 @@ class Count:
         self._count = 0
 
     def change(self, term: str, count: int) -> None:
-        """Adds a number of equal values; a negative number removes them."""
+        """Adds a number of equal values; a negative number removes them. See `NotMaintained`."""
         if term:
             self._count += count
 
@@ -63,10 +63,8 @@ class Count:
 
 
 class Sum:
-    """SUM and AVG of integers and decimals.
+    """SUM, or AVG, of integers and decimals.
 
-    Args:
-        average: whether it is AVG.
 
     >>> mean = Sum(average=True)
     >>> for value in (1, 2, 2): mean.change(f'"{value}"^^<{XSD}integer>', 1)
@@ -81,11 +79,7 @@ class Sum:
         self._count = self._decimals = 0
 
     def change(self, term: str, count: int) -> None:
-        """Adds a number of equal values; a negative number removes them.
-
-        Raises:
-            NotMaintained: the value is neither an integer nor a decimal, or the sum is very large.
-        """
+        """Adds a number of equal values; a negative number removes them. See `NotMaintained`."""
         try:
             value = value_of(term)
         except Undecided:
@@ -119,10 +113,8 @@ class Sum:
 
 
 class Extreme:
-    """MIN and MAX of values of one type.
+    """MIN, or MAX, of values of one type.
 
-    Args:
-        largest: whether it is MAX.
 
     >>> largest = Extreme(largest=True)
     >>> for value in ("a", "c", "b"): largest.change(f'"{value}"', 1)
@@ -138,11 +130,7 @@ class Extreme:
         self._kind: object = None
 
     def change(self, term: str, count: int) -> None:
-        """Adds a number of equal values; a negative number removes them.
-
-        Raises:
-            NotMaintained: its type differs from the others, or its order is unknown here.
-        """
+        """Adds a number of equal values; a negative number removes them. See `NotMaintained`."""
         before = self._counts.get(term, 0)
         if before + count:
             self._counts[term] = before + count
@@ -170,22 +158,14 @@ class Extreme:
 
 
 class DistinctAggregate:
-    """An aggregate that counts equal terms once.
-
-    Args:
-        aggregate: the aggregate.
-    """
+    """An aggregate that counts equal terms once."""
 
     def __init__(self, aggregate: Aggregate) -> None:
         self._aggregate = aggregate
         self._counts: dict[str, int] = {}
 
     def change(self, term: str, count: int) -> None:
-        """Adds a number of equal values; a negative number removes them.
-
-        Raises:
-            NotMaintained: see `aggregate`.
-        """
+        """Adds a number of equal values; a negative number removes them. See `NotMaintained`."""
         before = self._counts.get(term, 0)
         if now := before + count:
             self._counts[term] = now
@@ -204,11 +184,7 @@ Aggregate = Count | Sum | Extreme | DistinctAggregate
 
 
 def aggregate_of(aggregation: Aggregation) -> Aggregate:
-    """Returns the state of an aggregate without values.
-
-    Args:
-        aggregation: COUNT, SUM, AVG, MIN or MAX.
-    """
+    """Returns the state of an aggregate without values."""
     made: Aggregate
     match aggregation.name:
         case "COUNT":
@@ -242,11 +218,7 @@ def _itself(value: Any) -> Any:
 
 
 def _ordered(term: str) -> tuple[object, Any]:
-    """Returns the type of a value, and its sort key among the values of this type.
-
-    Raises:
-        NotMaintained: its order is unknown here.
-    """
+    """Returns the type of a value, and its sort key among the values of this type."""
     try:
         value = value_of(term)
     except Undecided:
@@ -407,16 +379,9 @@ class IndexedRelation:
 class Pairing:
     """How rows of two relations are compared and merged (section 18.3, compatible mappings).
 
-    Rows are found by the variables that both sides always bind. The other shared ones may be unbound on either side;
-    an unbound variable is compatible with every value, which no index can find.
-
-    Attributes:
-        key: the variables by which rows are found.
-        take: takes their values from a row of the left side.
-        names: the variables of merged rows: those of the left side, then the others.
-        shared: the columns of each shared variable, by its name.
-        more: takes the values that a right row adds.
-        is_sure: whether the key is all that the sides share.
+    Rows are found by the variables that both sides always bind, the `key`. The other shared ones may be unbound on
+    either side; an unbound variable is compatible with every value, which no index can find. `shared` has the columns
+    of each shared variable, `names` those of merged rows, and `more` takes the values that a right row adds.
     """
 
     def __init__(
@@ -450,11 +415,7 @@ class Pairing:
 
 
 class ScannedRows(CountedRows):
-    """The matches of a triple pattern, which are given to it as quads appear and vanish.
-
-    Attributes:
-        pending: the changes that `changes` will return.
-    """
+    """The matches of a triple pattern: changes are put into `pending` as quads appear and vanish."""
 
     is_net = is_set = True  # a row has all variables of the pattern, so it is the match of one quad
 
@@ -490,26 +451,15 @@ _Merge: TypeAlias = Callable[[Row, Row], "Row | None"]
 
 
 class _Way(NamedTuple):
-    """How a row of one operand becomes rows of the join.
-
-    Args:
-        steps: for each other operand the key of a row, its matches, the values that a match adds (None: only the number
-            of matches is read), and the way to merge both if variables may be unbound.
-        order: orders the columns; None: they are in order.
-    """
+    """How a row of one operand becomes rows of the join."""
 
     steps: Sequence[tuple[Take, _Find, _Pick | None, _Merge | None]]
     order: _Pick | None
 
 
 class JoinedRows(CountedRows):
-    """The join of any number of operands.
-
-    Args:
-        operands: at least one.
-        test: creates the filter of rows from their variables; None: all rows pass.
-        needed: the variables of its rows; None: all.
-    """
+    """The join of operands, with the variables `needed` only. `test` creates the filter of rows from their
+    variables."""
 
     def __init__(
         self,
@@ -679,14 +629,10 @@ class Dependence(Enum):
 
 
 class DependentRows(CountedRows):
-    """Rows that depend on matches in another operand.
+    """Rows of the left operand that depend on matches in the right one.
 
-    Args:
-        kind: how.
-        left: the rows.
-        right: what they depend on.
-        condition: creates the filter of merged rows from their variables; None: all pass.
-        sharing: variables at least one of which both rows must bind; None: there may be none.
+    `condition` creates the filter of merged rows from their variables. A match must bind one of the variables
+    `sharing`.
     """
 
     def __init__(
@@ -814,11 +760,7 @@ class _Members:
 class GroupedRows(CountedRows):
     """GROUP BY (sections 11 and 18.5): a row for each group, of its keys and aggregates.
 
-    Args:
-        operand: the rows.
-        keys: the variables of a group; without keys, there is always one group.
-        aggregates: variables, and the aggregates that they are bound to.
-        certain: see `CountedRows`.
+    Without keys, there is always one group.
     """
 
     is_net = is_set = True

@@ -47,9 +47,6 @@ _LONG: Final = ox.NamedNode(f"{XSD}long")
 def timestamp(store: ox.Store, *triple: OxTerm) -> ox.Literal | None:
     """Returns the time of the last message that contains a triple.
 
-    Args:
-        store: the dataset of a firing.
-        triple: its subject, predicate and object.
 
     >>> store = ox.Store()
     >>> document = '''<urn:s/1> { <urn:a> <urn:p> 1 . <urn:s/1> <http://www.w3.org/ns/prov#generatedAtTime>
@@ -136,12 +133,7 @@ class SelectedMessages:
         self.predicates = predicates_of(self.tree)
 
     def solutions(self, store: ox.Store) -> list[Solution]:
-        """Returns the solutions, in the order of the engine.
-
-        Raises:
-            QueryError: the engine rejects the query.
-            SourceError: the evaluation failed.
-        """
+        """Returns the solutions, in the order of the engine."""
         solved = self._query.solve(store)
         if solved.solutions is None:
             return [()] * solved.total
@@ -185,11 +177,8 @@ def select_solutions(
 ) -> list[Solution]:
     """Returns the selected solutions of a firing, in their order; of equal ones the last.
 
-    Args:
-        operator: the operator.
-        new: the solutions of this firing.
-        old: the solutions of the previous firing.
-        key: returns the part of a solution that is compared.
+    `key` returns the part of a solution that is compared.
+
 
     >>> select_solutions(Operator.ISTREAM, [("1",), ("1",), ("2",)], [("1",), ("3",)], tuple)
     [('1',), ('2',)]

@@ -59,13 +59,11 @@ _HEAD: Final = struct.Struct(">II")  # before each: the lengths of its text and 
 
 
 def page_messages(known: int) -> int:
-    """Returns the maximal number of messages that are committed together.
+    """Returns the maximal number of messages that are committed together, with so many digests known.
 
     Digests have a random order, so each commit rewrites nearly all pages of their table, up to one for each digest.
     With this size, the total amount written is linear in the number of digests, not quadratic.
 
-    Args:
-        known: the number of digests so far.
 
     >>> page_messages(0), page_messages(1_000_000)
     (1000, 125000)
@@ -94,11 +92,7 @@ class Spool:
         self._count += 1
 
     def pages(self, known: int = 0) -> Iterator[list[Publication]]:
-        """Yields all messages, in the groups that are committed together.
-
-        Args:
-            known: the number of digests before the first page is committed.
-        """
+        """Yields all messages, in the groups that are committed together, see `page_messages`."""
         page, size = [], 0
         self._file.seek(0)
         for number in range(self._count):

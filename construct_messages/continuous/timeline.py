@@ -28,12 +28,7 @@ _LAST: Final = 1 << 80
 
 
 class Fired(NamedTuple):
-    """The query is to be evaluated.
-
-    Args:
-        time: the time of the evaluation.
-        changed: whether a window has changed since the previous evaluation.
-    """
+    """The query is to be evaluated; `changed`: a window has changed since the previous evaluation."""
 
     time: int
     changed: bool
@@ -160,14 +155,7 @@ class Timeline(Generic[T]):
         return found
 
     def offer(self, stream: int, time: int, sequence: int, element: T) -> None:
-        """Takes an element; `next_evaluation` lets it enter windows.
-
-        Args:
-            stream: its number.
-            time: the time of the element, not before the watermark.
-            sequence: its sequence in the stream, higher than the previous ones.
-            element: the element in the form that enters windows.
-        """
+        """Takes an element of a stream, not before the watermark; `next_evaluation` lets it enter windows."""
         state = self._streams[stream]
         if state.idle:
             self._set_idle(state, idle=False)
@@ -208,8 +196,12 @@ class Timeline(Generic[T]):
         """
         pending, limit = self._pending, self.watermark_of()
         while True:
+            # Time goes from the position to the next released element, or to the watermark if there is none. Instants
+            # on this way at which windows close come first, even that of the element itself: it belongs to the next
+            # windows. (With the bounds (o,c], these instants are a microsecond after the end of a window.)
             released = pending[0] if pending and pending[0][0] <= limit else None
             if limit == _LAST and released is None and self._is_partial():
+                # all streams have ended, and no further element will fill this window
                 assert self._position is not None  # an element has entered
                 end = max(self._position, *(stream.newest + 1 for stream in self._streams))
                 self._position = end
@@ -220,7 +212,7 @@ class Timeline(Generic[T]):
                 elif limit < _LAST:
                     until = limit
                 else:
-                    until = self._last_instant()
+                    until = self._last_instant()  # or windows would close for ever
                 if until > self._position:
                     instant = self._next_instant(until)
                     if instant is not None:
@@ -229,6 +221,7 @@ class Timeline(Generic[T]):
                     self._position = until
             if released is None:
                 return None
+            # the elements of one time enter one by one; `CONTENT_CHANGE` evaluates after each of them
             heappop(pending)
             time = released[0]
             if self._position is None:
@@ -275,10 +268,12 @@ class Timeline(Generic[T]):
         position = self._position
         assert position is not None
         if self._fires_at_changes:
-            instant = self._next_loss()
+            instant = self._next_departure()
         else:
+            # If the last evaluation gave nothing new and nothing has changed, all instants before the next departure
+            # would give nothing either. So a pause of a year costs no evaluations.
             if self.quiet and not self._changed:
-                loss = self._next_loss()
+                loss = self._next_departure()
                 if loss is None or loss > until:
                     return None
                 position = max(position, loss - 1)
@@ -299,7 +294,8 @@ class Timeline(Generic[T]):
         grids = (window.extent.grid for window in self._windows if not window.by_count)
         return list(dict.fromkeys(grid for grid in grids if grid is not None))
 
-    def _next_loss(self) -> int | None:
+    def _next_departure(self) -> int | None:
+        """The instant at which the next element leaves a window."""
         found: int | None = None
         for window in self._windows:
             if window.held:
@@ -335,6 +331,8 @@ class Timeline(Generic[T]):
         )
 
     def _fire(self, instant: int, time: int) -> Fired:
+        # Elements leave when the query is evaluated, not at the instant at which they could: no evaluation sees the
+        # difference. They are in the order of their keys, so those to leave are the first.
         for number, window in enumerate(self._windows):
             first, held = self._first(window, instant), window.held
             while held and held[0][0] < first:
@@ -392,13 +390,8 @@ class Timeline(Generic[T]):
         """Restores a saved timeline into this new one.
 
         The elements in windows at the last evaluation enter again, then this evaluation is repeated, then the elements
-        enter that have entered since.
-
-        Args:
-            state: the result of `save`.
-            elements: the held and pending elements of each stream, and possibly others: time, sequence and the form
-                that enters windows.
-            evaluate: called to repeat the evaluation.
+        enter that have entered since. `elements` has the held and pending elements of each stream, and possibly others,
+        with their time and sequence.
         """
         self._position, self._floor, self._watermark = state["position"], state["floor"], None
         self._evaluated, self._changed, self.quiet = (

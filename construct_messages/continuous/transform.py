@@ -220,11 +220,7 @@ def _names_graphs(lines: bytes) -> bool:
 
 
 def _load(lines: bytes) -> ox.Store:
-    """Returns a store of valid N-Quads lines, with their labels of blank nodes.
-
-    Raises:
-        SyntaxError: a statement with more than one graph.
-    """
+    """Returns a store of valid N-Quads lines, with their labels of blank nodes."""
     store = ox.Store()
     if may_have_labels(lines):  # loading would rename blank nodes
         store.extend(ox.parse(lines, format=ox.RdfFormat.N_QUADS, lenient=True))

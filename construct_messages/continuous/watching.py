@@ -63,10 +63,7 @@ _BLANK: Final = b"_:"
 
 
 class Known:
-    """The solutions of the previous evaluation.
-
-    Args:
-        counts: the number of solutions of each digest; updated by the caller that commits the changes.
+    """The solutions of the previous evaluation: their number for each digest, updated by the caller that commits them.
 
     Python's own hash is many times faster than a digest. So a solution without blank nodes that occurred once is found
     by its hash if this process has seen it. The hash has 64 bits and a different key in each process: with n known
@@ -86,13 +83,10 @@ class Known:
 
 
 class Comparison:
-    """Compares the solutions of one evaluation, batch by batch.
+    """Compares the solutions of one evaluation with those of the previous one, batch by batch.
 
-    Args:
-        known: the solutions of the previous evaluation.
+    `new` has the digests of the new solutions so far, in order, with repetitions.
 
-    Attributes:
-        new: the digests of the new solutions so far, in order, with repetitions.
 
     >>> known = Known({})
     >>> first = Comparison(known)
@@ -370,11 +364,7 @@ def name_of(source: Any) -> str | None:
 class Files:
     """The state of the files of a source before they are read.
 
-    Args:
-        source: see `construct_messages`.
-
-    Attributes:
-        settled: their state, if any later change would change it; None if it might not, or there are no files.
+    `settled` is their state if any later change would change it; None if it might not, or there are no files.
     """
 
     def __init__(self, source: Any) -> None:
@@ -385,11 +375,7 @@ class Files:
         self.settled = self._look if newest < time.time_ns() - _SETTLED_SECONDS * 1e9 else None
 
     async def check(self) -> None:
-        """Checks, after reading, that they are unchanged.
-
-        Raises:
-            SourceError: they changed meanwhile.
-        """
+        """Checks, after reading, that they are unchanged."""
         if self._look is not None and await asyncio.to_thread(self._looks) != self._look:
             raise SourceError(f"{self._paths[0]} changed while it was read", transient=True)
 
@@ -404,16 +390,7 @@ class Files:
 
 
 class ChangeQuery:
-    """A query whose result changes whenever the result of the watched query may have changed.
-
-    Args:
-        query: the text of a SELECT or ASK query.
-        source: see `construct_messages`.
-        base, prefixes, dataset, requests: see `construct_messages`.
-
-    Raises:
-        QueryError: another form of query, or a SELECT that does not name its variables.
-    """
+    """A SELECT or ASK query whose result changes whenever the result of the watched query may have changed."""
 
     def __init__(
         self,
@@ -429,11 +406,7 @@ class ChangeQuery:
         self._select = read_results(query, base=base, prefixes=prefixes)
 
     async def digest(self) -> str:
-        """Returns a digest of the query and its result, independent of the order of the result.
-
-        Raises:
-            SourceError: there is no complete result.
-        """
+        """Returns a digest of the query and its result, independent of the order of the result."""
         opened = await asyncio.to_thread(
             partial(open_source, self._source, **self._requests.opening)
         )
@@ -681,9 +654,6 @@ def _fingerprint(query: str, operator: Operator, meant: Mapping[str, Any]) -> by
 def as_operator(name: Operator | str) -> Operator:
     """Returns the operator with a name, in any case.
 
-    Raises:
-        UsageError: there is no such operator.
-
     >>> as_operator("dstream")
     <Operator.DSTREAM: 'DSTREAM'>
     """
@@ -791,11 +761,7 @@ async def watch(
 
 @contextmanager
 def state_store(state: str | os.PathLike[str] | None) -> Iterator[StreamStore]:
-    """Opens the store of one watch, with its stream.
-
-    Args:
-        state: its file; None: a temporary file.
-    """
+    """Opens the store of one watch, with its stream, in a file; None: in a temporary file."""
     with ExitStack() as stack:
         if state is None:
             state = (

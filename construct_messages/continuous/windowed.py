@@ -68,27 +68,12 @@ class WindowEvaluation(Protocol, Generic[T]):
     def fire(self, *, changed: bool = True) -> list[Solution]:
         """Evaluates, and returns the solutions that the operator of the query selects.
 
-        Args:
-            changed: whether an element has entered or left since the last evaluation.
-
-        Raises:
-            SourceError: the evaluation failed.
+        `changed`: an element has entered or left since the last evaluation.
         """
 
 
 class WholeEvaluation:
-    """Evaluates the whole query each time.
-
-    Args:
-        selected: the query to evaluate.
-        query: its windows and operator.
-        static: the quads of static data.
-        labels: create the labels of all blank nodes.
-        reason: the reason why its solutions are not maintained.
-
-    Attributes:
-        contents: the contents of its windows.
-    """
+    """Evaluates the whole query each time, for a `reason`."""
 
     def __init__(
         self,
@@ -120,12 +105,7 @@ class WholeEvaluation:
 class IncrementalEvaluation:
     """Maintains the solutions; evaluates the whole query while values are in windows for which that is impossible.
 
-    Args:
-        plan: the plan for maintaining them.
-        query: its windows and operator.
-        static: the quads of static data.
-        labels: create the labels of all blank nodes.
-        whole: creates the evaluation of the whole query, with a reason.
+    `whole` creates the evaluation of the whole query, with a reason.
     """
 
     def __init__(
@@ -136,6 +116,9 @@ class IncrementalEvaluation:
         labels: Labels,
         whole: Callable[[str], WholeEvaluation],
     ) -> None:
+        # Elements enter and leave either `_maintained` or `_whole`; the other one does not exist meanwhile. To change
+        # over, the new one is built from the elements that windows held at the last evaluation, which it repeats:
+        # ISTREAM and DSTREAM compare with its solutions. Then it gets the changes since.
         self._plan, self._operator, self._new_whole = plan, query.operator, whole
         self._new_maintained = partial(MaintainedSolutions, plan, query, static, labels)
         self._maintained: MaintainedSolutions | None = self._new_maintained()
@@ -309,12 +292,7 @@ def evaluation_of(
     *,
     maintain: bool,
 ) -> WholeEvaluation | IncrementalEvaluation:
-    """Returns the evaluation of a query.
-
-    Args:
-        selected, query, static, labels: see `WholeEvaluation`.
-        maintain: whether to maintain solutions if possible.
-    """
+    """Returns the evaluation of a query; `maintain`: maintain solutions if possible."""
     quads = list(static)
 
     def whole(reason: str) -> WholeEvaluation:

@@ -39,14 +39,8 @@ TimeOf: TypeAlias = Callable[[Element], int | None]
 
 
 def time_of(time: str, query: str) -> TimeOf:
-    """Returns a function for the time of elements.
+    """Returns a function for the time of elements, see `WindowOptions.time`; prefixes of `query` apply to its path.
 
-    Args:
-        time: see `WindowOptions`.
-        query: its prefixes apply to a property path.
-
-    Raises:
-        UsageError: `time` is not a property path.
 
     >>> quad = b'<urn:o> <urn:at> "1970-01-01T00:00:01Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .'
     >>> element = Element("s", 1, 7, quad)
@@ -210,11 +204,8 @@ class WindowOptions:
 
 @dataclass(frozen=True)
 class Grid:
-    """Instants at equal distances.
+    """Instants at equal distances; `origin` is one of them.
 
-    Args:
-        origin: one of them.
-        step: the distance between them.
 
     >>> grid = Grid(1, 10)
     >>> grid.after(0), grid.after(1), grid.not_before(1), grid.not_after(10)
@@ -259,11 +250,7 @@ class Extent:
 
     @classmethod
     def of(cls, window: Window, options: WindowOptions) -> Extent:
-        """Creates the extent of a window.
-
-        Raises:
-            UsageError: a negative width or step, or 0 for windows by count.
-        """
+        """Creates the extent of a window."""
         if isinstance(window, CountWindow):
             if window.count < 1 or window.step < 1:
                 raise UsageError(

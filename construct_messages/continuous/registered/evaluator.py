@@ -286,12 +286,7 @@ class _Query:
         )
 
     def _next(self, after: Mapping[str, int], step: TakeElements) -> list[tuple[str, Element]]:
-        """Returns the next elements with the names of their streams, ordered by time, so that windows hold back few.
-
-        Args:
-            after: the sequences of the last elements.
-            step: the limits of sequences and number.
-        """
+        """Returns the next elements with the names of their streams, ordered by time, so that windows hold back few."""
         streams = [
             [
                 (name, element)
@@ -305,11 +300,7 @@ class _Query:
 
 
 class _Results:
-    """The messages of an answer, in their stored form.
-
-    Args:
-        most: the maximal number of bytes of one evaluation.
-    """
+    """The messages of an answer, in their stored form, at most `most` bytes of them in an evaluation."""
 
     def __init__(self, most: int) -> None:
         self._most, self._size = most, 0
@@ -322,12 +313,7 @@ class _Results:
         return len(self.messages) >= _SLICE_MESSAGES or self._size >= _SLICE_BYTES
 
     def add(self, messages: Iterable[Message]) -> None:
-        """Adds the messages of an evaluation.
-
-        Raises:
-            TermError: a message is not RDF.
-            LimitExceeded: they are too large.
-        """
+        """Adds the messages of an evaluation."""
         before = self._size
         for message in messages:
             self._checker.check(message)

@@ -117,12 +117,7 @@ Answer: TypeAlias = Stepped | Failure
 
 
 def positions_of(registration: Registration, saved: Mapping[str, bytes]) -> dict[str, int]:
-    """Returns the positions in the input streams of a query, by their names.
-
-    Args:
-        registration: the query.
-        saved: its saved state.
-    """
+    """Returns the positions in the input streams of a query, by their names, from its saved state."""
     kept = saved.get(POSITIONS)
     return registration.after if kept is None else msgspec.json.decode(kept, type=dict[str, int])
 
@@ -136,12 +131,7 @@ def positions_of(registration: Registration, saved: Mapping[str, bytes]) -> dict
 
 
 class Preview(NamedTuple):
-    """What a query would give out.
-
-    Args:
-        messages: in order.
-        taken: how many elements it has read.
-    """
+    """What a query would give out, and the number of elements that it has read for that."""
 
     messages: Sequence[Publication]
     taken: int
@@ -159,19 +149,8 @@ async def preview(
 ) -> Preview:
     """Evaluates a query over the newest elements of its streams, up to some messages or seconds.
 
-    Windows of arrival time that have closed by now are evaluated, too, as they are where the query is registered.
-
-    Args:
-        store: of the streams.
-        registration: the query; where it begins to read is not used.
-        limits: of its process.
-        static: the store directory of the static data.
-        elements: how many of each stream are read at most.
-        messages: how many messages are enough.
-        seconds: after how long no further evaluation begins.
-
-    Raises:
-        ConstructMessagesError: see `QueryProcess`.
+    `elements` are read of each stream at most. Windows of arrival time that have closed by now are evaluated, too, as
+    they are where the query is registered.
     """
     states = [store.state(name) for name in registration.after]
     last = {state.name: state.last for state in states}
@@ -235,22 +214,7 @@ class QueryProcess:
         limits: QueryLimits,
         static: str | None = None,
     ) -> tuple[Self, Stepped]:
-        """Starts a process for a query.
-
-        Args:
-            store: the path of the store of streams.
-            registration: the query.
-            saved: what was kept of its state.
-            limits: see `QueryLimits`.
-            static: the store directory of the static data.
-
-        Returns:
-            The process, and the position of the query.
-
-        Raises:
-            QueryError, UsageError: the query or its options are not valid.
-            SourceError: it cannot be evaluated.
-        """
+        """Starts a process for a query; returns the process, and the position of the query."""
         child = Child[Answer](
             "construct_messages.continuous.registered.evaluator",
             reports=Answer,
@@ -269,13 +233,7 @@ class QueryProcess:
             raise
 
     async def step(self, step: TakeElements) -> Stepped:
-        """Makes the query take elements, see `TakeElements`.
-
-        Raises:
-            SourceTimeout: it takes too long.
-            IncompleteResult: the process ended.
-            ConstructMessagesError: the evaluation failed.
-        """
+        """Makes the query take elements, see `TakeElements`."""
         return await self._ask(step, self._limits.seconds, SLICE_SECONDS)
 
     async def _ask(self, order: Order, seconds: float, before: float = 0.0) -> Stepped:
@@ -303,11 +261,7 @@ class QueryProcess:
             self._child.watch(None)
 
     async def check(self) -> None:
-        """Checks that the idle process is running.
-
-        Raises:
-            IncompleteResult: it ended.
-        """
+        """Checks that the idle process is running."""
         if not self._child.is_alive():
             raise await self._child.death()
 

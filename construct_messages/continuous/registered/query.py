@@ -66,11 +66,7 @@ _OF_ELEMENTS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Again:
-    """The query is to be restarted.
-
-    Args:
-        seconds: the pause before.
-    """
+    """The query is to be restarted, after some seconds."""
 
     seconds: float
 
@@ -78,9 +74,9 @@ class Again:
 class Recovery:
     """The failures of a query since its last progress.
 
-    Args:
-        seconds: the first pause; each further one is twice as long, up to a minute.
-        skip_after: the number of failures with a single element after which it is left out; None: never.
+    The first pause takes `seconds`; each further one is twice as long, up to a minute. After `skip_after` failures with
+    a single element, it is left out.
+
 
     >>> recovery = Recovery(1.0, None)
     >>> [recovery.after(IncompleteResult("killed")) for _ in range(TRIES)][::2]
@@ -101,10 +97,8 @@ class Recovery:
     ) -> Again | None:
         """Returns how to continue after a failure; None: pause the query with this error.
 
-        Args:
-            error: the failure.
-            due: whether evaluations are due, for which no element can be left out.
-            idle: whether the process waited for elements, so that the query is not the reason.
+        No element can be left out while evaluations are `due`. If the process was `idle`, waiting for elements, the
+        query is not the reason.
         """
         ended = isinstance(error, IncompleteResult) or (
             isinstance(error, SourceError) and error.transient
@@ -132,12 +126,7 @@ class Recovery:
         return TakeElements(last, now, 1 if self._singly else BATCH, self._skip)
 
     def advanced(self, taken: int, *, evaluated: bool) -> None:
-        """Records a completed order.
-
-        Args:
-            taken: the number of elements read.
-            evaluated: whether an evaluation was made.
-        """
+        """Records a completed order."""
         if self._skip:
             self._skip = False
         elif taken or evaluated:
@@ -162,14 +151,8 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Watched:
-    """A source that queries may watch.
-
-    Args:
-        source: used in asyncio; closed elsewhere.
-        seconds: the maximal time of an evaluation; None: no limit.
-        union: whether the default graph is all graphs, merged.
-        directory: the store directory of its data; None: the data is elsewhere, and cannot be static data of windows.
-    """
+    """A source that queries may watch. `seconds` limits an evaluation; static data is read from the store
+    `directory`."""
 
     source: Source
     seconds: float | None = None
@@ -232,11 +215,7 @@ class RegisteredQuery:
         return lag
 
     async def prepare(self) -> None:
-        """Starts a process for the query, if it reads streams.
-
-        Raises:
-            ConstructMessagesError: see `QueryProcess.start`.
-        """
+        """Starts a process for the query, if it reads streams."""
         if self.registration.source is not None:
             return
         saved = await self._store.asaved_state(self._owner)
@@ -261,10 +240,8 @@ class RegisteredQuery:
     async def _check_inputs(self, known: bytes | None) -> None:
         """Checks that the inputs are those at its registration; records them the first time.
 
-        Raises:
-            Conflict: one of them is another stream of the same name, for which positions are meaningless; or, the first
-                time, keeps fewer elements than windows hold.
-            NotFound: one of them was deleted.
+        Positions mean nothing in another stream of the same name. The first time, an input must keep elements as long
+        as windows hold them.
         """
         if known is None:
             for name in self.positions:

@@ -73,20 +73,12 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
     def query(self) -> ContinuousQuery:
-        """The parsed query.
-
-        Raises:
-            QueryError: see `parse_continuous`.
-        """
+        """The parsed query."""
         query = parse_continuous(self.text, base=self.streams)
         return query if self.operator is None else replace(query, operator=Operator(self.operator))
 
     def options(self) -> WindowOptions:
-        """The options of its windows.
-
-        Raises:
-            UsageError: see `WindowOptions`.
-        """
+        """The options of its windows."""
         return WindowOptions(
             time=self.time,
             lateness=self.lateness,
@@ -98,16 +90,9 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def check_retention(self, name: str, retention: Retention) -> None:
-        """Checks that a stream keeps elements as long as windows hold them: a query that is resumed reads them again.
+        """Raises `Conflict` if a stream would keep fewer elements than windows hold: a resumed query reads them again.
 
         A limit of another kind than the window's, such as a number of elements for a time, cannot be compared.
-
-        Args:
-            name: the name of a stream.
-            retention: the limits of its elements.
-
-        Raises:
-            Conflict: it keeps fewer.
         """
         query, options = self.query(), self.options()
         report, every = options.policy_of(query)
@@ -154,9 +139,6 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def decode(cls, data: bytes) -> Registration:
         """Decodes the result of `encode`.
-
-        Raises:
-            StoreError: it has another version.
 
         >>> Registration.decode(b'{"version": 7, "registration": {}}')
         Traceback (most recent call last):

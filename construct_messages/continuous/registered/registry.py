@@ -29,10 +29,7 @@ from construct_messages.streams.store import StreamStore
 class Registry:
     """The registered queries of a store, which run between `start` and `stop`.
 
-    Args:
-        store: the store of streams, opened to write.
-        limits: the limits of each query.
-        sources: the sources that may be watched, by the path of the endpoint.
+    `sources` are those that may be watched, by the path of the endpoint.
     """
 
     def __init__(
@@ -47,11 +44,7 @@ class Registry:
         self._changing = asyncio.Lock()
 
     async def start(self) -> None:
-        """Starts the queries that were running when the store was last closed.
-
-        Raises:
-            StoreError: one of them was saved by another version of this package; no query runs then.
-        """
+        """Starts the queries that were running when the store was last closed; none, if another version saved one."""
         known = {state.name for state in self._store.streams()}
         for owner in await asyncio.to_thread(self._store.owners):
             if not owner.startswith(OWNER):
@@ -102,17 +95,7 @@ class Registry:
     async def register(
         self, name: str, registration: Registration, description: Description
     ) -> None:
-        """Registers a new query, and creates its stream.
-
-        Args:
-            name: the name of its output stream.
-            registration: the query.
-            description: the description of the stream.
-
-        Raises:
-            ConstructMessagesError: the query is not legal, the stream exists, or its name is not valid. Nothing is
-                registered then.
-        """
+        """Registers a new query, and creates its stream; does neither if it raises an error."""
         taken = {
             *self._queries,
             *self._registering,
@@ -140,25 +123,13 @@ class Registry:
         query.begin()
 
     def check_retention(self, stream: str, retention: Retention) -> None:
-        """Checks that a stream would keep the elements that the windows of all queries need.
-
-        Args:
-            stream: the name of a stream.
-            retention: its new retention.
-
-        Raises:
-            Conflict: see `Registration.check_retention`.
-        """
+        """Raises `Conflict` if a stream would keep fewer elements than the windows of all queries hold."""
         for query in self._queries.values():
             if stream in query.positions:
                 query.registration.check_retention(stream, retention)
 
     async def pause(self, name: str) -> None:
-        """Stops a query until it is resumed, even after a restart of the server.
-
-        Raises:
-            NotFound: no query has this output stream.
-        """
+        """Stops a query until it is resumed, even after a restart of the server."""
         async with self._changing:
             query = self._known(name)
             await query.end()
@@ -166,11 +137,7 @@ class Registry:
                 await query.save(replace(query.registration, status="paused"))
 
     async def resume(self, name: str) -> None:
-        """Resumes a query that is paused or failed.
-
-        Raises:
-            NotFound: no query has this output stream.
-        """
+        """Resumes a query that is paused or failed."""
         async with self._changing:
             query = self._known(name)
             if query.registration.status != "running":
@@ -179,11 +146,7 @@ class Registry:
                 query.begin()
 
     async def remove(self, name: str) -> None:
-        """Removes a query, and deletes its stream.
-
-        Raises:
-            NotFound: no query has this output stream.
-        """
+        """Removes a query, and deletes its stream."""
         async with self._changing:
             query = self._known(name)
             await query.end()
