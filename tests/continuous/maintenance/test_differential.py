@@ -170,6 +170,8 @@ def check_with_jena(whole: WindowedQuery, jena: Arq) -> None:
     assert data is not None
     if "REDUCED" in selected.text:
         return  # any of several results is right
+    if "EXISTS" in selected.text and "GROUP BY" in selected.text:
+        return  # Jena 5 may end with a NullPointerException where the groups are in EXISTS
     if any(b" <%b> .\n" % name not in data for name in (b"urn:w", b"urn:v") if name in data):
         return  # GRAPH of a graph that is not there: the engine evaluates what is in it all the same
     found = [dict(zip(names, solution, strict=True)) for solution in selected.solutions(store)]
