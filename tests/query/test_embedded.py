@@ -100,6 +100,7 @@ def test_solutions_are_those_of_jena(pattern: str, jena: Arq) -> None:
         data = store.dump(format=ox.RdfFormat.N_QUADS)
         assert data is not None
         expected = jena.solutions(data, select)
+        assert expected is not None
         assert Counter(found.solutions or ()) == Counter(
             tuple(solution.get(name, "") for name in found.variables) for solution in expected
         ), data

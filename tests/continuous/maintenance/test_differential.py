@@ -115,8 +115,9 @@ def test_doubles_that_keep_coming_are_not_tried_each_time(monkeypatch: pytest.Mo
 @pytest.mark.slow
 def test_solutions_are_those_of_jena(jena: Arq) -> None:
     found = Counter(check_seed(seed, jena) for seed in range(500_000, 500_000 + MANY))
-    print(found, f"{jena.count} solutions of Jena")
+    print(found, f"{jena.count} solutions of Jena, {jena.defects} defects of Jena")
     assert jena.count > MANY // 10
+    assert jena.defects <= MANY // 100
 
 
 def check_seed(seed: int, jena: Arq | None = None) -> str:
@@ -179,6 +180,8 @@ def check_with_jena(whole: WindowedQuery, jena: Arq) -> None:
     # the label in Jena, an error in SPARQL
     select = re.sub(r"STR\((\?\w)\)", r"STR(IF(ISBLANK(\1), 1/0, \1))", select)
     expected = jena.solutions(data, select)
+    if expected is None:
+        return
     assert Counter(map(by_value, found)) == Counter(map(by_value, expected)), (
         f"{found}, Jena {expected}; {selected.text} over {data.decode()}"
     )

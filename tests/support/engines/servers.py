@@ -190,21 +190,22 @@ class Arq:
 
     Attributes:
         count: the number of solutions so far.
+        defects: the number of queries that failed within Jena, for example by a null pointer in its joins.
 
     Raises:
         Missing: Java or Fuseki, whose libraries have it.
     """
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.defects = 0
         self._process = subprocess.Popen(
             [*_jena(), Path(__file__).parent / "Arq.java"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
 
-    def solutions(self, nquads: bytes, select: str) -> list[dict[str, str]]:
-        """The solutions of a SELECT over a dataset: the terms of the bound variables."""
+    def solutions(self, nquads: bytes, select: str) -> list[dict[str, str]] | None:
+        """The solutions of a SELECT over a dataset: the terms of the bound variables. None: a defect of Jena."""
         requests, answers = self._process.stdin, self._process.stdout
         assert requests
         assert answers
@@ -212,6 +213,9 @@ class Arq:
             requests.write(len(data).to_bytes(4) + data)
         requests.flush()
         answer = answers.read(int.from_bytes(answers.read(4))).decode()
+        if answer.startswith("!java.lang.NullPointerException"):
+            self.defects += 1
+            return None
         assert answer[:1] != "!", f"Jena: {answer}"
         names, *rows = (line.split("\t") for line in answer.split("\n")[:-1])
         self.count += len(rows)
