@@ -18,6 +18,7 @@ from construct_messages.logs import FormatOptions
 from construct_messages.logs.columns.tables import Tabular
 from construct_messages.logs.targets import LogTarget, format_of_target, log_file, write_in_thread
 from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.query.select import Select
 from construct_messages.rdf.arguments import checked, warn, wrong_type
 from construct_messages.rdf.files.output import refuse_input
 from construct_messages.rdf.formats import LogType
@@ -127,15 +128,9 @@ def construct_messages(
     parsed = ConstructQuery.parse(
         query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=grouping.by
     )
-    request = Request(
-        parsed.select_for(bindings, grouping),
-        tuple(dataset.default_graph),
-        tuple(dataset.named_graphs),
-        requests.page_size,
-        requests.timeout,
-        lenience=Lenience.of(lenient, base=parsed.base),
-        labels=Labels(label_prefix),
-        page_key=None if requests.page_key is None else requests.page_key.lstrip("?$"),
+    request = _request(parsed.select_for(bindings, grouping), dataset, requests)
+    request = replace(
+        request, lenience=Lenience.of(lenient, base=parsed.base), labels=Labels(label_prefix)
     )
     parsed.warn_of_unbound(name.lstrip("?$") for name in bindings or ())
     return QueryMessages(
@@ -147,6 +142,17 @@ def construct_messages(
         origin={"query": query, **name_of_source(source)},
         reads=paths_of_source(source),
         warns=True,
+    )
+
+
+def _request(select: Select, dataset: Dataset, requests: Requests) -> Request:
+    return Request(
+        select,
+        tuple(dataset.default_graph),
+        tuple(dataset.named_graphs),
+        requests.page_size,
+        requests.timeout,
+        page_key=None if requests.page_key is None else requests.page_key.lstrip("?$"),
     )
 
 
