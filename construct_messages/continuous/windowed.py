@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Final, Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Final, Self, TypeAlias
 
 from construct_messages.continuous.dataset import (
     Contents,
@@ -41,35 +41,9 @@ from construct_messages.streams.element import Element
 # --- evaluation -----------------------------------------------------------------------------------
 # The solutions of firings: by evaluating the whole query each time, or by maintaining its solutions.
 #
-# Both follow the elements that enter and leave windows, and return the same solutions. `maintenance.py`
-# decides which queries are maintained. RSP-QL: RSTREAM, ISTREAM and DSTREAM. No times, and no messages.
-
-T = TypeVar("T")
-
-
-class WindowEvaluation(Protocol, Generic[T]):
-    """The solutions of a query over windows; `T` is an element as windows hold it."""
-
-    @property
-    def plan(self) -> str:
-        """Describes how the solutions are computed."""
-
-    def hold(
-        self, stream: int, stream_iri: str, element_iri: ElementIri, time: int, element: Element
-    ) -> T:
-        """Returns an element in the form that enters windows; see `Contents.hold`."""
-
-    def enter(self, window: int, held: T) -> None:
-        """An element has entered a window."""
-
-    def leave(self, window: int, held: T) -> None:
-        """An element has left a window."""
-
-    def fire(self, *, changed: bool = True) -> list[Solution]:
-        """Evaluates, and returns the solutions that the operator of the query selects.
-
-        `changed`: an element has entered or left since the last evaluation.
-        """
+# Both have the same methods (`hold` an element, let it `enter` and `leave` windows, `fire`), and return the same
+# solutions. `maintenance.py` decides which queries are maintained. RSP-QL: RSTREAM, ISTREAM and DSTREAM. No times, and
+# no messages.
 
 
 class WholeEvaluation:
@@ -95,7 +69,10 @@ class WholeEvaluation:
         return f"evaluated as a whole each time: {self._reason}"
 
     def fire(self, *, changed: bool = True) -> list[Solution]:
-        """Evaluates; see `WindowEvaluation`."""
+        """Evaluates, and returns the solutions that the operator selects.
+
+        `changed`: an element has entered or left since the last evaluation.
+        """
         before = self._solutions
         if changed:
             self._solutions = self._selected.solutions(self.contents.update())
@@ -157,7 +134,7 @@ class IncrementalEvaluation:
         self._change(window, held, entered=False)
 
     def fire(self, *, changed: bool = True) -> list[Solution]:
-        """Evaluates; see `WindowEvaluation`."""
+        """Evaluates; see `WholeEvaluation.fire`."""
         if self._whole is not None and not self._leaving and changed:
             self._maintain_again()
         maintained = self._maintained
@@ -417,11 +394,11 @@ class WindowedQuery:
             whole=query.operator is not Operator.RSTREAM
             and self.options.compare is Compared.SOLUTIONS,
         )
-        self._evaluation: WindowEvaluation[Any] = evaluation_of(
+        self._evaluation = evaluation_of(
             self._selected, query, static, self._labels, maintain=maintain
         )
         enter, leave = self._evaluation.enter, self._evaluation.leave
-        self._timeline = Timeline[Any](
+        self._timeline = Timeline[HeldQuads](
             windows, len(self.streams), report, every, self.options, enter, leave
         )
         self._time_of = time_of(self.options.time, query.query)
@@ -698,7 +675,7 @@ class WindowedQuery:
 
     def _restore(self, state: dict[str, Any], read: ReadAgain) -> None:
         self._given = state["given"]
-        elements: list[list[tuple[int, int, Any]]] = []
+        elements: list[list[tuple[int, int, HeldQuads]]] = []
         for number, (stream, saved) in enumerate(zip(self.streams, state["streams"], strict=True)):
             self._positions[number] = saved["position"]
             self._skipped[number] = saved["skipped"]
