@@ -3,8 +3,9 @@
 Prefixed names with several full stops are written as IRIs: it refuses `ex:a.b.c` after `ex:a.b` (SPARQL 1.2 Query,
 section 19.8, [PN_LOCAL]). Alternatives of paths are written as UNION: it gives a solution of several of them once, not
 once for each (section 18.4). In `GRAPH ?g`, it takes ?g for a variable that both sides of MINUS share (section 18.6),
-hides it in sub-selects that do not project it (section 13.3), and does not bind it where no triple is matched directly,
-as in `GRAPH ?g { GRAPH ?h { … } }`. The rest of the text is unchanged, and so are the columns of other lines.
+hides it in sub-selects that do not project it (section 13.3), does not bind it where no triple is matched directly,
+as in `GRAPH ?g { GRAPH ?h { … } }`, and binds it before what is in the group, as
+in `GRAPH ?g { … OPTIONAL { ?g … } }`. The rest of the text is unchanged, and so are the columns of other lines.
 
 Its ORDER BY compares literals of two kinds by their texts and numbers by their values. This is no total order: 9 < 10
 and "10" < "5" < "9". Where the sort notices, it ends the process. So each sort key becomes several, each of which only
@@ -81,12 +82,14 @@ def for_embedded(text: str) -> str:
     'SELECT * { GRAPH ?g { ?s ?p ?o  } }'
     >>> for_embedded("SELECT * { GRAPH ?g { VALUES ?x { 1 2 } } }")
     'SELECT * { GRAPH ?g { { FILTER(true) } VALUES ?x { 1 2 } } }'
+    >>> for_embedded("SELECT ?s ?g { GRAPH ?g { ?s ?p ?o OPTIONAL { ?g ?p ?x } } }")
+    'SELECT ?s ?g { { GRAPH ?g { ?s ?p ?o OPTIONAL { ?g_0 ?p ?x } } FILTER(!BOUND(?g_0) || SAMETERM(?g_0, ?g)) } }'
     >>> for_embedded("SELECT ?s { ?s ?p ?o } ORDER BY DESC(?o) LIMIT 5").partition(" BIND")[0]
     'SELECT ?s WHERE { { SELECT ?s ?o WHERE { ?s ?p ?o } }'
     >>> for_embedded("SELECT ?s { ?s ?p ?o } ORDER BY STR(?s)")
     'SELECT ?s { ?s ?p ?o } ORDER BY STR(?s)'
     """
-    text = _spliced(names_in_full(text))
+    text = _spliced(_with_graphs_apart(names_in_full(text)))
     if not _ORDER.search(text):
         return text
     ordered = _TotalOrders(parse(text)).text()
@@ -142,6 +145,93 @@ def _splices(text: str, form: Any) -> Iterator[tuple[int, int, str]]:
                 ]
                 continue
         left += [(part, graph) for part in node if isinstance(part, tuple)]
+
+
+# --- variables of graphs --------------------------------------------------------------------------------------------
+
+
+def _with_graphs_apart(text: str) -> str:
+    """The query with another variable in `GRAPH ?g { … }` for ?g where it matters that ?g is bound after the group.
+
+    The group's solutions are joined with the graph (section 18.6), but the engine knows the graph while it evaluates
+    OPTIONAL, MINUS, BIND and conditions in it.
+    """
+    while _WITHIN_GRAPH.search(text):
+        try:
+            form = parse(text).form
+        except QueryError:
+            return text  # the engine reports the error
+        graph = next(
+            (
+                node
+                for node in walk(form)
+                if isinstance(node, syntax.GraphPattern)
+                and isinstance(node.name, syntax.VariableNode)
+                and _notices(node.group.elements, node.name.name)
+            ),
+            None,
+        )
+        if graph is None:
+            return text
+        text = spliced(text, sorted(_apart(text, form, graph)))
+    return text
+
+
+def _apart(text: str, form: Any, graph: syntax.GraphPattern) -> Iterator[tuple[int, int, str]]:
+    name = graph.name.name  # type: ignore[union-attr] # a variable
+    new = next(each for number in count() if (each := f"{name}_{number}") not in text)
+    yield graph.start, graph.start, "{ "
+    for node in walk(graph.group):
+        if isinstance(node, syntax.VariableNode) and node.name == name:
+            yield node.start, node.end, f"?{new}"
+    yield graph.end, graph.end, f" FILTER(!BOUND(?{new}) || SAMETERM(?{new}, ?{name})) }}"
+    for select in walk(form):
+        # the other variable is in no solution
+        if isinstance(select, syntax.SelectForm) and select.projection is None:
+            if not select.where.start <= graph.start < select.where.end:
+                continue
+            star = next(
+                token
+                for token in tokenize(text)
+                if token.text == "*" and token.start > select.start
+            )
+            names = " ".join(f"?{each}" for each in in_scope(select.where))
+            yield star.start, star.end, names
+
+
+def _notices(elements: Sequence[Any], name: str) -> bool:
+    """Whether solutions of a group may differ where a variable is bound before."""
+    bound, conditions = False, []
+    for element in elements:
+        match element:
+            case syntax.FilterPattern():
+                conditions.append(element)
+            case syntax.TriplesBlock():
+                bound = bound or name in in_scope(element)
+            case syntax.GroupPattern(elements=inner):
+                if _notices(inner, name):
+                    return True
+                bound = bound or name in _certain([element])
+            case syntax.UnionPattern(groups=groups):
+                if any(_notices(each.elements, name) for each in groups):
+                    return True
+                bound = bound or name in _certain([element])
+            case syntax.GraphPattern(name=graph, group=group):
+                if _notices(group.elements, name):
+                    return True
+                is_name = isinstance(graph, syntax.VariableNode) and graph.name == name
+                bound = bound or is_name or name in _certain([element])
+            case syntax.OptionalPattern(group=group) | syntax.MinusPattern(group=group):
+                if _mentions(group, name) and (not bound or _notices(group.elements, name)):
+                    return True
+            case syntax.BindPattern():
+                if not bound and _mentions(element, name):
+                    return True
+    return not bound and any(_mentions(each, name) for each in conditions)
+
+
+def _mentions(node: Any, name: str) -> bool:
+    return any(isinstance(each, syntax.VariableNode) and each.name == name for each in walk(node))
 
 
 def _binds_graph(elements: Sequence[Any]) -> bool:

@@ -79,6 +79,21 @@ PATTERNS = (
     "GRAPH ?g { ?s :p ?o OPTIONAL { { SELECT ?s ?x { { SELECT * { ?s :q ?x } } ?x :r ?y } } } }",
     "GRAPH ?g { ?s :p ?o FILTER EXISTS { { SELECT ?s { ?s :q|:r ?x } } } }",
     "GRAPH ?g { ?s :p ?o { SELECT ?s { ?s :q ?x MINUS { ?y :r ?z } } } }",
+    "GRAPH ?g { ?s :p ?o OPTIONAL { ?g :q ?x } }",
+    "GRAPH ?g { ?s :p ?o OPTIONAL { ?s :q ?g } OPTIONAL { ?g :r ?x } }",
+    "GRAPH ?g { OPTIONAL { ?g :p ?o } ?s :q ?x }",
+    "GRAPH ?g { OPTIONAL { ?g :p ?o } ?g :q ?x }",
+    "GRAPH ?g { ?g :p ?o OPTIONAL { ?s :q ?x OPTIONAL { ?g :r ?o } } }",
+    "GRAPH ?g { ?s :p ?o FILTER(!BOUND(?g)) }",
+    "GRAPH ?g { ?s :p ?o OPTIONAL { ?g :q ?x } FILTER(!BOUND(?g) || ?g = ?s) }",
+    "GRAPH ?g { ?s :p ?o BIND(BOUND(?g) AS ?x) }",
+    "GRAPH ?g { ?s :p ?o FILTER NOT EXISTS { ?g :q ?x } }",
+    "GRAPH ?g { ?s :p ?o MINUS { ?g :q ?x } }",
+    "GRAPH ?g { ?s :p ?o MINUS { ?g :q ?o } }",
+    "GRAPH ?g { ?s :p|:q ?o OPTIONAL { ?g :q|:r ?x } }",
+    "GRAPH ?g { { ?s :p ?o } UNION { ?g :q ?x } }",
+    "GRAPH ?g { ?s :p ?o OPTIONAL { GRAPH ?g { ?s :q ?x } } }",
+    "{ SELECT * { GRAPH ?g { ?s :p ?o OPTIONAL { ?g :q ?x } } } }",
 )
 
 
