@@ -111,15 +111,6 @@ _SAME: Final = {
 }
 
 
-def is_plain(text: str, name: str) -> bool:
-    """Whether a text is one of those forms.
-
-    >>> is_plain("12", "integer"), is_plain("012", "integer")
-    (True, False)
-    """
-    return _SAME[f"{XSD}{name}"].fullmatch(text) is not None
-
-
 class StoredTerms:
     """Converts terms to those that a store returns.
 
