@@ -148,9 +148,11 @@ class Select:
         order = " ORDER BY" + "".join(
             f" {key.format(name)}" for name in names for key in _TEXT_KEYS
         )
+        if nested.parsed is None:
+            return replace(nested, order=order)
         clauses = parse(f"SELECT*{{}}{order}").form.clauses
         form = nested._form._replace(clauses=clauses)
-        return replace(nested, order=order, parsed=replace(nested.tree, form=form))
+        return replace(nested, order=order, parsed=replace(nested.parsed, form=form))
 
     def nested(self) -> Select:
         """Moves everything after the dataset into a sub-select (section 12), so that clauses can be added.
@@ -173,7 +175,8 @@ class Select:
             dataset=self.dataset,
             group=f"{{ {{ {projection} WHERE {inner.rstrip(' ')}{end}}} }}",
             written=self.written,
-            parsed=replace(self.tree, form=self._outer),
+            # pages nest queries whose tree nobody asks for
+            parsed=self.parsed and replace(self.parsed, form=self._outer),
         )
 
     @property

@@ -38,5 +38,5 @@ def test_options_never_change() -> None:
 
 
 def test_a_changed_copy_is_checked() -> None:
-    with pytest.raises(UsageError, match="page_size=0 must be more than 0"):
+    with pytest.raises(UsageError, match="page_size=0 must be a whole number of at least 1"):
         replace(Requests(page_size=3), page_size=0)

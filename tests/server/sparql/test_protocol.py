@@ -382,7 +382,7 @@ def test_three_ways(
     names.append("named-graph-uri" if kind == "query" else "using-named-graph-uri")
     dataset = [(names[0], graph) for graph in default] + [(names[1], graph) for graph in named]
     rest = [*dataset, *others]
-    limits = Limits(query_characters=len(text))
+    limits = Limits(query_characters=max(len(text), 1))
     form = urlencode([(kind, text), *rest])
     ways = [
         read_request("POST", "", FORM, form.encode(), limits),

@@ -64,7 +64,7 @@ def test_names_say_formats(
     ],
 )
 def test_unknown_formats_are_named(file: str, format: str | None, part: str) -> None:
-    with pytest.raises(UsageError, match="no RDF format") as caught:
+    with pytest.raises(UsageError, match="not an RDF format") as caught:
         kind_of(file, format)
     assert part in caught.value.message
     assert caught.value.hint

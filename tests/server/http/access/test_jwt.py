@@ -285,7 +285,7 @@ async def test_keys_in_a_file(tmp_path: Path, issuer: Issuer) -> None:
         assert (await create(served, issuer.token())).status == 201
         assert (await create(served, issuer.token(rsa_key("x")))).status == 401
     file.write_text("{}")
-    with pytest.raises(UsageError, match="no JSON Web Key Set"):
+    with pytest.raises(UsageError, match="not a JSON Web Key Set"):
         Keys(str(file))
 
 
