@@ -171,6 +171,8 @@ def check_with_jena(whole: WindowedQuery, jena: Arq) -> None:
     assert data is not None
     if "REDUCED" in selected.text:
         return  # any of several results is right
+    if "EXISTS" in selected.text and "BIND(" in selected.text:
+        return  # SPARQL does not say what BIND does in EXISTS to a variable that is bound outside
     if "EXISTS" in selected.text and "GROUP BY" in selected.text:
         return  # Jena 5 may end with a NullPointerException where the groups are in EXISTS
     if any(b" <%b> .\n" % name not in data for name in (b"urn:w", b"urn:v") if name in data):

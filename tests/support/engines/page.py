@@ -39,6 +39,11 @@ Queries for the embedded engine are rewritten where its answers differ from SPAR
 - A sub-select in `GRAPH ?g` gets `?g` in its projection and its `GROUP BY`. It is refused with `LIMIT`, with `OFFSET`,
   with aggregates but no `GROUP BY`, and with another variable of that name.
 - `{ FILTER(true) }` is added to a `GRAPH ?g` in which no triple is matched directly, so that `?g` is bound.
+- A `?g` in `OPTIONAL`, `MINUS`, `BIND` or a condition in `GRAPH ?g` becomes another variable, which is compared with
+  `?g` after the group: the engine would know the graph in it already.
+
+It remains that the third of three nested `OPTIONAL`s sees what is bound around the first if it has no variable in
+common with the second, as in `?s :q ?o OPTIONAL { ?s :q ?o OPTIONAL { :a :r ?x OPTIONAL { ?s :p ?o } } }`.
 
 The same holds for `GRAPH ?m` in windows.
 

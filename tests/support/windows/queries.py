@@ -5,6 +5,7 @@ Values are few, so that joins find something, and of many types, as comparisons 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from random import Random
 
@@ -193,6 +194,8 @@ AGGREGATES = [
     *("COUNT(*)", "COUNT(?o)", "COUNT(DISTINCT ?o)", "SUM(?o)", "AVG(?o)"),
     *("MIN(?o)", "MAX(?o)", "SUM(?o * 2)", "SUM(DISTINCT ?o)"),
 ]
+# pyoxigraph 0.5.13 evaluates the third of them with what is bound around the first: docs/reference/engines.md
+DEEP = re.compile(r"OPTIONAL \{[^{}]*OPTIONAL \{[^{}]*OPTIONAL")
 WINDOW = "FROM NAMED WINDOW :w ON :in [RANGE 1 STEP 1] "
 OTHER = "FROM NAMED WINDOW :v ON :other [RANGE 1 STEP 1] "
 
@@ -247,6 +250,8 @@ def differential_cases(random: Random, *, judged: bool = False) -> tuple[Case, l
     """
     try:
         text = f"PREFIX prov: <http://www.w3.org/ns/prov#> {PREFIX}{texts(random)}"
+        if DEEP.search(text):
+            text = text.replace("OPTIONAL", "")
         if judged:  # a time and a number are different, or it is an error to compare them
             text = text.replace(TIME, "3")
             text = text.replace("MIN(", "COUNT(").replace("MAX(", "COUNT(")  # of several types
