@@ -312,7 +312,7 @@ def proxy() -> Iterator[Callable[..., str]]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One small Spark session for all tests of a process; skips the test where pyspark or Java is missing."""
-    from construct_messages.rdf.errors import SparkUnavailable
+    from construct_messages.errors import SparkUnavailable
     from construct_messages.spark.session import local_session
 
     warehouse = tmp_path_factory.mktemp("spark")

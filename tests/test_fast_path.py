@@ -9,8 +9,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import (
     JSON_DOCUMENTS,
     N_QUADS,

@@ -26,18 +26,18 @@ def floors(*floors: str) -> dict[str, int]:
 
 FLOORS = {
     "": floors(
-        "_version",
+        "_version / errors",
         "rdf",
         "logs / query",
         "sparql / streams",
         "construct / feeds",
         "continuous / spark",
-        "server",
+        "options / server",
         "cli",
         "__main__",
     ),
     "rdf": floors(
-        "compiled / errors",
+        "compiled",
         "arguments / files",
         "formats / terms",
         "isomorphism / labels / options / solutions / wire",

@@ -22,11 +22,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.harness import Figure, alternate, report
-from construct_messages import ColumnOptions, ConstructQuery
+from construct_messages import ConstructQuery
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.columns.options import BATCH_ROWS
 from construct_messages.logs.columns.quads import NUMBER, SPLIT
 from construct_messages.logs.columns.solutions import MOST_FIELDS
+from construct_messages.options import ColumnOptions
 from construct_messages.rdf.formats import PARQUET
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Template

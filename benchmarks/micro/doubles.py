@@ -26,11 +26,12 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 from benchmarks.harness import Figure, alternate, completed, report
 from benchmarks.micro import data
 from benchmarks.micro.continuous import QUERIES, continuous_query, elements
-from construct_messages import ConstructQuery, JsonOptions, Message, Quad, iri, literal, write_log
+from construct_messages import ConstructQuery, Message, Quad, iri, literal, write_log
 from construct_messages.continuous import Bounds, WindowedQuery, WindowOptions
 from construct_messages.continuous.transform import BATCH, Transformation
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.text_encoder import PlainTemplateEncoder
+from construct_messages.options import JsonOptions
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.rdf.compiled import PURE
 from construct_messages.rdf.formats import FORMATS, JSON_DOCUMENTS, RDFM

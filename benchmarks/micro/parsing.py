@@ -14,7 +14,8 @@ from rdflib.plugins.sparql.parser import parseQuery
 
 from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro import data
-from construct_messages import ConstructQuery, QueryError
+from construct_messages import ConstructQuery
+from construct_messages.errors import QueryError
 from construct_messages.query.checks import check
 from construct_messages.query.syntax.parser import parse
 from construct_messages.query.tokens import tokenize

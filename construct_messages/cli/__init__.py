@@ -23,7 +23,7 @@ from construct_messages.cli.terminal import (
     reopen_closed_standard_streams,
     report,
 )
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     CannotFold,
     CannotWrite,
     ColumnError,

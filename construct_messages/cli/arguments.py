@@ -23,11 +23,11 @@ from typing import (
 
 from construct_messages._version import __version__
 from construct_messages.cli.terminal import STANDARD
+from construct_messages.errors import UsageError
 from construct_messages.logs import FormatOptions, options_class
 from construct_messages.logs.columns.options import ColumnOptions
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.rdf import compiled
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import COLUMNS, FORMATS, READ, SYNTAXES, WRITTEN, Format
 from construct_messages.rdf.options import Option, TransportOptions, is_choice, options_of
 

@@ -29,12 +29,12 @@ from construct_messages.cli.logs import (
 )
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.terminal import END_SIGNALS, STANDARD, target
+from construct_messages.errors import CannotFold, LogError, UsageError
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for, options_for_writing
 from construct_messages.logs.reading import LogReader
 from construct_messages.logs.spaces import fold, unfold
 from construct_messages.logs.targets import format_of_target
 from construct_messages.logs.writing import write_log
-from construct_messages.rdf.errors import CannotFold, LogError, UsageError
 from construct_messages.rdf.files.output import GrowingFile
 from construct_messages.rdf.formats import N_QUADS, WRITTEN
 from construct_messages.rdf.formats.lookup import find_format, find_log

@@ -12,15 +12,15 @@ from typing import Any, Final
 from construct_messages.cli.arguments import Commands, add_reports, option
 from construct_messages.cli.logs import add_input, open_log, watched
 from construct_messages.cli.terminal import STANDARD, report
-from construct_messages.logs import FormatOptions
-from construct_messages.logs.inspection import Inspection, Surplus, compare
-from construct_messages.logs.reading import LogReader
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     LimitExceeded,
     LogError,
     UsageError,
 )
+from construct_messages.logs import FormatOptions
+from construct_messages.logs.inspection import Inspection, Surplus, compare
+from construct_messages.logs.reading import LogReader
 from construct_messages.rdf.formats import FORMATS
 
 _TROUBLE: Final = 2  # 1 is a result

@@ -44,10 +44,10 @@ from construct_messages.cli.terminal import (
     target,
     until_stopped,
 )
+from construct_messages.errors import UsageError
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.logs.reading import LogReader, read_log
 from construct_messages.logs.targets import format_of_target, log_file
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import COLUMNS, LogType
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.message import Message

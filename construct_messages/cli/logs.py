@@ -21,8 +21,8 @@ from construct_messages.cli.arguments import (
     option,
 )
 from construct_messages.cli.terminal import STANDARD, progress, standard_input
+from construct_messages.errors import UsageError
 from construct_messages.logs.reading import LogReader, read_log
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.files.output import GrowingFile
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import MessageOptions, TransportOptions

@@ -14,7 +14,7 @@ from construct_messages.cli.arguments import Parser, add_lenient, add_options, o
 from construct_messages.cli.queries import add_dataset
 from construct_messages.cli.run import ask
 from construct_messages.cli.terminal import report_lines
-from construct_messages.rdf.errors import ConstructMessagesError, UsageError
+from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import Grouping, MessageOptions, Requests
 

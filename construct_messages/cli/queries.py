@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from construct_messages.cli.arguments import add_options, add_table, made, option, pairs
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.options import Dataset, Grouping, MessageOptions, options_of
 from construct_messages.sparql.sources.open import VARIABLE
 

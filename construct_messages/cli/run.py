@@ -36,8 +36,8 @@ from construct_messages.cli.queries import (
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.terminal import STANDARD, progress, target
 from construct_messages.construct.messages import QueryMessages, construct_messages
+from construct_messages.errors import UsageError
 from construct_messages.logs.targets import format_of_target, log_file
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import Grouping, MessageOptions, Requests
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from construct_messages.cli.arguments import Commands, add_reports, option, without_links
 from construct_messages.cli.queries import add_source
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.options import REQUIRED, is_choice, options_of
 from construct_messages.server.config import Config, EndpointSettings, StreamsSettings
 

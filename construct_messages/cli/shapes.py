@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import add_table
 from construct_messages.cli.terminal import STANDARD
+from construct_messages.errors import CannotWrite, UsageError
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.targets import format_of_target, log_file
-from construct_messages.rdf.errors import CannotWrite, UsageError
 from construct_messages.rdf.formats.lookup import find_log, packing_of_name
 from construct_messages.rdf.message import Message
 

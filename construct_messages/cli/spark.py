@@ -35,8 +35,8 @@ from construct_messages.cli.arguments import (
 from construct_messages.cli.examine import counted
 from construct_messages.cli.queries import add_dataset, add_query, arguments, query_text
 from construct_messages.cli.terminal import STOP_SIGNALS, report, warn
+from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.logs import check_options
-from construct_messages.rdf.errors import IncompleteResult, UsageError
 from construct_messages.rdf.formats import FORMATS
 from construct_messages.rdf.formats.lookup import default_format, find_log
 from construct_messages.rdf.options import Grouping, MessageOptions

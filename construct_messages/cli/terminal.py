@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Final
 
-from construct_messages.rdf.errors import IncompleteResult, UsageError
+from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.rdf.files.output import refuse_input
 
 STANDARD: Final = "-"

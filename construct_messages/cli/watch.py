@@ -26,8 +26,8 @@ from construct_messages.cli.queries import (
     query_text,
 )
 from construct_messages.cli.terminal import STANDARD, until_stopped, warn
+from construct_messages.errors import QueryError, SourceError, UsageError
 from construct_messages.query.continuous.values import duration
-from construct_messages.rdf.errors import QueryError, SourceError, UsageError
 from construct_messages.rdf.options import MessageOptions, Requests
 
 if TYPE_CHECKING:

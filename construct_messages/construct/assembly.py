@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from construct_messages.errors import GroupError, LimitExceeded, SourceError
 from construct_messages.logs import (
     EncodedBatch,
     EncoderOptions,
@@ -13,7 +14,6 @@ from construct_messages.logs import (
     TemplateEncoder,
     encoder_for,
 )
-from construct_messages.rdf.errors import GroupError, LimitExceeded, SourceError
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message, Quad, of_distinct
 from construct_messages.rdf.options import Grouping, MessageOptions, option_class

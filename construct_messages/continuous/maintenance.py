@@ -40,6 +40,7 @@ from construct_messages.continuous.operators import (
     picking,
     projection,
 )
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.algebra import nodes as algebra
 from construct_messages.query.algebra.calls import conjunction, conjuncts, exists_in, mentioned
 from construct_messages.query.algebra.nodes import (
@@ -70,7 +71,6 @@ from construct_messages.query.algebra.translation import translate
 from construct_messages.query.continuous.values import MEMBER, ContinuousQuery
 from construct_messages.query.syntax.nodes import SelectForm, walk
 from construct_messages.query.syntax.parser import Query
-from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import pyoxigraph as ox
 
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.algebra.nodes import Bgp, Node, Unit, Values, Var
 from construct_messages.query.algebra.translation import translate
 from construct_messages.query.checks import REWRITTEN
@@ -23,7 +24,6 @@ from construct_messages.query.embedded import names_in_full
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.syntax.nodes import ExistsNode, walk
 from construct_messages.query.syntax.parser import Query, parse
-from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, of_distinct
 from construct_messages.rdf.template import row_message

@@ -31,12 +31,12 @@ from construct_messages.continuous.windows import (
     Compared,
     WindowOptions,
 )
+from construct_messages.errors import UsageError
 from construct_messages.logs.checking import Checker
 from construct_messages.logs.lines.decoder import to_text
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Report
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.single_use import each_of
 from construct_messages.streams import Publication

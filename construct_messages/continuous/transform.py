@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 import pyoxigraph as ox
 
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.logs.checking import Checker
 from construct_messages.query.algebra.calls import exists_in
 from construct_messages.query.algebra.nodes import (
@@ -40,7 +41,6 @@ from construct_messages.query.select import Select, unused
 from construct_messages.query.syntax.parser import Query
 from construct_messages.query.tokens import decoded
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.labels import Labels, may_have_labels
 from construct_messages.rdf.message import Message, of_distinct
 from construct_messages.rdf.solutions import Solutions

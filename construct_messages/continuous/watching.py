@@ -25,12 +25,7 @@ import msgspec
 
 from construct_messages.construct.messages import construct_messages
 from construct_messages.continuous.streaming import Spool, page_messages
-from construct_messages.logs.lines.decoder import to_messages
-from construct_messages.query.continuous.values import Operator
-from construct_messages.query.rewrite import read_results
-from construct_messages.query.tokens import QueryText
-from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
     SourceError,
@@ -38,6 +33,11 @@ from construct_messages.rdf.errors import (
     StoreError,
     UsageError,
 )
+from construct_messages.logs.lines.decoder import to_messages
+from construct_messages.query.continuous.values import Operator
+from construct_messages.query.rewrite import read_results
+from construct_messages.query.tokens import QueryText
+from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.options import Dataset, Requests
 from construct_messages.rdf.solutions import Solutions

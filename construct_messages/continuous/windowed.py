@@ -26,6 +26,7 @@ from construct_messages.continuous.maintenance import MaintainedSolutions, Maint
 from construct_messages.continuous.solutions import SelectedMessages, Solution, select_solutions
 from construct_messages.continuous.timeline import Fired, Timeline
 from construct_messages.continuous.windows import Compared, Extent, WindowOptions, time_of
+from construct_messages.errors import UsageError
 from construct_messages.query.continuous.values import (
     STREAM_NAMES,
     ContinuousQuery,
@@ -33,7 +34,6 @@ from construct_messages.query.continuous.values import (
     absolute,
 )
 from construct_messages.query.tokens import QueryText
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.streams.element import Element

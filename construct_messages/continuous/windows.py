@@ -17,10 +17,10 @@ from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
+from construct_messages.errors import QueryError, UsageError
 from construct_messages.query.continuous.values import ContinuousQuery, CountWindow, Report, Window
 from construct_messages.query.tokens import QueryText
 from construct_messages.rdf.arguments import checked_fields
-from construct_messages.rdf.errors import QueryError, UsageError
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.terms.values import TYPES, microseconds_of_date_time
 from construct_messages.sparql.engine import StoreQuery

@@ -17,10 +17,10 @@ from typing import Final, cast
 
 import msgspec
 
+from construct_messages.errors import ConstructMessagesError, SourceError
 from construct_messages.feeds.delivery import BATCH, Target, batches, labelled, shielded, size_of
 from construct_messages.feeds.state import BatchKey, Checkpoint
 from construct_messages.feeds.transport import Start, Transport
-from construct_messages.rdf.errors import ConstructMessagesError, SourceError
 from construct_messages.rdf.labels import Labels
 from construct_messages.streams import Element, Publication, StreamStore
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Final, Self, TypeVar
 from urllib.parse import urlsplit
 
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.state import Checkpoint, begin_after, is_sequence, same_stream
 from construct_messages.feeds.table import address_of, kinds_for
 from construct_messages.feeds.transport import Settings, Start
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.documents import DocumentReader, document_format, document_syntax
-from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.sparql.client.retries import Attempts, Timeouts
 from construct_messages.sparql.client.tls import check_plain, check_tls
 from construct_messages.sparql.client.urls import without_query

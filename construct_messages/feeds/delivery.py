@@ -15,6 +15,7 @@ from typing import IO, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.opening import check_url, opened
 from construct_messages.feeds.state import Checkpoint, Sent, write_state
 from construct_messages.feeds.table import TRANSPORTS, Capabilities
@@ -24,7 +25,6 @@ from construct_messages.logs.lines.decoder import to_messages, to_text
 from construct_messages.logs.reading import LogReader
 from construct_messages.logs.targets import format_of_target
 from construct_messages.logs.writing import GrowingLog
-from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.rdf.formats import LogType
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.labels import Labels, are_unique, may_have_labels

@@ -25,6 +25,13 @@ from h2.config import H2Configuration
 from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
+from construct_messages.errors import (
+    LimitExceeded,
+    SourceError,
+    SourceTimeout,
+    UsageError,
+    shown,
+)
 from construct_messages.feeds.connections import (
     StreamPosition,
     attempts_of,
@@ -48,13 +55,6 @@ from construct_messages.logs.jelly.service import (
     RdfStreamSubscribe,
     find_metadata,
     read_metadata,
-)
-from construct_messages.rdf.errors import (
-    LimitExceeded,
-    SourceError,
-    SourceTimeout,
-    UsageError,
-    shown,
 )
 from construct_messages.rdf.formats.media_types import GRPC
 from construct_messages.rdf.labels import Labels

@@ -8,12 +8,12 @@ from pkgutil import resolve_name
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.http.client import Client, check_stream_url, origin_of
 from construct_messages.feeds.http.connections import Endpoints, HttpStream
 from construct_messages.feeds.http.discovery import discover
 from construct_messages.feeds.table import TRANSPORTS, TransportKind, kinds_for
 from construct_messages.feeds.transport import Settings, Transport
-from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.rdf.wire import Property
 
 

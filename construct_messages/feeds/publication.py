@@ -11,13 +11,13 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from contextlib import aclosing
 
+from construct_messages.errors import UsageError
 from construct_messages.feeds.delivery import BATCH, Delivery, StreamTarget, batches, check_batch
 from construct_messages.feeds.state import Sent, read_state
 from construct_messages.feeds.transport import IDLE_SECONDS, RETRIES, Settings
 from construct_messages.logs.checking import Checker
 from construct_messages.logs.lines.decoder import lines_read_back
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Message, of_lines
 from construct_messages.rdf.single_use import each_of
 from construct_messages.sparql.client.oauth import BearerToken

@@ -13,10 +13,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final
 
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.feeds.state import Checkpoint, Received, read_state, write_state
 from construct_messages.feeds.subscription import Subscription
 from construct_messages.logs.writing import OpenLog
-from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.streams.element import Element
 
 _SAVE_SECONDS: Final = 1.0  # the maximal time before the state includes a message of the log

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from urllib.parse import urlencode
 
+from construct_messages.errors import SourceError
 from construct_messages.feeds.http.client import Client, check_stream_url, origin_of, target_of
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import SourceError
 from construct_messages.rdf.formats import NDJSON_LD
 from construct_messages.rdf.formats.media_types import SPARQL_QUERY
 from construct_messages.rdf.wire import Property

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import msgspec
 
-from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.rdf.files.output import atomic_file
 
 # --- state ----------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def check_next(stream: str, last: int, sequence: int) -> None:
     >>> check_next("https://example.org/streams/a", 7, 8)
     >>> check_next("https://example.org/a", 7, 10)
     Traceback (most recent call last):
-    construct_messages.rdf.errors.SourceError: https://example.org/a: elements 8 to 9 are missing between 7 and 10
+    construct_messages.errors.SourceError: https://example.org/a: elements 8 to 9 are missing between 7 and 10
       hint: they may have been removed before they were read; begin again after 9
     """
     if sequence > last + 1:

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Self
 
+from construct_messages.errors import UsageError
 from construct_messages.feeds.brokers.records import DeadLetterFile, DeadLetterTopic
 from construct_messages.feeds.http.client import check_stream_url, origin_of
 from construct_messages.feeds.opening import check_dead_letters, check_via, opened
@@ -29,7 +30,6 @@ from construct_messages.feeds.transport import (
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.documents import KnownContexts
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import UsageError
 from construct_messages.sparql.client.oauth import BearerToken
 from construct_messages.streams.element import Element, microseconds_of
 

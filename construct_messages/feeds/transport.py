@@ -23,9 +23,9 @@ from itertools import repeat
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, cast
 
+from construct_messages.errors import UsageError, shown
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.logs.documents import CONTEXTS, KnownContexts
-from construct_messages.rdf.errors import UsageError, shown
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import TransportOptions
 from construct_messages.rdf.wire import Header
@@ -152,7 +152,7 @@ def option_values(settings: Settings, names: Container[str] | None = None) -> di
     >>> settings = Settings(contexts=CONTEXTS, message_bytes=1, retries=0, idle_seconds=1, options={"user": "$NOBODY"})
     >>> option_values(settings)
     Traceback (most recent call last):
-    construct_messages.rdf.errors.UsageError: the option user names the environment variable NOBODY, which is not set
+    construct_messages.errors.UsageError: the option user names the environment variable NOBODY, which is not set
       hint: set it, or write the value itself
     """
     values = {}

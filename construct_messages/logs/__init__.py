@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Protocol, Self
 
 import pyoxigraph as ox
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.formats import WRITTEN, Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message

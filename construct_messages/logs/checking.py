@@ -11,7 +11,7 @@ import re
 from functools import cached_property
 from typing import Final
 
-from construct_messages.rdf.errors import TermError, UnsupportedByFormat, UsageError
+from construct_messages.errors import TermError, UnsupportedByFormat, UsageError
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.solutions import Solutions
@@ -126,7 +126,7 @@ class Checker:
 
     >>> Checker().check(Message([Quad(Term("<urn:a>"), Term("<urn:b>"), Term("urn:c"))]))
     Traceback (most recent call last):
-    construct_messages.rdf.errors.TermError: message 1: 'urn:c' is not an RDF term: <urn:a> <urn:b> urn:c .
+    construct_messages.errors.TermError: message 1: 'urn:c' is not an RDF term: <urn:a> <urn:b> urn:c .
       hint: write an IRI as <http://…>, a string as "…", a number as 42
     """
 

@@ -13,6 +13,7 @@ from functools import cache
 from pkgutil import get_data
 from typing import Any, Final
 
+from construct_messages.errors import LogError, UsageError, shown
 from construct_messages.logs import (
     DecoderOptions,
     EncoderOptions,
@@ -21,7 +22,6 @@ from construct_messages.logs import (
     read_document,
 )
 from construct_messages.logs.jsonld.json_text import refusing
-from construct_messages.rdf.errors import LogError, UsageError, shown
 from construct_messages.rdf.formats import FORMATS, LABELLED, RDFM, Format, Syntax
 from construct_messages.rdf.formats.lookup import asks_for_messages, syntax_of
 from construct_messages.rdf.formats.media_types import ACTIVITY_JSON, JSON_LD, read_media_type

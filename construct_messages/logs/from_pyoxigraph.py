@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import RDF, Lenience, Term, from_pyoxigraph, has_blank, map_blanks
 from construct_messages.rdf.terms.grammar import ECHAR, HEX, LANGTAG

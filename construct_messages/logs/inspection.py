@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
-from construct_messages.rdf.errors import LimitExceeded
+from construct_messages.errors import LimitExceeded
 from construct_messages.rdf.isomorphism import match, rename
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import UNBOUND, Term, has_blank, is_triple

@@ -23,6 +23,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
+from construct_messages.errors import (
+    ConstructMessagesError,
+    IncompleteResult,
+    LimitExceeded,
+    LogError,
+    UsageError,
+)
 from construct_messages.logs import (
     MESSAGE_BYTES,
     Decoder,
@@ -34,13 +41,6 @@ from construct_messages.logs.columns.tables import Tabular
 from construct_messages.logs.from_pyoxigraph import Rename
 from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import (
-    ConstructMessagesError,
-    IncompleteResult,
-    LimitExceeded,
-    LogError,
-    UsageError,
-)
 from construct_messages.rdf.files.unpacking import Unpacker, packing_of, unpack_errors
 from construct_messages.rdf.formats import FORMATS, READ, Format, Syntax
 from construct_messages.rdf.formats.lookup import (

@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from construct_messages.errors import CannotFold, TermError
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import CannotFold, TermError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import (

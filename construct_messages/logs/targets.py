@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, TypeAlias
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.files.output import atomic_file
 from construct_messages.rdf.formats import N_QUADS, Format
 from construct_messages.rdf.formats.lookup import (

@@ -13,9 +13,9 @@ from itertools import combinations, repeat
 from operator import eq
 from typing import Any, ClassVar, Final, TypeAlias
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncodedBatch, TemplateEncoder
 from construct_messages.logs.checking import CapabilityCheck
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, of_distinct

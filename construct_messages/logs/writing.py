@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from construct_messages.errors import UsageError
 from construct_messages.logs import (
     Encoder,
     EncoderOptions,
@@ -25,7 +26,6 @@ from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.reading import LogReader
 from construct_messages.logs.targets import LogTarget, format_of_target, log_file, write_in_thread
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.files.output import append_once, growing, settled_size, write_whole
 from construct_messages.rdf.files.unpacking import COMPRESSIONS
 from construct_messages.rdf.formats import COLUMNS

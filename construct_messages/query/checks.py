@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from construct_messages.errors import Position, QueryError
 from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.nodes import aggregates, group_keys, in_scope, walk
 from construct_messages.query.syntax.parser import Query
 from construct_messages.query.tokens import ESCAPE
-from construct_messages.rdf.errors import Position, QueryError
 
 # --- refusals -------------------------------------------------------------------------------------
 # Errors of pyoxigraph's parser. This package's own `check` finds nearly all of them first, with better messages.
@@ -73,7 +73,7 @@ def check(query: Query) -> None:
     >>> check(parse("SELECT ?s { ?s ?p ?o } GROUP BY ?s"))
     >>> check(parse("SELECT ?s { ?s ?p ?o BIND(1 AS ?o) }"))
     Traceback (most recent call last):
-    construct_messages.rdf.errors.QueryError: line 1, column 32: ?o is bound already
+    construct_messages.errors.QueryError: line 1, column 32: ?o is bound already
       hint: name another variable after AS
     """
     problem = query.unknown()

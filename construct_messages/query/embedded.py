@@ -23,6 +23,7 @@ from functools import lru_cache
 from itertools import count, pairwise, product
 from typing import Any, Final
 
+from construct_messages.errors import QueryError
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.nodes import (
@@ -34,7 +35,6 @@ from construct_messages.query.syntax.nodes import (
 )
 from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.query.tokens import QueryText, error, spliced, tokenize
-from construct_messages.rdf.errors import QueryError
 
 # --- embedded -------------------------------------------------------------------------------------
 
@@ -758,7 +758,7 @@ def check_depth(text: str) -> None:
     >>> check_depth("ASK { FILTER(" + 100 * "(" + "1" + 100 * ")" + ") }")
     >>> check_depth("ASK { FILTER(" + 1000 * "(" + "1" + 1000 * ")" + ") }")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.QueryError: line 1, column 511: the query nests more than 500 deep
+    construct_messages.errors.QueryError: line 1, column 511: the query nests more than 500 deep
       hint: nest less, or split the query into several
     """
     if len(text) <= MOST_NESTED:

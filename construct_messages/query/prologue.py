@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from construct_messages.errors import QueryError, TermError, UsageError
 from construct_messages.query.tokens import Token, decoded, error, tokenize
-from construct_messages.rdf.errors import QueryError, TermError, UsageError
 from construct_messages.rdf.terms import Term, iri, is_iri, resolve, unescape
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")

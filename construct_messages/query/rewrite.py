@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
 from construct_messages.query.prologue import check_base, check_prefixes, insert, usable_prefixes
 from construct_messages.query.select import OriginalQuery, Select, unused
 from construct_messages.query.syntax import nodes as syntax
@@ -19,7 +20,6 @@ from construct_messages.query.syntax.nodes import group_keys, in_scope, values_v
 from construct_messages.query.syntax.parser import CLAUSES, FORMS, Query, find_form, parse
 from construct_messages.query.tokens import QueryText, Token, decoded, tokenize
 from construct_messages.rdf.arguments import checked, warn
-from construct_messages.rdf.errors import NotConstruct, Position, QueryError, UsageError
 from construct_messages.rdf.options import Grouping
 from construct_messages.rdf.template import (
     Blank,

@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
+from construct_messages.errors import UsageError
 from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.nodes import aggregates, assigned, reached, walk
 from construct_messages.query.syntax.parser import Query, parse
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import Term, has_blank, literal
 
 # --- select ---------------------------------------------------------------------------------------

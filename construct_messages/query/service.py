@@ -17,9 +17,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from construct_messages.errors import Forbidden, Position, QueryError
 from construct_messages.query.prologue import Expansion, Prologue
 from construct_messages.query.tokens import ESCAPE, QueryText, Token, spliced
-from construct_messages.rdf.errors import Forbidden, Position, QueryError
 from construct_messages.rdf.terms import iri
 
 _SERVICE: Final = re.compile("service", re.IGNORECASE)
@@ -69,7 +69,7 @@ def check_services(text: str | QueryText, policy: str | Collection[str]) -> None
     >>> check_services("ASK { SERVICE <http://example.org/sparql> {} }", {"http://example.org/sparql"})
     >>> check_services("ASK { SERVICE <http://example.org/sparql> {} }", "deny")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.Forbidden: line 1, column 15: SERVICE <http://example.org/sparql> is not allowed here
+    construct_messages.errors.Forbidden: line 1, column 15: SERVICE <http://example.org/sparql> is not allowed here
       hint: leave SERVICE out; it is disabled
     """
     if policy == "allow":
@@ -118,7 +118,7 @@ def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:
     >>> check_loads("LOAD SILENT <urn:a> INTO GRAPH <urn:g>", {"urn:a"})
     >>> check_loads("CLEAR ALL; LOAD <urn:a>", "deny")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.Forbidden: line 1, column 17: LOAD <urn:a> is not allowed here
+    construct_messages.errors.Forbidden: line 1, column 17: LOAD <urn:a> is not allowed here
       hint: leave LOAD out; the documents that the endpoint may fetch are restricted
     """
     if policy == "allow":
@@ -158,7 +158,7 @@ def check_functions(text: str | QueryText, unsafe: Collection[str], safe: Collec
     >>> check_functions("ASK { FILTER(bif:lower(?x) = 'a') }", ["bif:"], {"bif:lower"})
     >>> check_functions("PREFIX b: <bif:> ASK { FILTER(b:http_get(?x)) }", ["bif:"], {"bif:lower"})
     Traceback (most recent call last):
-    construct_messages.rdf.errors.Forbidden: line 1, column 11: <bif:> may make the endpoint fetch or read files
+    construct_messages.errors.Forbidden: line 1, column 11: <bif:> may make the endpoint fetch or read files
       hint: leave it out; the documents that the endpoint may fetch are restricted
     """
     begin = tuple(unsafe)
@@ -187,7 +187,7 @@ def check_fetches(text: str | QueryText) -> None:
     >>> check_fetches("DEFINE sql:describe-mode 'CBD' ASK { ?s get:soft ?o }")
     >>> check_fetches("DEFINE get:soft 'soft' ASK {}")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.Forbidden: line 1, column 8: get:soft makes the endpoint load from the web
+    construct_messages.errors.Forbidden: line 1, column 8: get:soft makes the endpoint load from the web
       hint: leave it out; it is disabled
     """
     readings = QueryText.of(text).readings

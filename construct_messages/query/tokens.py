@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from construct_messages.rdf.errors import Position, QueryError, TermError
+from construct_messages.errors import Position, QueryError, TermError
 from construct_messages.rdf.terms import PN_BASE, PN_CHARS, unescape
 from construct_messages.rdf.terms.grammar import compiled
 

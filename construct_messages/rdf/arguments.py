@@ -36,7 +36,7 @@ from typing import (
     get_origin,
 )
 
-from construct_messages.rdf.errors import QueryWarning, WrongType, shown
+from construct_messages.errors import QueryWarning, WrongType, shown
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -56,7 +56,7 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     ...     return text * times
     >>> repeat("a", times="2")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.WrongType: repeat(): times must be int, not '2' (str)
+    construct_messages.errors.WrongType: repeat(): times must be int, not '2' (str)
       hint: pass int, or leave it out
     """
     code = function.__code__
@@ -99,7 +99,7 @@ def checked_fields(kind: type[_T]) -> type[_T]:
     ...     seats: int
     >>> Room("2")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.WrongType: Room(): seats must be int, not '2' (str)
+    construct_messages.errors.WrongType: Room(): seats must be int, not '2' (str)
       hint: pass int
     """
     setattr(kind, "__init__", checked(vars(kind)["__init__"]))  # noqa: B010 - mypy allows no assignment to a method

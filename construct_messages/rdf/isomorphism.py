@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import Final, TypeAlias
 
-from construct_messages.rdf.errors import LimitExceeded
+from construct_messages.errors import LimitExceeded
 from construct_messages.rdf.terms import Term, map_blanks
 
 QuadTerms: TypeAlias = tuple[Term | None, ...]

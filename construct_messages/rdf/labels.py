@@ -15,7 +15,7 @@ import re
 from _thread import allocate_lock  # `threading` has the same, and takes longer to import
 from typing import Final, cast
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.terms import Term, has_blank
 
 # without vowels: a prefix is neither a word nor a number, unlike labels of other programs

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
+from construct_messages.errors import UsageError, WrongType
 from construct_messages.rdf.arguments import checked, wrong_type
-from construct_messages.rdf.errors import UsageError, WrongType
 from construct_messages.rdf.isomorphism import match, rename
 from construct_messages.rdf.labels import may_have_labels
 from construct_messages.rdf.terms import (

@@ -26,8 +26,8 @@ from typing import (
     get_origin,
 )
 
+from construct_messages.errors import UsageError
 from construct_messages.rdf.arguments import checked, evaluated, plain, types_in
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import iri
 
 _T = TypeVar("_T")
@@ -323,7 +323,7 @@ class Requests:
 
     >>> Requests(profile="virtuoso", page_size=0)
     Traceback (most recent call last):
-    construct_messages.rdf.errors.UsageError: page_size=0 must be a whole number of at least 1 or None
+    construct_messages.errors.UsageError: page_size=0 must be a whole number of at least 1 or None
     """
 
     timeout: Seconds | None = None

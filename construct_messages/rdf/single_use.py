@@ -17,7 +17,7 @@ from collections.abc import (
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeVar
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.message import Message
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import combinations_with_replacement, islice, repeat
 from typing import Final, NamedTuple, TypeAlias
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad, make_quads
 from construct_messages.rdf.terms import FORBIDDEN as FORBIDDEN

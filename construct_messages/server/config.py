@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.options import Bound, Count, Requests, Size, option_class
 from construct_messages.sparql.client.urls import is_url
 

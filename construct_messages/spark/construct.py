@@ -14,13 +14,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.construct.assembly import Options
+from construct_messages.errors import UsageError
 from construct_messages.logs import FormatOptions, options_for_writing
 from construct_messages.logs.targets import format_of_target
 from construct_messages.query.algebra.nodes import Plan
 from construct_messages.query.optimizer.optimize import Hints, explanation, optimize
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import FORMATS
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.labels import Labels

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from construct_messages.errors import UsageError
 from construct_messages.query.algebra.nodes import Plan
 from construct_messages.query.algebra.translation import translate
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.options import UNION, Dataset, Grouping
 from construct_messages.rdf.terms import XSD, literal
 

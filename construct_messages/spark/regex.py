@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, NoReturn
 
-from construct_messages.rdf.errors import UnsupportedQuery
+from construct_messages.errors import UnsupportedQuery
 from construct_messages.rdf.terms import PN_BASE, PN_CHARS
 
 # --- characters -----------------------------------------------------------------------------------

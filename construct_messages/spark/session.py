@@ -20,8 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     CannotWrite,
     ConstructMessagesError,
     IncompleteResult,
@@ -36,6 +35,7 @@ from construct_messages.rdf.errors import (
     ValueOutOfRange,
     shown,
 )
+from construct_messages.rdf.arguments import checked
 from construct_messages.spark import jar
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ _RAISED: Final = {
 }
 # of raise_error, which ends with its SQLSTATE, or in the last lines of a worker's traceback
 _OWN: Final = re.compile(
-    rf"(?:\[USER_RAISED_EXCEPTION\] |^construct_messages\.rdf\.errors\.)({'|'.join(_RAISED)}|LogError): "
+    rf"(?:\[USER_RAISED_EXCEPTION\] |^construct_messages\.errors\.)({'|'.join(_RAISED)}|LogError): "
     r"(.*?)(?:\n  hint: ([^\n]*?))?\s*(?: SQLSTATE: \w{5}|\n\s*at [\w.$]+\(|\n\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
@@ -543,7 +543,7 @@ def translated() -> Iterator[None]:
     ...     _ = spark.sql("SELECT raise_error('ValueOutOfRange: 1e99 is too large')").collect()
     Traceback (most recent call last):
     ...
-    construct_messages.rdf.errors.ValueOutOfRange: 1e99 is too large
+    construct_messages.errors.ValueOutOfRange: 1e99 is too large
     """
     try:
         yield

@@ -25,7 +25,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
     NotAcceptable,

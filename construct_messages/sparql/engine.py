@@ -15,17 +15,17 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.query.checks import check, refusal
-from construct_messages.query.embedded import check_depth, for_embedded, names_in_full
-from construct_messages.query.select import OriginalQuery
-from construct_messages.query.syntax.parser import parse
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     QueryError,
     SourceError,
     SourceTimeout,
     UsageError,
 )
+from construct_messages.query.checks import check, refusal
+from construct_messages.query.embedded import check_depth, for_embedded, names_in_full
+from construct_messages.query.select import OriginalQuery
+from construct_messages.query.syntax.parser import parse
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import from_pyoxigraph

@@ -16,7 +16,7 @@ from queue import Empty, LifoQueue
 from threading import Event, Thread
 from typing import IO, Final
 
-from construct_messages.rdf.errors import NotFound, StoreDamaged, StoreError, StoreFull, StoreLocked
+from construct_messages.errors import NotFound, StoreDamaged, StoreError, StoreFull, StoreLocked
 
 # --- damage ---------------------------------------------------------------------------------------
 # Damage to the file of a store: its record, and the check that runs when a store is opened.

@@ -9,9 +9,9 @@ from functools import partial
 from itertools import repeat
 from typing import Any, Final, NamedTuple, cast
 
+from construct_messages.errors import UsageError
 from construct_messages.logs.lines.decoder import to_messages
 from construct_messages.rdf.arguments import checked_fields
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import XSD, Term, is_literal, literal_parts
 from construct_messages.rdf.terms.values import TYPES, date_time_of, microseconds_of_date_time

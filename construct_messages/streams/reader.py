@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
+from construct_messages.errors import StoreError
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import StoreError
 from construct_messages.streams import reading
 from construct_messages.streams.database import Damage, Readers
 from construct_messages.streams.element import Element, State, microseconds_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from construct_messages.rdf.errors import Gone, NotFound, StoreDamaged, UsageError
+from construct_messages.errors import Gone, NotFound, StoreDamaged, UsageError
 from construct_messages.streams.database import damaged, row_id
 from construct_messages.streams.element import Description, Element, State
 

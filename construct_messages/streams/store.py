@@ -18,8 +18,8 @@ from typing import Final, NamedTuple, Self, TypeVar
 
 import pyoxigraph as ox
 
+from construct_messages.errors import NotFound, StoreDamaged, UsageError
 from construct_messages.rdf.arguments import checked, wrong_type
-from construct_messages.rdf.errors import NotFound, StoreDamaged, UsageError
 from construct_messages.rdf.message import Message
 from construct_messages.streams.database import Damage, is_damage, open_to_read, row_id, translated
 from construct_messages.streams.element import Description, State

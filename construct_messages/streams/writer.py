@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     Conflict,
     ConstructMessagesError,
     StoreDamaged,

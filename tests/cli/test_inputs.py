@@ -11,7 +11,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import construct_messages
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from tests.support.commands import COMMAND, ENVIRONMENT, Done
 
 LOG = b'VERSION "1.2-messages"\n<urn:a> <urn:p> "1" .\nMESSAGE\n<urn:b> <urn:p> "2" .\n'

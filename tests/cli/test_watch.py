@@ -15,7 +15,8 @@ from random import Random
 
 import pytest
 
-from construct_messages import LogError, Message, read_log
+from construct_messages import Message, read_log
+from construct_messages.errors import LogError
 from tests.support.commands import Done
 from tests.support.http.fault_server import STALL, FaultServer, response
 from tests.support.http.streams import StreamsServer, serving_streams

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from construct_messages.construct.assembly import Assembly, Options, Writing
+from construct_messages.errors import LimitExceeded
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.rdf.errors import LimitExceeded
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Constant, Pattern, Template, Variable

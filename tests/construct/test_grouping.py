@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.construct.assembly import ByAppearance, EachSolution, Sorted
-from construct_messages.rdf.errors import GroupError, LimitExceeded
+from construct_messages.errors import GroupError, LimitExceeded
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Term
 

@@ -11,12 +11,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from construct_messages import (
-    Message,
-    SourceError,
-    construct_messages,
-    read_log,
-)
+from construct_messages import Message, construct_messages, read_log
+from construct_messages.errors import SourceError
 from construct_messages.rdf.options import Requests
 from tests.support.queries.message_cases import PREFIX
 from tests.support.queries.options import arguments

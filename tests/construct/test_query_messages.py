@@ -20,20 +20,18 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
-from construct_messages import (
+from construct_messages import QueryMessages, construct_messages, transform
+from construct_messages.errors import (
     GroupError,
     LimitExceeded,
     NotConstruct,
     QueryError,
-    QueryMessages,
     QueryWarning,
     SourceError,
     SourceTimeout,
     TermError,
     UnsupportedByFormat,
     UsageError,
-    construct_messages,
-    transform,
 )
 from construct_messages.rdf.options import Grouping
 from construct_messages.rdf.solutions import Solutions

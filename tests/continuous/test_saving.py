@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from construct_messages.continuous import Firing, WindowedQuery, WindowOptions
 from construct_messages.continuous.windowed import _digest
+from construct_messages.errors import UsageError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Operator
-from construct_messages.rdf.errors import UsageError
 from construct_messages.streams.element import Element
 from tests.support.windows.histories import (
     happen,

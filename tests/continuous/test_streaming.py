@@ -13,7 +13,7 @@ import pytest
 
 from construct_messages.continuous import continuous
 from construct_messages.continuous.streaming import Timed
-from construct_messages.rdf.errors import QueryError, TermError, UsageError
+from construct_messages.errors import QueryError, TermError, UsageError
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import Term, iri
 from construct_messages.streams.element import Element

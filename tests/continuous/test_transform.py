@@ -10,8 +10,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages import Message, Quad, QueryError, Term, TermError, iri, literal, transform
+from construct_messages import Message, Quad, Term, iri, literal, transform
 from construct_messages.continuous.transform import Transformation
+from construct_messages.errors import QueryError, TermError
 from construct_messages.rdf.terms import number
 
 # --- any query, any messages ---

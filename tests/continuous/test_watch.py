@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 
 from construct_messages import Term, construct_messages, iri, literal
 from construct_messages.continuous import Watch, watch
-from construct_messages.query.continuous.values import Operator
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     IncompleteResult,
     QueryError,
     UsageError,
 )
+from construct_messages.query.continuous.values import Operator
 from construct_messages.rdf.options import Dataset
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import blank, is_blank

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from construct_messages.rdf.errors import IncompleteResult
+from construct_messages.errors import IncompleteResult
 from construct_messages.streams import StreamStore
 from tests.support.engines.servers import DEFAULT_GRAPH, ENGINES
 from tests.support.watching import watching

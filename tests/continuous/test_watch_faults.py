@@ -14,7 +14,7 @@ from SPARQLWrapper import SPARQLWrapper
 
 from construct_messages import construct_messages
 from construct_messages.continuous import Evaluation
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
     SourceError,

@@ -10,7 +10,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import construct_messages, literal
-from construct_messages.rdf.errors import QueryError, SourceError
+from construct_messages.errors import QueryError, SourceError
 from construct_messages.streams import StreamStore
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.pauses import no_pauses, no_retries

@@ -8,9 +8,9 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages.continuous import Bounds, Compared, Firing, WindowedQuery, WindowOptions
+from construct_messages.errors import QueryError, UsageError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import MEMBER, STATIC, WINDOWS_GRAPH, Report
-from construct_messages.rdf.errors import QueryError, UsageError
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import iri, literal
 from construct_messages.rdf.terms.values import date_time_of

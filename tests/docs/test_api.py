@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import construct_messages
-import construct_messages.rdf.errors
+import construct_messages.errors
 from tests.support.docs import needed
 from tests.support.http.streams import serving_streams
 from tests.support.places import ROOT
@@ -38,7 +38,7 @@ def test_names_are_where_the_page_says(page: Path) -> None:
         for entry in ENTRY.findall(part):
             name = entry.rpartition(".")[2]
             assert packages, f"{page.name} says not where {name} is imported from"
-            if entry == "construct_messages.rdf.errors":
+            if entry == "construct_messages.errors":
                 continue  # see the next test
             found = [
                 name in getattr(package, "__all__", [name]) and hasattr(package, name)
@@ -52,23 +52,19 @@ def test_names_are_where_the_page_says(page: Path) -> None:
 def test_every_error_is_imported_from_the_package() -> None:
     public = {
         name
-        for name, found in vars(construct_messages.rdf.errors).items()
+        for name, found in vars(construct_messages.errors).items()
         if isinstance(found, type)
-        and found.__module__ == "construct_messages.rdf.errors"
+        and found.__module__ == "construct_messages.errors"
         and not name.startswith("_")
     }
     assert {"Position", "StoreLocked"} <= public
-    assert public <= set(construct_messages.__all__)
-    assert {
-        name
-        for name in public
-        if getattr(construct_messages, name) is getattr(construct_messages.rdf.errors, name)
-    }
+    # the others are imported from `construct_messages.errors`
+    assert public & {*construct_messages.__all__} == {"ConstructMessagesError"}
     for name in construct_messages.__all__:
         assert getattr(construct_messages, name) is not None
 
 
-MODULES = ["", ".continuous", ".feeds", ".spark", ".streams"]
+MODULES = ["", ".options", ".continuous", ".feeds", ".spark", ".streams"]
 
 
 def public() -> Iterator[tuple[str, Any]]:

@@ -13,6 +13,7 @@ from benchmarks.micro import NAMES
 from construct_messages.cli import build_parser
 from construct_messages.rdf.formats import FORMATS, SYNTAXES, Format
 from construct_messages.sparql.sources.http.profiles import PROFILES
+from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
 
 COMMAND_LINE = ROOT / "docs" / "reference" / "command-line.md"
@@ -139,7 +140,7 @@ def test_every_page_is_in_the_navigation() -> None:
     assert {*navigated(nav)} == {page for page in pages if not re.match(r"decisions/[0-9]", page)}
 
 
-@pytest.mark.parametrize("package", ["", ".continuous", ".feeds", ".spark", ".streams"])
+@pytest.mark.parametrize("package", ["", ".options", ".continuous", ".feeds", ".spark", ".streams"])
 def test_every_public_name_is_in_the_reference(package: str) -> None:
     """Add a new name to a page of docs/reference/api/."""
     text = "".join(
@@ -149,9 +150,20 @@ def test_every_public_name_is_in_the_reference(package: str) -> None:
     documented = set(re.findall(r"^::: construct_messages\S*\.(\w+)$", text, re.MULTILINE))
     module = import_module(f"construct_messages{package}")
     errors = {
-        name for name in module.__all__ if hasattr(construct_messages.rdf.errors, name)
+        name for name in module.__all__ if hasattr(construct_messages.errors, name)
     }  # a page has them all
     assert set(module.__all__) - errors - documented == set()
+
+
+def test_guides_use_every_name_of_the_package() -> None:
+    """What no guide uses is imported from its room."""
+    used = {
+        word
+        for block in BLOCKS
+        if block.language in ("python", "py") and "reference" not in block.page
+        for word in re.findall(r"\w+", block.text)
+    }
+    assert {*construct_messages.__all__} - used == set()
 
 
 if __name__ == "__main__":

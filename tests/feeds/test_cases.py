@@ -11,10 +11,10 @@ import pytest
 from aiohttp import web
 
 from construct_messages import Message, Quad, blank, iri, literal
+from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds import subscribe
 from construct_messages.logs import DecoderOptions, encoder_for
 from construct_messages.logs.documents import DocumentReader
-from construct_messages.rdf.errors import LogError, SourceError
 from construct_messages.rdf.formats import (
     FORMATS,
     N_QUADS,

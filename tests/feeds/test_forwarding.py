@@ -12,6 +12,7 @@ from typing import IO
 import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal, read_log, write_log
+from construct_messages.errors import CannotWrite, SourceError, UsageError
 from construct_messages.feeds import subscribe
 from construct_messages.feeds.bridging import forward
 from construct_messages.feeds.delivery import (
@@ -22,7 +23,6 @@ from construct_messages.feeds.delivery import (
 )
 from construct_messages.feeds.transport import Settings
 from construct_messages.logs.writing import GrowingLog
-from construct_messages.rdf.errors import CannotWrite, SourceError, UsageError
 from construct_messages.rdf.files import output
 from construct_messages.rdf.formats import LOGS, LogType
 from construct_messages.rdf.formats.lookup import find_log

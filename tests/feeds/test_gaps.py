@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from construct_messages.errors import SourceError
 from construct_messages.feeds import subscribe
-from construct_messages.rdf.errors import SourceError
 from tests.support.http.feeds import answering
 from tests.support.http.ldes import FAST, all_of, site
 from tests.support.http.streams import StreamsServer

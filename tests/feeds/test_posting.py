@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 
 from construct_messages import Message
+from construct_messages.errors import SourceError
 from construct_messages.feeds import publish, relay, subscribe
 from construct_messages.feeds.state import BatchKey, Sent, write_state
-from construct_messages.rdf.errors import SourceError
 from construct_messages.rdf.wire import Header
 from tests.support.http.command import Running
 from tests.support.http.relay import relay as passing_on

@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from construct_messages import Message, blank, iri, literal, read_log
+from construct_messages.errors import ConstructMessagesError, SourceError, UsageError
 from construct_messages.feeds import publish, subscribe
-from construct_messages.rdf.errors import ConstructMessagesError, SourceError, UsageError
 from construct_messages.rdf.message import Quad
 from tests.support.http.relay import relay
 from tests.support.http.streams import StreamsServer, serving_streams

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds import register, subscribe
-from construct_messages.rdf.errors import SourceError, UsageError
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.streams import numbered
 

@@ -23,13 +23,13 @@ from construct_messages import (
     transform,
     write_log,
 )
+from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds import publish, relay, subscribe
 from construct_messages.feeds.delivery import ENDS, Guarantee, batches, guarantee
 from construct_messages.feeds.http.log import LogTransport
 from construct_messages.feeds.state import Checkpoint, Sent
 from construct_messages.feeds.table import TRANSPORTS, TransportKind
 from construct_messages.logs.writing import GrowingLog
-from construct_messages.rdf.errors import LogError, SourceError, UsageError
 from tests.support.http.streams import StreamsServer
 from tests.support.logs.kinds import isomorphic
 from tests.support.places import ROOT

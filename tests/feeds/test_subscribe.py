@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from construct_messages import Message, blank, iri, literal
-from construct_messages.feeds import Subscription, subscribe
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     LimitExceeded,
     LogError,
     SourceError,
     UsageError,
 )
+from construct_messages.feeds import Subscription, subscribe
 from construct_messages.rdf.message import Quad
 from construct_messages.streams.element import Element
 from tests.support.http.feeds import answering, first, numbers

@@ -13,12 +13,12 @@ import pytest
 
 from construct_messages import Message
 from construct_messages.cli import build_parser
+from construct_messages.errors import UsageError
 from construct_messages.feeds import Checkpoint, opening, publish, subscribe, table
 from construct_messages.feeds.http.collections import Known
 from construct_messages.feeds.http.connections import ConnectionState
 from construct_messages.feeds.table import TRANSPORTS, Capabilities, TransportKind, kinds_for
 from construct_messages.feeds.transport import Settings, Start, Transport
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.wire import ENDPOINTS
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received

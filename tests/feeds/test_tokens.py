@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from construct_messages.cli import main
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds import publish, register, relay, subscribe
-from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.sparql.client.oauth import ClientCredentials
 from tests.support.engines.issuer import Issuer
 from tests.support.grpc.serving import serving_grpc

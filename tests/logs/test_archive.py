@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError
 from construct_messages.logs import DecoderOptions, encoder_for
 from construct_messages.logs.reading import ArchiveDecoder
-from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, LogError
 from construct_messages.rdf.formats import JELLY, N_TRIPLES, Format
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad

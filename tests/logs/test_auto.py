@@ -12,14 +12,14 @@ import zstandard
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.logs import DecoderOptions, EncoderOptions, encoder_for
-from construct_messages.logs.reading import DetectingDecoder, KnownProperties
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     LimitExceeded,
     LogError,
     UsageError,
 )
+from construct_messages.logs import DecoderOptions, EncoderOptions, encoder_for
+from construct_messages.logs.reading import DetectingDecoder, KnownProperties
 from construct_messages.rdf.files.unpacking import packing_of
 from construct_messages.rdf.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, Format
 from construct_messages.rdf.formats.lookup import find_syntax

@@ -9,11 +9,11 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import Message, Quad, TermError, UsageError, read_log, write_log
+from construct_messages import Message, Quad, read_log, write_log
+from construct_messages.errors import ConstructMessagesError, TermError, UsageError
 from construct_messages.logs.checking import Checker
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.lines.decoder import lines_read_back
-from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.formats import FORMATS
 from construct_messages.rdf.terms import Lenience, Term, iri, literal, triple
 

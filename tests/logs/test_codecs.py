@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from construct_messages import logs
+from construct_messages.errors import UsageError
 from construct_messages.logs import (
     Decoder,
     DecoderOptions,
@@ -21,7 +22,6 @@ from construct_messages.logs import (
     options_class,
 )
 from construct_messages.logs.jelly.options import JellyOptions
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import FORMATS, JELLY, N_QUADS, RDFM, Format
 
 each_format = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)

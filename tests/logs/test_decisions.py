@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.rdf.errors import LogError
+from construct_messages.errors import LogError
 from construct_messages.rdf.formats import FORMATS, JELLY, Format
 from construct_messages.rdf.formats.lookup import find_format, find_syntax
 from construct_messages.rdf.message import Message, Quad

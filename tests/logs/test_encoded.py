@@ -9,11 +9,11 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType
 from construct_messages.logs.jelly.wire import delimited
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import (
     JELLY,
     N_TRIPLES,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncoderOptions, encoder_for, text_encoder
 from construct_messages.logs.jsonld.encoder import RDF_TYPE
 from construct_messages.logs.text_encoder import LayoutEncoder
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import NDJSON_LD, RDF_XML, RDFM, YAML_LD, Format
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.solutions import Solutions

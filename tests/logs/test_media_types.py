@@ -11,7 +11,7 @@ import pytest
 import rdflib
 
 from construct_messages import Message, Quad, read_log, write_log
-from construct_messages.rdf.errors import LogError
+from construct_messages.errors import LogError
 from construct_messages.rdf.formats import FORMATS, N_QUADS, N_TRIPLES, TRIG, TURTLE, Format
 from construct_messages.rdf.terms import from_pyoxigraph
 from construct_messages.spark.logs.files import find

@@ -11,9 +11,9 @@ from typing import Any, Final
 import pyoxigraph as ox
 import pytest
 
+from construct_messages.errors import LogError
 from construct_messages.logs import encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.rdf.errors import LogError
 from construct_messages.rdf.formats import LOGS
 from construct_messages.rdf.formats.lookup import find_format, find_syntax
 from construct_messages.rdf.labels import Labels

@@ -22,8 +22,14 @@ from typing import IO, Any
 import pytest
 import zstandard
 
-from construct_messages import LogError, UsageError, read_log
-from construct_messages.rdf.errors import ConstructMessagesError, IncompleteResult, LimitExceeded
+from construct_messages import read_log
+from construct_messages.errors import (
+    ConstructMessagesError,
+    IncompleteResult,
+    LimitExceeded,
+    LogError,
+    UsageError,
+)
 from tests.support.logs.archives import archive
 from tests.support.logs.sources import (
     LOG,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from construct_messages.errors import CannotFold
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.spaces import fold, unfold
-from construct_messages.rdf.errors import CannotFold
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import RDF, Term, iri, is_blank, literal, parse_term, triple

@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from construct_messages import construct_messages
+from construct_messages.errors import QueryError
 from construct_messages.query.embedded import MOST_JOINED, MOST_NESTED, check_depth
-from construct_messages.rdf.errors import QueryError
 from tests.support.places import ROOT
 
 TRIPLE: Final = "?s ?p ?o"

@@ -8,8 +8,8 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import construct_messages
+from construct_messages.errors import QueryError
 from construct_messages.query.embedded import for_embedded, names_in_full
-from construct_messages.rdf.errors import QueryError
 from construct_messages.sparql.engine import StoreQuery
 from tests.support.engines.servers import Arq
 

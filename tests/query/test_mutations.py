@@ -17,7 +17,7 @@ import pyoxigraph as ox
 import pytest
 from rdflib.plugins.sparql.parser import parseQuery
 
-from construct_messages import QueryError, UsageError
+from construct_messages.errors import QueryError, UsageError
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.select import Select, beyond, page
 from construct_messages.query.tokens import tokenize

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import Position, QueryError, UsageError
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.select import BY_TEXT, BY_TEXT_ONLY, Select, beyond, page
-from construct_messages.rdf.errors import Position, QueryError, UsageError
 from construct_messages.rdf.terms import Term, from_pyoxigraph, iri, literal, number, parse_term
 
 P = "PREFIX : <http://e/> "

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from construct_messages.errors import NotConstruct, QueryError, UsageError
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.tokens import tokenize
-from construct_messages.rdf.errors import NotConstruct, QueryError, UsageError
 from tests.support.queries.braces import closing
 from tests.support.queries.rewrite_cases import (
     BASE,

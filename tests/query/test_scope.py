@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages import QueryError, UsageError, construct_messages
+from construct_messages import construct_messages
+from construct_messages.errors import QueryError, UsageError
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.syntax.nodes import group_keys, in_scope
 from construct_messages.query.syntax.parser import parse

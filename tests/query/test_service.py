@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import Forbidden, Position, QueryError, TermError
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.service import (
     check_fetches,
@@ -21,7 +22,6 @@ from construct_messages.query.service import (
     redirect_services,
     services,
 )
-from construct_messages.rdf.errors import Forbidden, Position, QueryError, TermError
 from construct_messages.sparql.sources.http.profiles import PROFILES
 from tests.support.growth import bounded_cpu
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import QueryError
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.tokens import check_braces, decoded, outer, tokenize
-from construct_messages.rdf.errors import QueryError
 from tests.support.growth import bounded_cpu
 from tests.support.queries.braces import closing
 

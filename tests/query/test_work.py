@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import pytest
 
+from construct_messages.errors import QueryError
 from construct_messages.query import prologue
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.rdf.errors import QueryError
 from construct_messages.rdf.template import Constant, Nested, Pattern, Slot, Template, Variable
 from construct_messages.rdf.terms import Term
 

@@ -18,8 +18,8 @@ import rdflib
 from pyparsing import ParseException
 
 from construct_messages import construct_messages
+from construct_messages.errors import Position, QueryError, SourceError
 from construct_messages.query.select import OriginalQuery
-from construct_messages.rdf.errors import Position, QueryError, SourceError
 from construct_messages.rdf.options import Grouping, Requests
 from tests.support.commands import Done
 from tests.support.http.serving import serving

@@ -13,7 +13,6 @@ import rdflib
 
 from construct_messages import (
     ConstructQuery,
-    JellyOptions,
     Message,
     Quad,
     awrite_log,
@@ -22,17 +21,18 @@ from construct_messages import (
     iri,
     literal,
     open_source,
-    query_form,
     read_log,
     transform,
     triple,
     write_log,
 )
 from construct_messages.continuous import WindowOptions, continuous
+from construct_messages.errors import ConstructMessagesError, UsageError, WrongType
 from construct_messages.feeds import publish, register, subscribe
 from construct_messages.logs.spaces import fold, unfold
+from construct_messages.options import JellyOptions
+from construct_messages.query.rewrite import query_form
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import ConstructMessagesError, UsageError, WrongType
 from construct_messages.streams import Description, Retention, StreamStore, open_store
 
 QUERY = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s <urn:p> ?o }"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import LimitExceeded
+from construct_messages.errors import LimitExceeded
 from construct_messages.rdf.isomorphism import match, rename
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import UNBOUND, Term

@@ -20,8 +20,9 @@ import rdflib
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from construct_messages import Message, Quad, UsageError, construct_messages, read_log, write_log
+from construct_messages import Message, Quad, construct_messages, read_log, write_log
 from construct_messages.cli import main
+from construct_messages.errors import UsageError
 from construct_messages.logs.spaces import fold
 from construct_messages.rdf.formats import N_QUADS, NDJSON_LD, RDFM
 from construct_messages.rdf.labels import Labels

@@ -14,8 +14,8 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import TermError, UsageError
 from construct_messages.logs.reading import read_log
-from construct_messages.rdf.errors import TermError, UsageError
 from construct_messages.rdf.message import Message, Quad, of_terms
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import XSD, Term, iri, literal, parse_term

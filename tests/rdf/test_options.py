@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from construct_messages import Dataset, Grouping, Requests, UsageError
+from construct_messages import Dataset, Grouping, Requests
+from construct_messages.errors import UsageError
 
 OPTIONS = [
     (Grouping("?a", order="sorted", limit=5), {"limit": 9}),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.template import row_message

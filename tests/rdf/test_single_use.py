@@ -10,8 +10,8 @@ from typing import Final
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import UsageError, construct_messages, read_log, write_log
-from construct_messages.rdf.errors import ConstructMessagesError
+from construct_messages import construct_messages, read_log, write_log
+from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.rdf.single_use import SingleUse
 
 LOG: Final = b"# @message\n<urn:a> <urn:p> <urn:b> .\n# @message\n<urn:a> <urn:p> <urn:c> .\n"

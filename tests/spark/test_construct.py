@@ -12,7 +12,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import Message, construct_messages, read_log
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     LimitExceeded,
     Position,
     QuadsError,

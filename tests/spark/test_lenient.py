@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages import (
-    ConstructMessagesError,
-    Message,
-    Quad,
-    QuadsError,
-    read_log,
-    write_log,
-)
+from construct_messages import ConstructMessagesError, Message, Quad, read_log, write_log
+from construct_messages.errors import QuadsError
 from construct_messages.rdf.formats import N_QUADS, TURTLE
 from construct_messages.rdf.formats.lookup import find_syntax
 from construct_messages.rdf.terms import RDF, Term, is_iri

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import pyoxigraph as ox
 import pytest
 
+from construct_messages.errors import QueryError, UnsupportedQuery
 from construct_messages.query.algebra.nodes import Plan, Var
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery, query_form
-from construct_messages.rdf.errors import QueryError, UnsupportedQuery
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import UNBOUND, Term, from_pyoxigraph
 from tests.support.places import shared_path

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from construct_messages import Message, construct_messages, read_log
-from construct_messages.rdf.errors import ValueOutOfRange
+from construct_messages.errors import ValueOutOfRange
 from construct_messages.rdf.terms import UNBOUND, Term, from_pyoxigraph
 from tests.support.queries.w3c import Answer, agree, canonical
 from tests.support.spark.random_queries import PREFIXES, Query, dataset, query_over, template_over

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import UnsupportedQuery
+from construct_messages.errors import UnsupportedQuery
 from construct_messages.spark.regex import (
     IllegalPattern,
     translate_pattern,

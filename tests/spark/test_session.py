@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     CannotWrite,
     ConstructMessagesError,
     IncompleteResult,

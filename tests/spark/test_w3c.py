@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from construct_messages.rdf.errors import UnsupportedQuery, ValueOutOfRange
+from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from tests.support.places import shared_path
 from tests.support.queries.w3c import Answer, Case, agree, ask_oxigraph, cases, expected
 from tests.support.spark.sessions import LARGEST, PLANNED

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
     NotAcceptable,

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.query.checks import REWRITTEN
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     QueryError,
     SourceError,
     UsageError,
 )
+from construct_messages.query.checks import REWRITTEN
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.terms import from_pyoxigraph
 from construct_messages.sparql.engine import StoreQuery

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from construct_messages import Message
-from construct_messages.rdf.errors import ConstructMessagesError, NotFound, StoreDamaged, StoreError
+from construct_messages.errors import ConstructMessagesError, NotFound, StoreDamaged, StoreError
 from construct_messages.streams import Description, Retention, StreamStore, open_store
 from construct_messages.streams.store import check_store
 from tests.support.streams import numbered

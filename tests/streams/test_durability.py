@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from construct_messages import Message, Quad, iri, literal
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     NotFound,
     StoreError,
     StoreFull,

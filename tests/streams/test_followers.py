@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     Gone,
     NotFound,

@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from construct_messages import Message, Quad, iri, literal
-from construct_messages.rdf.errors import Gone, NotFound
+from construct_messages.errors import Gone, NotFound
 from construct_messages.streams import Description, Retention, StreamStore
 from tests.support.streams import numbered
 

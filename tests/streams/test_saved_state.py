@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from construct_messages import Message, Quad, Term, iri
-from construct_messages.rdf.errors import NotFound, StoreError, StoreFull, TermError, UsageError
+from construct_messages.errors import NotFound, StoreError, StoreFull, TermError, UsageError
 from construct_messages.streams import Seen, StreamStore, open_store
 from construct_messages.streams.database import VERSION
 from tests.support.streams import numbered, sequences

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from construct_messages import Message, Quad, Term, iri, literal, read_log
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     Conflict,
     ConstructMessagesError,
     Gone,

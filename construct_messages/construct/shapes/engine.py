@@ -30,9 +30,9 @@ from construct_messages.construct.shapes.graph import (
     shown,
 )
 from construct_messages.construct.shapes.report import ValidationReport, ValidationResult
+from construct_messages.errors import ShapesError, SourceError, UsageError
 from construct_messages.logs.from_pyoxigraph import DEEPEST
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import ShapesError, SourceError, UsageError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import (

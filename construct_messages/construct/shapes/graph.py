@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import pyoxigraph as ox
 
-from construct_messages.rdf.errors import Position, ShapesError, SourceError, UsageError
+from construct_messages.errors import Position, ShapesError, SourceError, UsageError
 from construct_messages.rdf.terms import (
     RDF,
     XSD,

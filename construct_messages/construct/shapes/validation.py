@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from construct_messages.construct.shapes.engine import Shapes
 from construct_messages.construct.shapes.report import ValidationReport, without_report
+from construct_messages.errors import DoesNotConform
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import DoesNotConform
 from construct_messages.rdf.message import Message
 
 OnInvalid: TypeAlias = Literal["report", "drop", "stop"]

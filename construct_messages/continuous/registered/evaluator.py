@@ -35,8 +35,8 @@ from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.transform import Transformation
 from construct_messages.continuous.windowed import Firing, WindowedQuery
 from construct_messages.continuous.windows import ARRIVAL
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, UsageError
 from construct_messages.logs.checking import Checker
-from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, UsageError
 from construct_messages.rdf.message import Message
 from construct_messages.sparql.children import Failure, Parent
 from construct_messages.streams import Publication

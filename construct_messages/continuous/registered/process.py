@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.transform import BATCH
-from construct_messages.rdf.errors import SourceTimeout
+from construct_messages.errors import SourceTimeout
 from construct_messages.sparql.children import Child, Failure
 from construct_messages.streams import Publication
 from construct_messages.streams.store import StreamStore

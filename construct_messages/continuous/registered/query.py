@@ -27,7 +27,7 @@ from construct_messages.continuous.registered.process import (
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.transform import BATCH
 from construct_messages.continuous.watching import Watch
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     Conflict,
     ConstructMessagesError,
     IncompleteResult,

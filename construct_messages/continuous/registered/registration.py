@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from construct_messages.continuous.windows import ARRIVAL, Bounds, Compared, WindowOptions
+from construct_messages.errors import Conflict, StoreError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import (
     ContinuousQuery,
@@ -16,7 +17,6 @@ from construct_messages.query.continuous.values import (
     Report,
     written,
 )
-from construct_messages.rdf.errors import Conflict, StoreError
 from construct_messages.streams.element import Retention
 
 VERSION: Final = 1
@@ -142,7 +142,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
 
         >>> Registration.decode(b'{"version": 7, "registration": {}}')
         Traceback (most recent call last):
-        construct_messages.rdf.errors.StoreError: the query is saved in version 7, and this program has version 1
+        construct_messages.errors.StoreError: the query is saved in version 7, and this program has version 1
           hint: use the release of construct-messages that saved it
         """
         try:

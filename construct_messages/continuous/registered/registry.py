@@ -21,7 +21,7 @@ from construct_messages.continuous.registered.query import (
     Watched,
 )
 from construct_messages.continuous.registered.registration import Registration, Status
-from construct_messages.rdf.errors import Conflict, NotFound, StoreError
+from construct_messages.errors import Conflict, NotFound, StoreError
 from construct_messages.streams.element import Description, Retention
 from construct_messages.streams.store import StreamStore
 

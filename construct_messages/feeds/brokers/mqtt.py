@@ -27,6 +27,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from construct_messages.errors import LimitExceeded, SourceError, UsageError, shown
 from construct_messages.feeds.brokers.records import Gaps, RecordTransport
 from construct_messages.feeds.connections import attempts_of, check_port, over_connections
 from construct_messages.feeds.state import Checkpoint
@@ -38,7 +39,6 @@ from construct_messages.feeds.transport import (
     content_type_in,
     option_values,
 )
-from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError, shown
 from construct_messages.rdf.wire import Header
 from construct_messages.sparql.client.retries import CONNECT_SECONDS
 from construct_messages.sparql.client.tls import TLS_OPTIONS, tls_context

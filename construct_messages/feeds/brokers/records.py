@@ -20,6 +20,13 @@ from typing import Final
 
 import msgspec
 
+from construct_messages.errors import (
+    CannotWrite,
+    LimitExceeded,
+    LogError,
+    SourceError,
+    UsageError,
+)
 from construct_messages.feeds.connections import reader_of
 from construct_messages.feeds.transport import Record, Settings, Start, Transport, records_of
 from construct_messages.logs.documents import (
@@ -27,13 +34,6 @@ from construct_messages.logs.documents import (
     document_format,
     document_writer,
     implied_context,
-)
-from construct_messages.rdf.errors import (
-    CannotWrite,
-    LimitExceeded,
-    LogError,
-    SourceError,
-    UsageError,
 )
 from construct_messages.rdf.files.output import sync_folder, write_whole
 from construct_messages.rdf.formats import N_QUADS

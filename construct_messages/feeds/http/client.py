@@ -23,15 +23,15 @@ from urllib.request import Request
 import aiohttp
 from multidict import CIMultiDict
 
-from construct_messages.feeds.connections import check_port
-from construct_messages.feeds.table import address_of
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     LimitExceeded,
     SourceError,
     SourceTimeout,
     UsageError,
     shown,
 )
+from construct_messages.feeds.connections import check_port
+from construct_messages.feeds.table import address_of
 from construct_messages.sparql.client.aiohttp_client import (
     aconnect,
     areceive,

@@ -14,9 +14,9 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import Final, NamedTuple, Self, TypeAlias
 
+from construct_messages.errors import SourceError
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start
-from construct_messages.rdf.errors import SourceError
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import (
     RDF,

@@ -16,11 +16,11 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import aiohttp
 
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.connections import StreamPosition, over_connections
 from construct_messages.feeds.http.client import Client
 from construct_messages.feeds.state import Checkpoint, is_sequence
 from construct_messages.feeds.transport import Settings, Start, Transport
-from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.wire import Header, Parameter, Property

@@ -15,6 +15,7 @@ from urllib.parse import urldefrag
 import aiohttp
 import pyoxigraph as ox
 
+from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds.connections import reader_of
 from construct_messages.feeds.http.client import Client, as_http, check_stream_url, link, target_of
 from construct_messages.feeds.http.collections import Hypermedia
@@ -22,7 +23,6 @@ from construct_messages.feeds.http.connections import Endpoints
 from construct_messages.feeds.transport import Settings
 from construct_messages.logs.documents import DocumentReader, implied_context
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.rdf.errors import LogError, SourceError
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE
 from construct_messages.rdf.formats.media_types import EVENT_STREAM, JSON, read_media_type
 from construct_messages.rdf.labels import Labels

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
+from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds.http.client import link, target_of
 from construct_messages.feeds.http.collections import Hypermedia, Known
 from construct_messages.feeds.http.connections import HttpStream
@@ -25,7 +26,6 @@ from construct_messages.feeds.http.discovery import (
 )
 from construct_messages.feeds.state import Checkpoint, check_next, is_sequence
 from construct_messages.feeds.transport import Start, Transport
-from construct_messages.rdf.errors import LogError, SourceError, UsageError
 from construct_messages.rdf.formats import NDJSON_LD
 from construct_messages.rdf.terms import iri, is_literal, literal_parts
 from construct_messages.rdf.vocabulary import CM, LDP

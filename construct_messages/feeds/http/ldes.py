@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import urldefrag
 
+from construct_messages.errors import LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.feeds.http.client import target_of
 from construct_messages.feeds.http.collections import (
     EventStream,
@@ -37,7 +38,6 @@ from construct_messages.feeds.http.discovery import (
 )
 from construct_messages.feeds.state import Checkpoint, check_next, is_sequence
 from construct_messages.feeds.transport import Start, Transport
-from construct_messages.rdf.errors import LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.rdf.formats.media_types import read_media_type
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import Term, is_literal, literal_parts

@@ -16,6 +16,7 @@ from typing import Final
 
 import aiohttp
 
+from construct_messages.errors import SourceError, UsageError, shown
 from construct_messages.feeds.http.client import Client, ended
 from construct_messages.feeds.http.connections import (
     ConnectedTransport,
@@ -24,7 +25,6 @@ from construct_messages.feeds.http.connections import (
 )
 from construct_messages.feeds.state import BatchKey, is_sequence
 from construct_messages.logs import DecoderOptions, decoder_for, encoder_for
-from construct_messages.rdf.errors import SourceError, UsageError, shown
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
 from construct_messages.rdf.formats.lookup import find_format
 from construct_messages.rdf.formats.media_types import NDJSON

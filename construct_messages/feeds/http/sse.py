@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 
 import aiohttp
 
+from construct_messages.errors import LimitExceeded, SourceError, shown
 from construct_messages.feeds.connections import reader_of
 from construct_messages.feeds.http.client import link
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
 from construct_messages.feeds.state import check_next, is_sequence
 from construct_messages.logs.documents import DocumentReader
-from construct_messages.rdf.errors import LimitExceeded, SourceError, shown
 from construct_messages.rdf.formats.media_types import EVENT_STREAM
 from construct_messages.rdf.wire import CONTEXT_RELATION, Event, Header, Property
 from construct_messages.sparql.client.urls import without_query

@@ -8,10 +8,10 @@ from typing import Final
 
 import aiohttp
 
+from construct_messages.errors import SourceError, shown
 from construct_messages.feeds.connections import reader_of
 from construct_messages.feeds.http.client import ended
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
-from construct_messages.rdf.errors import SourceError, shown
 from construct_messages.rdf.wire import SUBPROTOCOLS, Property, refused_status
 from construct_messages.sparql.client.urls import without_query
 from construct_messages.streams import Element

@@ -13,11 +13,11 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from construct_messages.errors import LimitExceeded, LogError, TermError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.columns.options import BATCH_ROWS, ColumnOptions
 from construct_messages.logs.columns.quads import NUMBER, QUADS, SPLIT, WHOLE
 from construct_messages.logs.columns.types import arrow
-from construct_messages.rdf.errors import LimitExceeded, LogError, TermError
 from construct_messages.rdf.files.output import spooled_file
 from construct_messages.rdf.formats import PARQUET, Format, Syntax
 from construct_messages.rdf.labels import Labels

@@ -6,13 +6,13 @@ import csv
 from io import StringIO
 from typing import Any, Protocol
 
+from construct_messages.errors import UsageError
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.columns.options import ColumnOptions
 from construct_messages.logs.columns.quads import MessageRows
 from construct_messages.logs.columns.solutions import SolutionRows, no_solutions, other_solutions
 from construct_messages.logs.columns.types import arrow
 from construct_messages.logs.text_encoder import EncodedMessages
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats import CSV, PARQUET, Format, Syntax
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.solutions import Solutions

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypedDict
 
+from construct_messages.errors import UsageError
 from construct_messages.logs import FormatOptions
 from construct_messages.logs.columns.types import RAW, STRING, column_type
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.options import Count, option_class
 
 BATCH_ROWS: Final = 1 << 16
@@ -54,7 +54,7 @@ class ColumnOptions(FormatOptions):
     True
     >>> ColumnOptions("table")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.UsageError: layout='table' must be "nested" or "quads" or "solutions" or None
+    construct_messages.errors.UsageError: layout='table' must be "nested" or "quads" or "solutions" or None
     """
 
     _SHOWN = "columns"

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from construct_messages.errors import ColumnError, UsageError, shown
 from construct_messages.logs.columns.options import ColumnOptions
 from construct_messages.logs.columns.types import (
     CATEGORIES,
@@ -30,7 +31,6 @@ from construct_messages.logs.columns.types import (
     joined,
     term_array,
 )
-from construct_messages.rdf.errors import ColumnError, UsageError, shown
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import RDF, XSD
 from construct_messages.rdf.terms.natives import integer_bounds, native
@@ -70,7 +70,7 @@ class TypedColumn:
     [[7, None]]
     >>> column.arrays(term_array([b'"seven"']), 2)
     Traceback (most recent call last):
-    construct_messages.rdf.errors.ColumnError: solution 3: ?n is "seven", a string, in a column of int64
+    construct_messages.errors.ColumnError: solution 3: ?n is "seven", a string, in a column of int64
       hint: declare a type that fits all values, as in n=string or n=raw (types, --column-type), or ask for null \
 instead of them (invalid="null", --invalid-values null)
     """

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from construct_messages.errors import UsageError
 from construct_messages.logs.columns.types import arrow, needed
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.single_use import SingleUse
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.terms import RDF, XSD, unescape
 from construct_messages.rdf.terms.natives import native
 from construct_messages.rdf.terms.values import microseconds_of_date_time
@@ -52,7 +52,7 @@ def needed(module: str, install: str) -> Any:
 
     >>> needed("pyarrows", "pip install pyarrows")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.UsageError: columns need pyarrows, which is not installed
+    construct_messages.errors.UsageError: columns need pyarrows, which is not installed
       hint: pip install pyarrows
     """
     try:

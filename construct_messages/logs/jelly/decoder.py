@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from construct_messages.errors import LimitExceeded, LogError, TermError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.wire import (
@@ -29,7 +30,6 @@ from construct_messages.logs.jelly.wire import (
 )
 from construct_messages.rdf import compiled
 from construct_messages.rdf.compiled import Wire
-from construct_messages.rdf.errors import LimitExceeded, LogError, TermError
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels, MessageLabels
 from construct_messages.rdf.message import Message, of_terms

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.wire import DEEPEST, Table, delimited, varint
 from construct_messages.logs.text_encoder import PlainTemplateEncoder
 from construct_messages.rdf import compiled
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.template import Template

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from enum import IntEnum
 from typing import Any, Final
 
+from construct_messages.errors import UsageError
 from construct_messages.logs import BOOLEANS, FormatOptions
 from construct_messages.logs.jelly.wire import Malformed, delimited, integer, text, varint
 from construct_messages.logs.jelly.wire import fields as fields_of
-from construct_messages.rdf.errors import UsageError
 
 
 class PhysicalType(IntEnum):

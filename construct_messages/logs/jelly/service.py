@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
 
+from construct_messages.errors import LimitExceeded, LogError, UsageError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.decoder import Rows
 from construct_messages.logs.jelly.options import (
@@ -26,7 +27,6 @@ from construct_messages.logs.jelly.wire import (
     read_field,
     text,
 )
-from construct_messages.rdf.errors import LimitExceeded, LogError, UsageError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 
@@ -252,7 +252,7 @@ def negotiated(requested: bytes) -> JellyOptions:
     (16, 0, 'GRAPHS', 2)
     >>> negotiated(JellyOptions(PhysicalType.TRIPLES).encode())
     Traceback (most recent call last):
-    construct_messages.rdf.errors.UsageError: version is 0, where versions 1 to 2 can be written
+    construct_messages.errors.UsageError: version is 0, where versions 1 to 2 can be written
       hint: request version 2
     """
     if not requested:

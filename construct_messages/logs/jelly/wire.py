@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.errors import UnsupportedByFormat
 
 # --- tables ---------------------------------------------------------------------------------------
 # Lookup tables of a producer (ids by strings) and of a consumer (strings by ids).

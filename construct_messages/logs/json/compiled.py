@@ -15,6 +15,7 @@ import msgspec
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
 
+from construct_messages.errors import UnsupportedByFormat, UsageError
 from construct_messages.logs.json.framing import (
     EMBEDS,
     NodeFrame,
@@ -32,7 +33,6 @@ from construct_messages.logs.json.framing import (
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.jsonld.contexts import Contexts, Processor, reason_of
 from construct_messages.logs.text_encoder import NoLayout, Texts
-from construct_messages.rdf.errors import UnsupportedByFormat, UsageError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import Term, is_literal, literal_parts
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from construct_messages.errors import UnsupportedByFormat, UsageError
 from construct_messages.logs import EncoderOptions, TemplateEncoder
 from construct_messages.logs.json.compiled import (
     ByPyLD,
@@ -47,7 +48,6 @@ from construct_messages.logs.text_encoder import (
     PlainTemplateEncoder,
     Texts,
 )
-from construct_messages.rdf.errors import UnsupportedByFormat, UsageError
 from construct_messages.rdf.formats import JSON_DOCUMENTS, Format, Syntax
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.template import Blank, Constant, Slot, Template, Variable

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from construct_messages.rdf.errors import UnsupportedByFormat, UsageError
+from construct_messages.errors import UnsupportedByFormat, UsageError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import RDF, XSD, Term, is_literal, literal_parts
 from construct_messages.rdf.terms.natives import native

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from construct_messages.errors import UsageError
 from construct_messages.logs import FormatOptions
-from construct_messages.rdf.errors import UsageError
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
 from pyld.resolved_context import ResolvedContext  # type: ignore[import-untyped] # nor has this
 
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, UsageError
 from construct_messages.logs.jsonld.json_text import NO_BASE
 from construct_messages.logs.turtle.scanner import MOST_BASE
-from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, UsageError
 
 # --- context weight -------------------------------------------------------------------------------
 # Estimates the cost of JSON-LD contexts before they are processed.
@@ -175,7 +175,7 @@ class Contexts:
     >>> contexts.expand({"@context": "https://example.org/other"})
     Traceback (most recent call last):
     ...
-    construct_messages.rdf.errors.UsageError: the context <https://example.org/other> is not known, and none is fetched
+    construct_messages.errors.UsageError: the context <https://example.org/other> is not known, and none is fetched
       hint: give it: contexts={"https://example.org/other": …}, on the command line --context https://example.org/other=FILE
     """
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pyoxigraph as ox
 
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError, UsageError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import (
     WholeLines,
@@ -32,7 +33,6 @@ from construct_messages.logs.jsonld.json_text import (
     may_need_preparation,
     prepare,
 )
-from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError, UsageError
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from math import isinf
 from typing import Any, Final
 
-from construct_messages.rdf.errors import LogError, Position, UsageError
+from construct_messages.errors import LogError, Position, UsageError
 from construct_messages.rdf.terms import XSD
 
 # --- deserialization ------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class JsonReader:
     >>> JsonReader().read('{"a": 1, "a": 2}', number=3, line=7)
     Traceback (most recent call last):
     ...
-    construct_messages.rdf.errors.LogError: line 7, column 1: message 3: the key "a" occurs twice in one object
+    construct_messages.errors.LogError: line 7, column 1: message 3: the key "a" occurs twice in one object
       hint: write the values of one key as an array
     """
 

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.checking import missing_feature
 from construct_messages.logs.from_pyoxigraph import (
@@ -32,7 +33,6 @@ from construct_messages.logs.from_pyoxigraph import (
     too_long,
 )
 from construct_messages.rdf import compiled
-from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.rdf.formats import LABELLED, N_QUADS, RDFM, Format, Syntax
 from construct_messages.rdf.labels import Labels, MessageLabels, are_unique, may_have_labels
 from construct_messages.rdf.message import Message, make_quads, of_lines, of_terms

@@ -12,6 +12,7 @@ from typing import Final
 
 import pyoxigraph as ox
 
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import (
     Rename,
@@ -24,7 +25,6 @@ from construct_messages.logs.from_pyoxigraph import (
 from construct_messages.logs.lines.decoder import LineParser
 from construct_messages.logs.rdfxml import DocumentLimits, NTriplesFile, RdfXmlError
 from construct_messages.logs.turtle.scanner import MOST_BASE
-from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.rdf.formats import N_TRIPLES, Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad

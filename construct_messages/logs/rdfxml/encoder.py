@@ -15,9 +15,9 @@ from typing import Final
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.text_encoder import LayoutEncoder, Place, Texts, plain
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import RDF, Term, is_blank, is_literal, literal_parts

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 from xml.parsers import expat
 
+from construct_messages.errors import LimitExceeded
 from construct_messages.logs.rdfxml.productions import SEPARATOR, Productions
-from construct_messages.rdf.errors import LimitExceeded
 
 # --- files ----------------------------------------------------------------------------------------
 # An RDF/XML document as a file of N-Triples, for pyoxigraph to read. No file is opened here.

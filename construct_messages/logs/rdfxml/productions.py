@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, NamedTuple, NoReturn
 
-from construct_messages.rdf.errors import TermError
+from construct_messages.errors import TermError
 from construct_messages.rdf.terms import PN_BASE, PN_CHARS, RDF, escape, resolve
 from construct_messages.rdf.terms.grammar import LANGTAG, SCHEME
 from construct_messages.rdf.terms.wellformed import fault_of_iri

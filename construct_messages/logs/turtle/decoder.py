@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import pyoxigraph as ox
 
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.checking import missing_feature
 from construct_messages.logs.from_pyoxigraph import (
@@ -36,7 +37,6 @@ from construct_messages.logs.turtle.scanner import (
     place_after,
 )
 from construct_messages.rdf import compiled
-from construct_messages.rdf.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.rdf.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad, of_terms
@@ -70,7 +70,7 @@ class TurtleStatements:
     ['<urn:a> <urn:b> <urn:c>', '<urn:a> <urn:b> "1"^^<http://www.w3.org/2001/XMLSchema#integer>']
     >>> statements.read(b" :a :a :a", Position(1, 30), 2, "MESSAGE")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    construct_messages.rdf.errors.LogError: line 1, column 39: message 2: MESSAGE within a statement or an open gra...
+    construct_messages.errors.LogError: line 1, column 39: message 2: MESSAGE within a statement or an open gra...
       hint: end the statement with a dot, the graph block with a brace
     """
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from construct_messages.rdf.errors import LimitExceeded, Position
+from construct_messages.errors import LimitExceeded, Position
 
 # --- declarations ---------------------------------------------------------------------------------
 # Limits the IRIs that declarations of a base and of prefixes expand to, before a parser reads them.
@@ -43,7 +43,7 @@ def check_declarations(text: bytes, base: str | None, number: int) -> None:
     >>> check_declarations(b"BASE <a/>\\n" * 1000, "http://example.org/", 1)
     Traceback (most recent call last):
     ...
-    construct_messages.rdf.errors.LimitExceeded: message 1 declares IRIs of more than 160000 characters
+    construct_messages.errors.LimitExceeded: message 1 declares IRIs of more than 160000 characters
       hint: write the IRIs of BASE and PREFIX in full
     """
     length = len(base) if base else 0

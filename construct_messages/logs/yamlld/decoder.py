@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import yaml
 
+from construct_messages.errors import LimitExceeded, LogError, Position
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import decode_utf8, most_characters, too_long
 from construct_messages.logs.jsonld.decoder import Documents
 from construct_messages.logs.jsonld.json_text import DEPTH, double, integer, mask_halves
-from construct_messages.rdf.errors import LimitExceeded, LogError, Position
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, assert_never, cast
 
+from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Alternative,
@@ -36,7 +37,6 @@ from construct_messages.query.algebra.nodes import (
 from construct_messages.query.algebra.nodes import Sequence as Steps
 from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.parser import Query
-from construct_messages.rdf.errors import UnsupportedQuery
 from construct_messages.rdf.terms import XSD, Term, literal
 
 # --- patterns -------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from functools import partial, reduce
 from itertools import count
 from typing import Final, TypeVar
 
+from construct_messages.errors import QueryError
 from construct_messages.query.algebra.calls import (
     HINT_1_1,
     ExpressionTranslator,
@@ -60,7 +61,6 @@ from construct_messages.query.checks import check
 from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.nodes import aggregates, walk
 from construct_messages.query.syntax.parser import Query, parse
-from construct_messages.rdf.errors import QueryError
 from construct_messages.rdf.terms import Term, iri
 
 # --- active graph ---------------------------------------------------------------------------------

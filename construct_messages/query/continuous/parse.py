@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from construct_messages.errors import QueryError, TermError
 from construct_messages.query.continuous.values import (
     CM,
     MEMBER,
@@ -38,7 +39,6 @@ from construct_messages.query.syntax.nodes import walk
 from construct_messages.query.syntax.parser import QueryParser
 from construct_messages.query.syntax.triples import read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer, spliced
-from construct_messages.rdf.errors import QueryError, TermError
 from construct_messages.rdf.terms import iri, resolve
 
 # --- clauses --------------------------------------------------------------------------------------

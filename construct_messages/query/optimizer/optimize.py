@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import reduce
 from typing import Final, Literal, assert_never
 
+from construct_messages.errors import UsageError
 from construct_messages.query.algebra.calls import conjuncts, exists_in, is_volatile, map_bodies
 from construct_messages.query.algebra.nodes import (
     NOTHING,
@@ -55,7 +56,6 @@ from construct_messages.query.optimizer.push_down import (
     merge_bgps,
     push_down_filters,
 )
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import RDF, Term, iri
 
 # --- cardinality ----------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ class Hints:
 
     >>> Hints(join="stars")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.UsageError: join='stars' is no hint
+    construct_messages.errors.UsageError: join='stars' is no hint
       hint: join is "auto", "star" or "joins"
     """
 

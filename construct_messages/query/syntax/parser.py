@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
+from construct_messages.errors import Position, QueryError, TermError, UnsupportedQuery
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.nodes import walk
 from construct_messages.query.syntax.patterns import PatternReader
 from construct_messages.query.syntax.triples import NIL, TYPE, Refused, read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
-from construct_messages.rdf.errors import Position, QueryError, TermError, UnsupportedQuery
 from construct_messages.rdf.terms import Term, boolean, literal, number, triple, unescape
 
 # --- query ----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Final, cast
 from zlib import crc32
 
-from construct_messages.rdf.errors import CannotWrite, IncompleteResult, UsageError
+from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.rdf.files.unpacking import COMPRESSIONS, opener
 
 # --- growing --------------------------------------------------------------------------------------

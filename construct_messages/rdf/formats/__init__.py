@@ -10,7 +10,7 @@ one for a client.
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.formats.media_types import ACTIVITY_JSON, JSON, NDJSON
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Final
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.files.unpacking import COMPRESSIONS
 from construct_messages.rdf.formats import (
     FORMATS,
@@ -53,7 +53,7 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
     >>> default_format("data.rdf")
     Traceback (most recent call last):
     ...
-    construct_messages.rdf.errors.UsageError: data.rdf: .rdf is not the extension of a log format
+    construct_messages.errors.UsageError: data.rdf: .rdf is not the extension of a log format
       hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml, .rdfxml, \
 .json, .parquet, .arrow, .arrows, .feather or .csv (after it .gz, .bz2, .xz or .zst), or give the format
     """

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from construct_messages.rdf.errors import NotAcceptable, UsageError
+from construct_messages.errors import NotAcceptable, UsageError
 from construct_messages.rdf.formats import (
     FORMATS,
     LABELLED,

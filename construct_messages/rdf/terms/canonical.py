@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NewType
 
+from construct_messages.errors import TermError
 from construct_messages.rdf.arguments import wrong_type
-from construct_messages.rdf.errors import TermError
 from construct_messages.rdf.terms import grammar
 from construct_messages.rdf.terms.grammar import (
     BLANK_LABEL,
@@ -100,7 +100,7 @@ def iri(
     '<http://xmlns.com/foaf/0.1/name>'
     >>> iri("http://example.org/100%")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.TermError: <http://example.org/100%> is no IRI: Invalid IRI percent encoding '%'
+    construct_messages.errors.TermError: <http://example.org/100%> is no IRI: Invalid IRI percent encoding '%'
       hint: percent-encode what no IRI may hold (% itself as %25), or read leniently to pass such IRIs
     """
     if not isinstance(value, str):

@@ -14,7 +14,7 @@ import re
 from functools import cache
 from typing import Final
 
-from construct_messages.rdf.errors import TermError
+from construct_messages.errors import TermError
 
 # --- grammar --------------------------------------------------------------------------------------
 

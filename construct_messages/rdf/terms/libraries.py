@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import pyoxigraph as ox
 
+from construct_messages.errors import TermError, UsageError
 from construct_messages.rdf.arguments import wrong_type
-from construct_messages.rdf.errors import TermError, UsageError
 from construct_messages.rdf.terms.canonical import Term, blank, iri, literal, triple
 from construct_messages.rdf.terms.parsing import (
     TERM_HINT,

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Final, cast
 
+from construct_messages.errors import TermError
 from construct_messages.rdf import compiled
-from construct_messages.rdf.errors import TermError
 from construct_messages.rdf.terms import grammar
 from construct_messages.rdf.terms.canonical import Term, blank, iri, literal, triple
 from construct_messages.rdf.terms.grammar import BLANK_LABEL, IRIREF, XSD, unescape

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyoxigraph as ox
 
-from construct_messages.rdf.errors import TermError, UsageError, shown
+from construct_messages.errors import TermError, UsageError, shown
 from construct_messages.rdf.terms.canonical import Term, literal
 from construct_messages.rdf.terms.grammar import XSD
 from construct_messages.rdf.terms.libraries import from_pyoxigraph, from_rdflib

@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.rdf.errors import TermError, shown
+from construct_messages.errors import TermError, shown
 from construct_messages.rdf.terms import grammar
 
 # --- IRIs -----------------------------------------------------------------------------------------------------------

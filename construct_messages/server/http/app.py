@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from construct_messages.rdf.errors import ConstructMessagesError, Forbidden
+from construct_messages.errors import ConstructMessagesError, Forbidden
 from construct_messages.rdf.formats.media_types import PROBLEM
 from construct_messages.server.config import Config
 from construct_messages.server.http.endpoint import Endpoint, Handler, Route, foreign_origin

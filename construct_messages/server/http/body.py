@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 from aiohttp import web
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from construct_messages.rdf.errors import LimitExceeded, ProtocolError, UsageError, shown
+from construct_messages.errors import LimitExceeded, ProtocolError, UsageError, shown
 from construct_messages.rdf.files.unpacking import Unpacker, unpack_errors
 from construct_messages.rdf.formats.media_types import MULTIPART_FORM
 

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 from aiohttp import web
 
-from construct_messages.rdf.errors import SourceError
+from construct_messages.errors import SourceError
 from construct_messages.server.http.request_log import RequestRecord
 
 # --- admission ------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ class Admission:
     ...             pass
     >>> asyncio.run(two_at_a_time())
     Traceback (most recent call last):
-    construct_messages.rdf.errors.SourceError: 2 requests are being answered, and 0 wait
+    construct_messages.errors.SourceError: 2 requests are being answered, and 0 wait
       hint: try again in 1 s
     """
 

@@ -25,7 +25,7 @@ import structlog
 from aiohttp import web
 from structlog.typing import EventDict, Processor
 
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     Forbidden,
     GroupError,
     IncompleteResult,

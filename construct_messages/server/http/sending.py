@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol
 
 from aiohttp import web
 
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     DoesNotConform,
     Forbidden,
@@ -85,7 +85,7 @@ def check_text(format: Format) -> None:
 # --- problems -------------------------------------------------------------------------------------
 # Errors as problem documents (RFC 9457), for responses that have not begun.
 #
-# Maps `rdf/errors.py` to HTTP. `sending.py` handles errors after the first byte.
+# Maps `errors.py` to HTTP. `sending.py` handles errors after the first byte.
 
 
 def problem_document(
@@ -117,7 +117,7 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
     `offered`, the available media types; `report`, why a message does not conform to shapes; `request_id`, the
     identifier in the server's log.
 
-    >>> from construct_messages.rdf.errors import Position, QueryError
+    >>> from construct_messages.errors import Position, QueryError
     >>> response = problem(QueryError("prefix ex: is not declared", position=Position(2, 5)))
     >>> response.status, response.text
     (400, '{"title": "Bad Request", "status": 400, "detail": "prefix ex: is not declared", "line": 2, "column": 5}')

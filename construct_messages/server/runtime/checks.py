@@ -16,11 +16,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.feeds.opening import check_dead_letters, check_token, check_via
 from construct_messages.feeds.opening import check_url as check_stream
 from construct_messages.feeds.table import kinds_for
 from construct_messages.query.prologue import check_prefixes
-from construct_messages.rdf.errors import ConstructMessagesError, UsageError
 from construct_messages.rdf.terms import iri, is_iri
 from construct_messages.server.config import (
     OF_FILES,

@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 from aiohttp import web
 
-from construct_messages.rdf.errors import ConstructMessagesError, QueryWarning
+from construct_messages.errors import ConstructMessagesError, QueryWarning
 from construct_messages.server.config import Config
 from construct_messages.server.http.app import REQUEST_TASK, make_app, runner_of
 from construct_messages.server.http.request_log import RequestLog

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
 
-from construct_messages.rdf.errors import Position, UsageError
+from construct_messages.errors import Position, UsageError
 from construct_messages.rdf.options import REQUIRED, Option, is_choice, is_option_class, options_of
 from construct_messages.server.config import (
     OF_FILES,

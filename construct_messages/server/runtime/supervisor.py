@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from prometheus_client.multiprocess import mark_process_dead
 
-from construct_messages.rdf.errors import IncompleteResult, SourceError
+from construct_messages.errors import IncompleteResult, SourceError
 from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.metrics import DIRECTORY
 from construct_messages.server.http.request_log import RequestLog

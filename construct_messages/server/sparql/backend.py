@@ -18,10 +18,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from construct_messages.query.select import Select
-from construct_messages.query.service import check_services, redirect_services, services
-from construct_messages.query.tokens import QueryText
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     Forbidden,
     LimitExceeded,
@@ -29,6 +26,9 @@ from construct_messages.rdf.errors import (
     SourceError,
     UsageError,
 )
+from construct_messages.query.select import Select
+from construct_messages.query.service import check_services, redirect_services, services
+from construct_messages.query.tokens import QueryText
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.sending import Aborted, send

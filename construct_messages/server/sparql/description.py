@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import pyoxigraph as ox
 
+from construct_messages.errors import LimitExceeded
 from construct_messages.logs.rdfxml import DocumentLimits, NTriplesFile
-from construct_messages.rdf.errors import LimitExceeded
 from construct_messages.rdf.formats import LOGS, content_type
 from construct_messages.rdf.formats.media_types import TRIPLES
 from construct_messages.rdf.formats.negotiation import prefer

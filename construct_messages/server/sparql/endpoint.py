@@ -20,6 +20,14 @@ from typing import Final
 import pyoxigraph as ox
 from aiohttp import web
 
+from construct_messages.errors import (
+    Forbidden,
+    IncompleteResult,
+    ProtocolError,
+    SourceError,
+    UsageError,
+    shown,
+)
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import (
     check_fetches,
@@ -28,14 +36,6 @@ from construct_messages.query.service import (
     check_services,
 )
 from construct_messages.query.tokens import QueryText
-from construct_messages.rdf.errors import (
-    Forbidden,
-    IncompleteResult,
-    ProtocolError,
-    SourceError,
-    UsageError,
-    shown,
-)
 from construct_messages.rdf.formats.media_types import (
     JSON_LD,
     N_TRIPLES,

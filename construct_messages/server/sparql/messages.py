@@ -18,9 +18,7 @@ from aiohttp import web
 
 from construct_messages.construct.assembly import Options
 from construct_messages.construct.messages import QueryMessages
-from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
-from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     Conflict,
     ConstructMessagesError,
     LimitExceeded,
@@ -30,6 +28,8 @@ from construct_messages.rdf.errors import (
     UsageError,
     shown,
 )
+from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
+from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.formats import JSON_DOCUMENTS, NDJSON_LD, RDFM, LogType, content_type
 from construct_messages.rdf.formats.lookup import find_format
 from construct_messages.rdf.formats.media_types import EVENT_STREAM, JSON, NDJSON

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from construct_messages.rdf.errors import LimitExceeded, ProtocolError, TermError, shown
+from construct_messages.errors import LimitExceeded, ProtocolError, TermError, shown
 from construct_messages.rdf.formats.media_types import (
     FORM,
     MULTIPART_FORM,

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import aclosing
 from typing import Final
 
+from construct_messages.errors import NotAcceptable, UnsupportedByFormat
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.documents import document_writer
-from construct_messages.rdf.errors import NotAcceptable, UnsupportedByFormat
 from construct_messages.rdf.formats import N_QUADS, NDJSON_LD, RDFM, TRIG, Format, Syntax
 from construct_messages.rdf.formats.negotiation import prefer
 from construct_messages.rdf.message import Message

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from aiohttp import web
 
-from construct_messages.rdf.errors import Forbidden, LimitExceeded, ProtocolError, UsageError
+from construct_messages.errors import Forbidden, LimitExceeded, ProtocolError, UsageError
 from construct_messages.rdf.formats import NDJSON_LD
 from construct_messages.rdf.formats.media_types import JSON, SPARQL_QUERY
 from construct_messages.rdf.message import Message

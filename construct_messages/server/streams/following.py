@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 from aiohttp import HttpVersion11, WebSocketError, WSCloseCode, WSMsgType, web
 from aiohttp.http import WebSocketReader, WebSocketWriter
 
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     NotFound,
     ProtocolError,

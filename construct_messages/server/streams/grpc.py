@@ -29,6 +29,14 @@ from h2.config import H2Configuration
 from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
+from construct_messages.errors import (
+    ConstructMessagesError,
+    LimitExceeded,
+    ProtocolError,
+    SourceError,
+    UnsupportedByFormat,
+    UsageError,
+)
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.encoder import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
@@ -41,14 +49,6 @@ from construct_messages.logs.jelly.service import (
     metadata_fields,
     negotiated,
     refused_options,
-)
-from construct_messages.rdf.errors import (
-    ConstructMessagesError,
-    LimitExceeded,
-    ProtocolError,
-    SourceError,
-    UnsupportedByFormat,
-    UsageError,
 )
 from construct_messages.rdf.formats.media_types import GRPC
 from construct_messages.rdf.message import Message

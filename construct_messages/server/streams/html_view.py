@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from construct_messages.rdf.errors import Gone, NotFound
+from construct_messages.errors import Gone, NotFound
 from construct_messages.rdf.formats import FORMATS, RDFM, content_type
 from construct_messages.rdf.formats.media_types import HTML
 from construct_messages.rdf.message import Message

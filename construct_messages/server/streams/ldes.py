@@ -16,8 +16,8 @@ from typing import Final, NamedTuple, Protocol
 
 from aiohttp import web
 
+from construct_messages.errors import Gone, NotFound
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.rdf.errors import Gone, NotFound
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, TRIG, TURTLE
 from construct_messages.rdf.formats.media_types import JSON
 from construct_messages.rdf.formats.negotiation import prefer

@@ -13,7 +13,7 @@ from xml.sax.saxutils import quoteattr
 
 from aiohttp import web
 
-from construct_messages.rdf.errors import Gone, NotFound, UnsupportedByFormat
+from construct_messages.errors import Gone, NotFound, UnsupportedByFormat
 from construct_messages.rdf.formats import FORMATS, NDJSON_LD, RDFM, Format, LogType, content_type
 from construct_messages.rdf.formats.media_types import JSON, JSON_LD, RDF_XML, TRIG, TURTLE
 from construct_messages.rdf.formats.negotiation import Plain, negotiate, prefer

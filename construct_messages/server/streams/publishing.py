@@ -26,6 +26,14 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from construct_messages.errors import (
+    ConstructMessagesError,
+    LimitExceeded,
+    LogError,
+    NotAcceptable,
+    ProtocolError,
+    UsageError,
+)
 from construct_messages.logs import Decoder, DecoderOptions, decoder_for
 from construct_messages.logs.documents import (
     CONTEXTS,
@@ -33,14 +41,6 @@ from construct_messages.logs.documents import (
     KnownContexts,
     document_format,
     implied_context,
-)
-from construct_messages.rdf.errors import (
-    ConstructMessagesError,
-    LimitExceeded,
-    LogError,
-    NotAcceptable,
-    ProtocolError,
-    UsageError,
 )
 from construct_messages.rdf.files.unpacking import Unpacker
 from construct_messages.rdf.formats import FORMATS, N_QUADS, N_TRIPLES, Format, Syntax

@@ -23,11 +23,11 @@ from construct_messages.continuous.registered.query import Watched
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.registered.registry import Registry
 from construct_messages.continuous.windows import Bounds, Compared
+from construct_messages.errors import LimitExceeded, ProtocolError, QueryError, UsageError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report, duration
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.service import check_services
-from construct_messages.rdf.errors import LimitExceeded, ProtocolError, QueryError, UsageError
 from construct_messages.rdf.formats.media_types import (
     JSON,
     MERGE_PATCH,

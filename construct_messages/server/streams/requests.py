@@ -12,7 +12,7 @@ from typing import ClassVar, Final, NamedTuple, TypeVar
 from aiohttp import web
 from multidict import MultiMapping
 
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     Forbidden,
     ProtocolError,

@@ -17,7 +17,7 @@ from construct_messages.construct.shapes.validation import does_not_conform
 from construct_messages.continuous.registered.process import QueryLimits
 from construct_messages.continuous.registered.query import Watched
 from construct_messages.continuous.registered.registry import Registry
-from construct_messages.rdf.errors import Forbidden, SourceError
+from construct_messages.errors import Forbidden, SourceError
 from construct_messages.rdf.message import Message
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Access, Permit, Requesting, Right

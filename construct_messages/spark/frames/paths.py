@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from construct_messages.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.query.algebra.nodes import (
     Alternative,
     Closure,
@@ -40,7 +41,6 @@ from construct_messages.query.algebra.nodes import (
     variables,
     written,
 )
-from construct_messages.rdf.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.rdf.terms import Term
 from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.frames.solutions import checkpointed

@@ -18,9 +18,9 @@ from typing import BinaryIO, Final, NamedTuple
 import pyarrow as pa
 from pyarrow import fs
 
+from construct_messages.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.lines.decoder import to_messages
-from construct_messages.rdf.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.rdf.files.unpacking import opener
 from construct_messages.rdf.formats import content_type
 from construct_messages.rdf.terms import Lenience

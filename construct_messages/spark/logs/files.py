@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyarrow import fs
 
-from construct_messages.rdf.errors import IncompleteResult, UsageError
+from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.spark.session import is_remote
 
 if TYPE_CHECKING:

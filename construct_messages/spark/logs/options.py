@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final, TypeVar, get_origin
 
+from construct_messages.errors import UsageError
 from construct_messages.logs import MESSAGE_BYTES, FormatOptions, check_options, options_class
 from construct_messages.logs.reading import read_log
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.files.unpacking import COMPRESSIONS
 from construct_messages.rdf.formats import FORMATS, Format, Syntax
 from construct_messages.rdf.formats.lookup import default_format, find_log

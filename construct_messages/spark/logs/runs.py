@@ -25,7 +25,7 @@ from typing import Any, Final
 import msgspec
 from pyarrow import fs
 
-from construct_messages.rdf.errors import CannotWrite, IncompleteResult, UsageError
+from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.rdf.files.output import refuse_foreign
 from construct_messages.spark.logs.files import Place, read_bytes, remove_folder, visible_below
 

@@ -27,10 +27,10 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from construct_messages.errors import LimitExceeded, LogError, UsageError
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder, to_text
 from construct_messages.logs.reading import read_log
-from construct_messages.rdf.errors import LimitExceeded, LogError, UsageError
 from construct_messages.rdf.files.unpacking import COMPRESSIONS, packing_of
 from construct_messages.rdf.formats import RDFM, Format, Syntax
 from construct_messages.rdf.formats.lookup import (

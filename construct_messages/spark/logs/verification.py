@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 
 from pyarrow import fs
 
+from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.logs.reading import read_log
-from construct_messages.rdf.errors import ConstructMessagesError, UsageError
 from construct_messages.rdf.formats.lookup import format_of_file
 from construct_messages.spark.logs.files import Place, place_of, read_bytes, read_from
 from construct_messages.spark.logs.runs import (

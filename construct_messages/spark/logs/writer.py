@@ -21,8 +21,8 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
 
+from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.logs import FormatOptions, check_options
-from construct_messages.rdf.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.rdf.files.output import atomic_file
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format, Syntax, content_type
 from construct_messages.spark.frames.messages import MESSAGE

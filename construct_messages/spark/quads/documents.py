@@ -18,8 +18,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyoxigraph as ox
 
+from construct_messages.errors import LimitExceeded, QuadsError, TermError, UsageError
 from construct_messages.logs.rdfxml import NTriplesFile
-from construct_messages.rdf.errors import LimitExceeded, QuadsError, TermError, UsageError
 from construct_messages.rdf.files.unpacking import (
     COMPRESSIONS,
     UnpackedFile,

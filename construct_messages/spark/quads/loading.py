@@ -20,8 +20,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from construct_messages.errors import IncompleteResult, QuadsError, UsageError
 from construct_messages.query.optimizer.optimize import PredicateStatistics, Statistics
-from construct_messages.rdf.errors import IncompleteResult, QuadsError, UsageError
 from construct_messages.rdf.files.output import refuse_foreign, refuse_input
 from construct_messages.rdf.formats.media_types import N_QUADS, N_TRIPLES
 from construct_messages.rdf.terms import Term

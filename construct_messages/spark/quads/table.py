@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
+from construct_messages.errors import QuadsError
 from construct_messages.query.optimizer.optimize import Statistics
-from construct_messages.rdf.errors import QuadsError
 from construct_messages.spark.sql.values import all_of, case, fail, literal
 
 COLUMNS: Final = ("subject", "predicate", "object", "graph")

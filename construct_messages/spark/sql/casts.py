@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from construct_messages.rdf.errors import ValueOutOfRange
+from construct_messages.errors import ValueOutOfRange
 from construct_messages.rdf.terms import XSD
 from construct_messages.spark.sql import comparisons, datetimes, numbers
 from construct_messages.spark.sql.numbers import NUMERIC, as_type, in_range, positive

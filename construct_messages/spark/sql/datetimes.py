@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from construct_messages.rdf.errors import ValueOutOfRange
+from construct_messages.errors import ValueOutOfRange
 from construct_messages.rdf.terms import XSD, Term
 from construct_messages.spark.sql.values import (
     ERROR,

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Call,
@@ -19,7 +20,6 @@ from construct_messages.query.algebra.nodes import (
     Expression,
     Var,
 )
-from construct_messages.rdf.errors import UnsupportedQuery
 from construct_messages.rdf.terms import XSD
 from construct_messages.spark.sql import (
     aggregates,

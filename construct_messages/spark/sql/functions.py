@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from construct_messages.rdf.errors import UnsupportedQuery, ValueOutOfRange
+from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.rdf.terms import RDF, XSD, Term, literal_parts
 from construct_messages.spark.regex import (
     IllegalPattern,

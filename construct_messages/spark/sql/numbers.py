@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.rdf.errors import ValueOutOfRange
+from construct_messages.errors import ValueOutOfRange
 from construct_messages.rdf.terms import XSD, Term, literal_parts
 from construct_messages.rdf.terms import is_literal as is_a_literal
 from construct_messages.spark.sql.values import (

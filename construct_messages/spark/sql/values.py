@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from construct_messages.errors import ConstructMessagesError, ValueOutOfRange
 from construct_messages.query.algebra.nodes import Var
-from construct_messages.rdf.errors import ConstructMessagesError, ValueOutOfRange
 from construct_messages.rdf.terms import NEEDS_ESCAPE, RDF, XSD, Term, literal_parts
 
 

@@ -23,7 +23,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError
 
-from construct_messages.rdf.errors import SourceError
+from construct_messages.errors import SourceError
 from construct_messages.sparql.client import responses
 from construct_messages.sparql.client.responses import BodyFraming, Credentials, Exchange
 from construct_messages.sparql.client.retries import CONNECT_SECONDS, Timeouts, keep_alive
@@ -335,7 +335,7 @@ class Addresses:
     >>> Addresses("http://10.0.0.1:8890/sparql").check(ipaddress.ip_address("10.0.0.1"))
     >>> Addresses("https://example.org/sparql").check(ipaddress.ip_address("10.0.0.1"))
     Traceback (most recent call last):
-    construct_messages.rdf.errors.SourceError: example.org is at 10.0.0.1, which is not a public address
+    construct_messages.errors.SourceError: example.org is at 10.0.0.1, which is not a public address
       hint: set allow_private, if you trust the operator of example.org
     """
 

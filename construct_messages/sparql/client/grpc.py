@@ -24,7 +24,7 @@ from h2.events import (
 )
 from h2.settings import SettingCodes
 
-from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, SourceError
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, SourceError
 
 # --- framing --------------------------------------------------------------------------------------
 # Messages of gRPC in the data of an HTTP/2 stream: each has a prefix of five bytes, and may be compressed with gzip.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import quote_plus, urlencode
 
-from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.rdf.formats.media_types import FORM, JSON
 from construct_messages.sparql.client.responses import TRANSIENT, authorization
 from construct_messages.sparql.client.urllib_client import fetch

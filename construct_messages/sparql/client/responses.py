@@ -28,7 +28,7 @@ from urllib.request import (
     parse_keqv_list,
 )
 
-from construct_messages.rdf.errors import SourceError, UsageError, shown
+from construct_messages.errors import SourceError, UsageError, shown
 from construct_messages.rdf.formats.media_types import OCTET_STREAM
 from construct_messages.rdf.formats.results import find_results
 from construct_messages.sparql.client.urls import without_query

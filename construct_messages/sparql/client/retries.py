@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import count
 from typing import Final
 
-from construct_messages.rdf.errors import SourceError, SourceTimeout
+from construct_messages.errors import SourceError, SourceTimeout
 
 # --- timeouts -------------------------------------------------------------------------------------
 # Time limits of requests: one deadline for an answer and all its requests.
@@ -112,7 +112,7 @@ class Attempts:
     ...     with attempt:
     ...         raise SourceError("busy", transient=True)
     Traceback (most recent call last):
-    construct_messages.rdf.errors.SourceError: busy
+    construct_messages.errors.SourceError: busy
     """
 
     def __init__(

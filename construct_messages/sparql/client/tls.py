@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.errors import SourceError, UsageError
 
 TLS_OPTIONS: Final = ("ca_certs", "certfile", "keyfile", "keyfile_password")
 """The options of `tls_context`, by the names of `ssl.SSLContext`."""

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, cast
 
-from construct_messages.rdf.errors import SourceError, SourceTimeout
+from construct_messages.errors import SourceError, SourceTimeout
 from construct_messages.sparql.client.responses import (
     BodyFraming,
     Credentials,

@@ -9,7 +9,7 @@ import ipaddress
 from typing import TypeGuard
 from urllib.parse import urlsplit
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 
 
 def is_url(name: object) -> TypeGuard[str]:
@@ -26,7 +26,7 @@ def check_url(url: str) -> None:
 
     >>> check_url("https://me:secret@example.org/sparql")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.UsageError: the URL holds credentials
+    construct_messages.errors.UsageError: the URL holds credentials
       hint: set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or the server's user_variable and so on
     """
     try:
@@ -57,7 +57,7 @@ def check_secure(url: str) -> None:
     >>> check_secure("http://127.0.0.1:8080/token")
     >>> check_secure("http://id.example.org/token")
     Traceback (most recent call last):
-    construct_messages.rdf.errors.UsageError: http://id.example.org/token can be read and changed in transit
+    construct_messages.errors.UsageError: http://id.example.org/token can be read and changed in transit
       hint: use https
     """
     check_url(url)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any, Final, Protocol, TypeVar
 
-from construct_messages.rdf.errors import IncompleteResult, TermError, shown
+from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.rdf.formats.results import ResultsFormat
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import UNREADABLE, Lenience, Term
@@ -49,7 +49,7 @@ def check_members(kind: str, members: Mapping[str, Any]) -> None:
     >>> check_members("JSON", {"head": {}, "meta": {"partial": False, "complete": True}})
     >>> check_members("JSON", {"results": {"hasMore": True}})
     Traceback (most recent call last):
-    construct_messages.rdf.errors.IncompleteResult: the JSON result is declared incomplete: hasMore: true
+    construct_messages.errors.IncompleteResult: the JSON result is declared incomplete: hasMore: true
       hint: ask for less, or give the endpoint more time
     """
     for depth, name, value in _members(members):
@@ -171,7 +171,7 @@ def check_head(kind: str, declared: Collection[str], variables: Sequence[str]) -
     >>> check_head("JSON", ["o", "s", "p"], ["s", "o"])
     >>> check_head("JSON", ["?s", "O"], ["s", "o"])
     Traceback (most recent call last):
-    construct_messages.rdf.errors.IncompleteResult: the JSON result is not for ?s ?o: its variables are '?s', 'O'
+    construct_messages.errors.IncompleteResult: the JSON result is not for ?s ?o: its variables are '?s', 'O'
     """
     if any(variable not in declared for variable in variables):
         wanted = shown(" ".join(f"?{name}" for name in variables))
@@ -216,7 +216,7 @@ def checked_iri(term: Term) -> Term:
 
     >>> checked_iri(Term("<urn:rdf4j:triple:PDx1cm46YT4->"))
     Traceback (most recent call last):
-    construct_messages.rdf.errors.TermError: <urn:rdf4j:triple:PDx1cm46YT4-> stands for a triple term
+    construct_messages.errors.TermError: <urn:rdf4j:triple:PDx1cm46YT4-> stands for a triple term
       hint: ask RDF4J and GraphDB for JSON results, the only format in which they write triple terms: results="json"
     """
     if term.startswith(OPAQUE):

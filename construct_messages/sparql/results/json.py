@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import msgspec
 
-from construct_messages.rdf.errors import IncompleteResult, TermError, shown
+from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import (
     NEEDS_ESCAPE,
@@ -444,7 +444,7 @@ class JsonDecoder:
     [[('<urn:a>', '')]]
     >>> decoder.feed(b',{"x":'), decoder.close()
     Traceback (most recent call last):
-    construct_messages.rdf.errors.IncompleteResult: the JSON result ends before its end, after 1 whole solutions
+    construct_messages.errors.IncompleteResult: the JSON result ends before its end, after 1 whole solutions
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from construct_messages.rdf.errors import IncompleteResult, TermError, shown
+from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import XSD, Lenience, Term, nesting, parse_term
 from construct_messages.rdf.terms.grammar import (
@@ -80,7 +80,7 @@ class TsvDecoder:
     [[('<urn:a>', '"42"^^<http://www.w3.org/2001/XMLSchema#integer>'), ('_:db', '')]]
     >>> decoder.close()
     Traceback (most recent call last):
-    construct_messages.rdf.errors.IncompleteResult: the TSV result ends inside line 4: '<urn'
+    construct_messages.errors.IncompleteResult: the TSV result ends inside line 4: '<urn'
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from xml.parsers import expat
 
-from construct_messages.rdf.errors import IncompleteResult, TermError, shown
+from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import (
     UNBOUND,
@@ -74,7 +74,7 @@ class XmlDecoder:
     [[('_:db',)]]
     >>> decoder.close()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    construct_messages.rdf.errors.IncompleteResult: the XML result is damaged after solution 1: no element found: ...
+    construct_messages.errors.IncompleteResult: the XML result is damaged after solution 1: no element found: ...
     """
 
     def __init__(

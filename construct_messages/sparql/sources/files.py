@@ -16,8 +16,8 @@ from typing import IO, Any, Final, cast
 
 import pyoxigraph as ox
 
+from construct_messages.errors import LimitExceeded, SourceError, UsageError, shown
 from construct_messages.logs.sniff import SNIFF_BYTES, sniff
-from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError, shown
 from construct_messages.rdf.files.unpacking import (
     COMPRESSIONS,
     MAGIC,

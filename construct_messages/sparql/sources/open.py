@@ -11,8 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 import pyoxigraph as ox
 
+from construct_messages.errors import UsageError
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.options import RETRIES
 from construct_messages.sparql.client.urls import is_url, without_query
 from construct_messages.sparql.sources import Source

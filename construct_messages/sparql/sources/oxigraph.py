@@ -15,8 +15,8 @@ from collections.abc import AsyncGenerator, Generator, Mapping
 
 import pyoxigraph as ox
 
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.checks import REWRITTEN
-from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.sparql.engine import (
     Document,

@@ -17,16 +17,16 @@ from rdflib.plugins.sparql.processor import SPARQLProcessor
 from rdflib.query import Result
 from rdflib.term import Identifier, Variable
 
-from construct_messages.query.checks import REWRITTEN
-from construct_messages.query.prologue import undeclared
-from construct_messages.query.select import Select
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     Position,
     QueryError,
     SourceError,
     UsageError,
 )
+from construct_messages.query.checks import REWRITTEN
+from construct_messages.query.prologue import undeclared
+from construct_messages.query.select import Select
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import UNBOUND, Term, from_rdflib

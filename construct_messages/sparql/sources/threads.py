@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from queue import Empty, SimpleQueue
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from construct_messages.rdf.errors import SourceTimeout
+from construct_messages.errors import SourceTimeout
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from construct_messages.construct.shapes import (
     without_report,
 )
 from construct_messages.construct.shapes.report import REPORT_GRAPH
-from construct_messages.rdf.errors import DoesNotConform
+from construct_messages.errors import DoesNotConform
 from tests.support.conformance.shapes import SH, message, results_in
 
 CITY = """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from construct_messages.construct.shapes import Shapes
-from construct_messages.rdf.errors import ConstructMessagesError, Position, ShapesError, UsageError
+from construct_messages.errors import ConstructMessagesError, Position, ShapesError, UsageError
 from tests.support.conformance.shapes import PREFIXES
 
 LINES = PREFIXES.count("\n")

@@ -15,9 +15,9 @@ import pytest
 from construct_messages.continuous import Bounds, Firing, WindowedQuery
 from construct_messages.continuous.maintenance import MaintainedSolutions
 from construct_messages.continuous.windowed import WholeEvaluation
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Report
-from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.terms import XSD, Term, is_literal, literal_parts
 from construct_messages.streams.element import Element
 from tests.support.engines.servers import Arq
@@ -26,7 +26,7 @@ from tests.support.windows.oracle import Case, Event
 from tests.support.windows.queries import differential_cases
 
 # random templates may have variables that nothing binds
-pytestmark = pytest.mark.filterwarnings("ignore::construct_messages.rdf.errors.QueryWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::construct_messages.errors.QueryWarning")
 
 MANY = int(os.environ.get("WINDOWS", "200"))
 

@@ -6,7 +6,7 @@ import pytest
 
 from construct_messages.continuous.registered.query import MOST_SKIPPED, TRIES, Again, Recovery
 from construct_messages.continuous.transform import BATCH
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     Gone,
     IncompleteResult,

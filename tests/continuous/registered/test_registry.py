@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from construct_messages import Message, Quad, QueryError, Term, iri
+from construct_messages import Message, Quad, Term, iri
 from construct_messages.continuous.registered.process import QueryLimits
 from construct_messages.continuous.registered.query import TRIES
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.registered.registry import Registry
-from construct_messages.rdf.errors import Conflict, ConstructMessagesError, StoreError
+from construct_messages.errors import Conflict, ConstructMessagesError, QueryError, StoreError
 from construct_messages.streams import Description, Retention, StreamStore, open_store
 from tests.support.streams import Clock, numbered
 from tests.support.waiting import SECONDS, eventually

@@ -17,8 +17,8 @@ from pyjelly.jelly import RdfStreamOptions
 from pyjelly.options import LookupPreset
 
 from construct_messages import Message, Quad, blank, iri, literal
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds import publish, subscribe
-from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.rdf.formats import N_QUADS
 from tests.support.grpc.peer import GrpcPeer, decoded, grpc_peer, split, texts
 from tests.support.http.streams import read

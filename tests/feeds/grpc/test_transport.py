@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal, triple
+from construct_messages.errors import LimitExceeded, SourceError, UsageError
 from construct_messages.feeds import publish, subscribe
-from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError
 from construct_messages.streams import Element
 from tests.support.grpc.serving import GrpcServer, serving_grpc
 from tests.support.http.relay import relay

@@ -14,19 +14,10 @@ import pyarrow.parquet as pq
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import (
-    ColumnError,
-    ColumnOptions,
-    GrowingLog,
-    LimitExceeded,
-    LogError,
-    SourceError,
-    UsageError,
-    construct_messages,
-    read_log,
-    write_log,
-)
+from construct_messages import GrowingLog, construct_messages, read_log, write_log
+from construct_messages.errors import ColumnError, LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.logs.columns import types
+from construct_messages.options import ColumnOptions
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import XSD, Term, number

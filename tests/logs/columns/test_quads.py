@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages import ColumnOptions, read_log, write_log
+from construct_messages import read_log, write_log
 from construct_messages.logs.columns.quads import MessageRows
+from construct_messages.options import ColumnOptions
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.solutions import Solutions

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import ColumnError, UsageError
 from construct_messages.logs.columns.options import ColumnOptions
 from construct_messages.logs.columns.solutions import SolutionRows
 from construct_messages.logs.columns.types import characters, term_array
-from construct_messages.rdf.errors import ColumnError, UsageError
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import XSD, Term, is_literal, is_triple, literal, literal_parts
 from tests.support.strategies import TERMS

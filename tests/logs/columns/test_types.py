@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import UsageError
 from construct_messages.logs.columns.types import (
     TYPES,
     Characters,
@@ -19,7 +20,6 @@ from construct_messages.logs.columns.types import (
     column_type,
     term_array,
 )
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.terms import literal
 
 UTC = dt.UTC

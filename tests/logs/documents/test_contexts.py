@@ -14,10 +14,10 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
 from pyld.documentloader.frozen import BUNDLED_CONTEXTS  # type: ignore[import-untyped] # nor has this
 
+from construct_messages.errors import LogError, ProtocolError
 from construct_messages.feeds.http.discovery import document_in
 from construct_messages.feeds.transport import Settings
 from construct_messages.logs.documents import CONTEXTS, KnownContexts
-from construct_messages.rdf.errors import LogError, ProtocolError
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import RDF, XSD
 from construct_messages.rdf.wire import CONTEXT_RELATION

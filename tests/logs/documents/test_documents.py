@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages import Message, Quad, iri, literal
+from construct_messages.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.documents import (
     DocumentReader,
@@ -15,7 +16,6 @@ from construct_messages.logs.documents import (
     document_syntax,
     document_writer,
 )
-from construct_messages.rdf.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.rdf.formats import FORMATS, VARIANTS, Format, Syntax, content_type
 from tests.support.strategies import messages
 from tests.support.streams import numbered

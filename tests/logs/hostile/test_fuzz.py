@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from construct_messages import read_log
-from construct_messages.rdf.errors import LimitExceeded, LogError
+from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.rdf.files.unpacking import COMPRESSIONS, opener
 from construct_messages.rdf.formats import (
     FORMATS,

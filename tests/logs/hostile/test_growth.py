@@ -8,7 +8,8 @@ from typing import Final
 
 import pytest
 
-from construct_messages import LimitExceeded, read_log
+from construct_messages import read_log
+from construct_messages.errors import LimitExceeded
 from tests.support.logs.counted_work import work_of
 from tests.support.logs.growing import GROWING
 from tests.support.logs.hostile import ALIKE, PREDICATE, field, jelly

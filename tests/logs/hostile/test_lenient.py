@@ -20,15 +20,13 @@ import rdflib
 
 from construct_messages import (
     ConstructMessagesError,
-    IncompleteResult,
-    LogError,
     Message,
     Quad,
-    TermError,
     construct_messages,
     read_log,
     write_log,
 )
+from construct_messages.errors import IncompleteResult, LogError, TermError
 from construct_messages.rdf.formats import FORMATS, JELLY, NDJSON_LD, SYNTAXES, YAML_LD, Format
 from construct_messages.rdf.options import Requests
 from construct_messages.rdf.terms import RDF, Term, iri, literal

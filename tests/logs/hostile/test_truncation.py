@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal, read_log
-from construct_messages.rdf.errors import LogError
+from construct_messages.errors import LogError
 from construct_messages.rdf.files.output import atomic_file
 from construct_messages.rdf.files.unpacking import COMPRESSIONS
 from construct_messages.rdf.formats import JELLY, N_QUADS, N_TRIPLES, YAML_LD, Format

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import LimitExceeded
 from construct_messages.logs import inspection
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.inspection import Difference, Surplus, compare
-from construct_messages.rdf.errors import LimitExceeded
 from construct_messages.rdf.isomorphism import match, rename
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import Term

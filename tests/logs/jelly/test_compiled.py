@@ -13,6 +13,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.jelly.decoder import Rows
 from construct_messages.logs.jelly.encoder import FrameWriter
@@ -20,7 +21,6 @@ from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.rdf import compiled
 from construct_messages.rdf.compiled import Wire
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import JELLY
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import Term, blank, iri, literal, triple

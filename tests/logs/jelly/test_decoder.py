@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyjelly import jelly
 
+from construct_messages.errors import LimitExceeded, LogError, TermError, UsageError
 from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.wire import delimited, fields, varint
 from construct_messages.rdf import compiled
-from construct_messages.rdf.errors import LimitExceeded, LogError, TermError, UsageError
 from construct_messages.rdf.formats import JELLY
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message

@@ -18,16 +18,8 @@ from pyjelly.integrations.generic.serialize import flat_stream_to_file
 from pyjelly.options import StreamParameters
 from pyjelly.serialize.streams import SerializerOptions
 
-from construct_messages import (
-    JellyOptions,
-    LogicalType,
-    Message,
-    PhysicalType,
-    Quad,
-    construct_messages,
-    read_log,
-    write_log,
-)
+from construct_messages import Message, Quad, construct_messages, read_log, write_log
+from construct_messages.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.rdf.terms import Term, iri, literal
 from tests.support.logs.cases.jelly import log_of, options_row, row
 from tests.support.logs.kinds import blanks

@@ -13,10 +13,10 @@ from pyjelly import jelly
 from pyjelly.integrations.generic.parse import parse_jelly_grouped
 from pyjelly.options import LookupPreset
 
+from construct_messages.errors import UnsupportedByFormat, UsageError
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.logs.jelly.wire import DEEPEST, delimited
-from construct_messages.rdf.errors import UnsupportedByFormat, UsageError
 from construct_messages.rdf.formats import JELLY
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import (

@@ -15,7 +15,6 @@ import pytest
 from pyjelly import jelly
 
 from construct_messages import (
-    JellyOptions,
     Message,
     Quad,
     awrite_log,
@@ -24,6 +23,7 @@ from construct_messages import (
     read_log,
     write_log,
 )
+from construct_messages.options import JellyOptions
 from construct_messages.spark.logs.committer import LogJob
 from construct_messages.spark.logs.options import WriteOptions
 from tests.support.commands import run

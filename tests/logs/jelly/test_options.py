@@ -16,20 +16,9 @@ from hypothesis import given
 from pyjelly import jelly
 from pyjelly.integrations.generic.parse import parse_jelly_grouped
 
-from construct_messages import (
-    JellyOptions,
-    LogError,
-    LogicalType,
-    Message,
-    PhysicalType,
-    Quad,
-    TermError,
-    UnsupportedByFormat,
-    UsageError,
-    construct_messages,
-    read_log,
-    write_log,
-)
+from construct_messages import Message, Quad, construct_messages, read_log, write_log
+from construct_messages.errors import LogError, TermError, UnsupportedByFormat, UsageError
+from construct_messages.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.rdf.terms import Term, iri, literal, triple
 from tests.support.commands import Done, run
 from tests.support.logs import rdfjs_jelly

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyjelly.jelly import RdfStreamOptions
 
+from construct_messages.errors import UsageError
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.service import (
     DEFAULT_OPTIONS,
@@ -19,7 +20,6 @@ from construct_messages.logs.jelly.service import (
     read_metadata,
     refused_options,
 )
-from construct_messages.rdf.errors import UsageError
 
 WHOLE: dict[str, Any] = {
     "physical_type": 2,

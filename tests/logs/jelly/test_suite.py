@@ -19,16 +19,10 @@ from pyjelly.integrations.generic.parse import parse_jelly_grouped
 from rdflib.collection import Collection
 from rdflib.namespace import RDF, Namespace
 
-from construct_messages import (
-    JellyOptions,
-    LogError,
-    LogReader,
-    TermError,
-    UnsupportedByFormat,
-    UsageError,
-    read_log,
-    write_log,
-)
+from construct_messages import read_log, write_log
+from construct_messages.errors import LogError, TermError, UnsupportedByFormat, UsageError
+from construct_messages.logs.reading import LogReader
+from construct_messages.options import JellyOptions
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import Term, is_blank, is_triple, parse_term, triple, triple_parts
 from tests.support.places import shared_path

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import JELLY
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message

@@ -11,19 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages import (
-    JsonOptions,
-    Message,
-    UsageError,
-    construct_messages,
-    read_log,
-    to_json,
-)
+from construct_messages import Message, construct_messages, read_log, to_json
+from construct_messages.errors import UnsupportedByFormat, UsageError
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.json.compiled import by_pyld
 from construct_messages.logs.json.documents import KeyNames, roots_of, uses_of
 from construct_messages.logs.json.framing import Nodes, json_of, nodes_of, terms_in, value_object
-from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.options import JsonOptions
 from construct_messages.rdf.formats import JSON_DOCUMENTS
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Template

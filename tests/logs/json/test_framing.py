@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.json.compiled import CompiledFrame, by_pyld, compiled
 from construct_messages.logs.json.framing import nodes_of, terms_in
 from construct_messages.logs.json.options import JsonOptions
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import JSON_DOCUMENTS
 from construct_messages.rdf.message import Message
 from tests.support.logs.frames import comparable, contexts, frames, messages

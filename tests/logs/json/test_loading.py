@@ -11,7 +11,9 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import GrowingLog, JsonOptions, UsageError, construct_messages, to_json
+from construct_messages import GrowingLog, construct_messages, to_json
+from construct_messages.errors import UsageError
+from construct_messages.options import JsonOptions
 from tests.support.places import ROOT, absent
 
 QUERIES = ROOT / "queries"

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from construct_messages import JsonOptions, Message, UsageError
+from construct_messages import Message
+from construct_messages.errors import Position, UsageError
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.json.compiled import CompiledFrame, compiled
 from construct_messages.logs.jsonld.contexts import Processor
 from construct_messages.logs.jsonld.decoder import Documents
-from construct_messages.rdf.errors import Position
+from construct_messages.options import JsonOptions
 from construct_messages.rdf.formats import JSON_DOCUMENTS
 from construct_messages.rdf.labels import Labels
 from tests.support.logs.frames import comparable

@@ -15,11 +15,11 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 
+from construct_messages.errors import LogError, Position, UsageError
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.jsonld.contexts import Contexts
 from construct_messages.logs.jsonld.decoder import Documents, _is_node
 from construct_messages.logs.jsonld.json_text import prepare
-from construct_messages.rdf.errors import LogError, Position, UsageError
 from construct_messages.rdf.formats import NDJSON_LD
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad

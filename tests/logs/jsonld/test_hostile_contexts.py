@@ -11,8 +11,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.cli import main
+from construct_messages.errors import LimitExceeded, LogError, Position
 from construct_messages.logs.jsonld.decoder import Documents
-from construct_messages.rdf.errors import LimitExceeded, LogError, Position
 from construct_messages.rdf.labels import Labels
 from tests.support.logs.cases.jsonld import parse
 from tests.support.logs.json_ld import by_jsonld_js

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from construct_messages.errors import LimitExceeded, LogError, UnsupportedByFormat
 from construct_messages.logs import decoder_for
 from construct_messages.logs.jsonld.json_text import DEPTH
-from construct_messages.rdf.errors import LimitExceeded, LogError, UnsupportedByFormat
 from construct_messages.rdf.formats import NDJSON_LD, YAML_LD
 from construct_messages.rdf.terms import RDF, XSD, iri, literal, triple
 from tests.support.logs.cases.jsonld import EMPTY, EX, HEAD, LINES, LOGS, ONE, O, P, S, log, message

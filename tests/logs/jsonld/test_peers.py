@@ -10,7 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import RDF, XSD, Term, literal, parse_term
 from tests.support.logs.cases.jsonld import LINES, LOGS, P, S, log, message, parse

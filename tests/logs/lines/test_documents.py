@@ -10,9 +10,9 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from construct_messages import Message
+from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.logs import DecoderOptions, document_lines, read_document
 from construct_messages.logs.lines.decoder import LinesDecoder, decoded
-from construct_messages.rdf.errors import LimitExceeded, LogError
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, VARIANTS, Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import of_lines

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import LimitExceeded, LogError, UnsupportedByFormat
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines.decoder import LinesDecoder, StatementLines, read_lines
-from construct_messages.rdf.errors import LimitExceeded, LogError, UnsupportedByFormat
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, RDFM, VARIANTS, Format, Syntax
 from construct_messages.rdf.formats.lookup import find_syntax
 from construct_messages.rdf.message import Message

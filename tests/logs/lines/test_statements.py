@@ -7,10 +7,10 @@ import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
+from construct_messages.errors import LimitExceeded, TermError
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import decoder as lines_decoder
 from construct_messages.logs.lines.decoder import LineParser, read_lines
-from construct_messages.rdf.errors import LimitExceeded, TermError
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.rdf.message import Quad, make_quads
 from construct_messages.rdf.terms import RDF, XSD, Term, is_blank, literal

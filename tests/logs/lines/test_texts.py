@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 
 from construct_messages import Message, Quad
+from construct_messages.errors import TermError
 from construct_messages.logs.checking import Checker
 from construct_messages.logs.lines.decoder import lines_read_back
-from construct_messages.rdf.errors import TermError
 from construct_messages.rdf.terms import Term
 from tests.support import strategies
 

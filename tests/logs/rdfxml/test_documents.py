@@ -11,9 +11,9 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import LimitExceeded
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.rdfxml import DocumentLimits, NTriplesFile, RdfXmlError, RdfXmlParser
-from construct_messages.rdf.errors import LimitExceeded
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import RDF, XSD, from_rdflib
 

@@ -7,8 +7,8 @@ import tracemalloc
 
 import pytest
 
+from construct_messages.errors import LimitExceeded, LogError, Position, UnsupportedByFormat
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.rdf.errors import LimitExceeded, LogError, Position, UnsupportedByFormat
 from construct_messages.rdf.formats import RDF_XML
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.template import Constant, Pattern, Template, Variable

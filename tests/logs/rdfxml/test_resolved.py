@@ -13,8 +13,8 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import encoder_for
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import RDF_XML
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.solutions import Solutions

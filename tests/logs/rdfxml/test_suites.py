@@ -13,10 +13,10 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import LogError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.rdfxml.decoder import read_document
-from construct_messages.rdf.errors import LogError
 from construct_messages.rdf.formats import RDF_XML
 from construct_messages.rdf.message import Message
 from tests.support.logs.cases.rdfxml import KIND, log, messages, prefixes, rdflib_agrees

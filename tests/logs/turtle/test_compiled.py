@@ -10,11 +10,11 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.turtle.encoder import TurtleEncoder
 from construct_messages.rdf import compiled
 from construct_messages.rdf.compiled import Wire
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import RDFM, TRIG, TURTLE, Format
 from construct_messages.rdf.formats.lookup import find_syntax
 from construct_messages.rdf.message import Message, Quad, of_terms

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
+from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.logs import DecoderOptions, decoder_for
-from construct_messages.rdf.errors import LimitExceeded, LogError
 from construct_messages.rdf.formats import TURTLE
 from construct_messages.rdf.formats.lookup import find_syntax
 from construct_messages.rdf.message import Message

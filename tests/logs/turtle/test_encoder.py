@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pyling import iter_rdf_message_documents
 from rdflib.compare import to_isomorphic
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.turtle.encoder import TurtleEncoder
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import RDFM, SYNTAXES, TRIG, TURTLE, Format, Syntax
 from construct_messages.rdf.formats.lookup import find_syntax
 from construct_messages.rdf.message import Message, Quad

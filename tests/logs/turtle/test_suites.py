@@ -13,8 +13,8 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
+from construct_messages.errors import LogError
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.rdf.errors import LogError
 from construct_messages.rdf.formats import Format
 from construct_messages.rdf.formats.lookup import find_format
 from tests.support.engines.servers import NODE

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import LogError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.turtle.decoder import TurtleDecoder
-from construct_messages.rdf.errors import LogError
 from construct_messages.rdf.formats import RDFM, TRIG, TURTLE, Format
 from construct_messages.rdf.formats.lookup import find_syntax
 from construct_messages.rdf.message import Message

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages import GrowingLog, JellyOptions, Message, Quad, iri, read_log
-from construct_messages.rdf.errors import UsageError
+from construct_messages import GrowingLog, Message, Quad, iri, read_log
+from construct_messages.errors import UsageError
+from construct_messages.options import JellyOptions
 from construct_messages.rdf.formats import LOGS, LogType
 from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered

@@ -13,17 +13,8 @@ from typing import Any
 
 import pytest
 
-from construct_messages import (
-    LogError,
-    Message,
-    Quad,
-    UnsupportedByFormat,
-    UsageError,
-    awrite_log,
-    construct_messages,
-    read_log,
-    write_log,
-)
+from construct_messages import Message, Quad, awrite_log, construct_messages, read_log, write_log
+from construct_messages.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.rdf.formats import FORMATS
 from construct_messages.rdf.terms import iri, literal
 from tests.support.logs.archives import archive

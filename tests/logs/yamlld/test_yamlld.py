@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.jsonld.json_text import DEPTH
 from construct_messages.logs.yamlld.decoder import YamlReader
 from construct_messages.logs.yamlld.encoder import _Dumper
-from construct_messages.rdf.errors import LimitExceeded, LogError
 from construct_messages.rdf.formats import NDJSON_LD, YAML_LD
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import Term, iri, literal

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import Position, QueryError, UnsupportedQuery
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.rdf.errors import Position, QueryError, UnsupportedQuery
 from tests.support.queries.algebra_text import NOW, cases, text
 
 

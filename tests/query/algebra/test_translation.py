@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from construct_messages.errors import QueryError, TermError, UnsupportedQuery
 from construct_messages.query.algebra.calls import substituted
 from construct_messages.query.algebra.nodes import (
     Call,
@@ -18,7 +19,6 @@ from construct_messages.query.algebra.nodes import (
     Var,
 )
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.rdf.errors import QueryError, TermError, UnsupportedQuery
 from tests.support.queries.algebra_text import NOW, cases, text
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import QueryError
 from construct_messages.query.continuous.parse import parse_continuous
-from construct_messages.rdf.errors import QueryError
 
 FROM = "SELECT * FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE 2s STEP 1s]"
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import UsageError
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Call,
@@ -39,7 +40,6 @@ from construct_messages.query.optimizer.optimize import (
     explanation,
     optimize,
 )
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal
 from tests.support.queries.algebra_reference import solutions

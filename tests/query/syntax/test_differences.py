@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from construct_messages import QueryError
+from construct_messages.errors import QueryError
 from construct_messages.query.checks import check
 from construct_messages.query.syntax.nodes import (
     AliasNode,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from construct_messages import QueryError
+from construct_messages.errors import QueryError
 from construct_messages.query.syntax.nodes import (
     AggregateNode,
     BlankNode,

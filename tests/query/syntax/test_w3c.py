@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from construct_messages import QueryError
+from construct_messages.errors import QueryError
 from construct_messages.query.checks import check
 from construct_messages.query.syntax.parser import parse
 from tests.support.queries.mutants import BASE

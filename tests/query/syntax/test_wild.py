@@ -7,10 +7,9 @@ from typing import Final
 
 import pytest
 
-from construct_messages import QueryError
+from construct_messages.errors import Position, QueryError
 from construct_messages.query.syntax.nodes import Unknown, walk
 from construct_messages.query.syntax.parser import parse
-from construct_messages.rdf.errors import Position
 from tests.support.places import shared_path
 from tests.support.queries.mutants import BASE
 

@@ -13,7 +13,7 @@ from typing import IO
 
 import pytest
 
-from construct_messages.rdf.errors import CannotWrite, UsageError
+from construct_messages.errors import CannotWrite, UsageError
 from construct_messages.rdf.files import output
 from construct_messages.rdf.files.output import append_once, settled_size
 from tests.support.commands import ENVIRONMENT

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from construct_messages.rdf.errors import CannotWrite
+from construct_messages.errors import CannotWrite
 from construct_messages.rdf.files.output import atomic_file
 
 UNPACKERS: dict[str, Callable[[bytes], bytes]] = {

@@ -9,7 +9,7 @@ from random import Random
 import msgspec
 import pytest
 
-from construct_messages.rdf.errors import ConstructMessagesError
+from construct_messages.errors import ConstructMessagesError
 from tests.support.power.disk import Recorded, record
 from tests.support.power.subjects import SUBJECTS
 

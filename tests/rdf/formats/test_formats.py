@@ -2,7 +2,7 @@
 
 import pytest
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.formats import FORMATS, JELLY, LOGS, RDFM, TRIG, content_type
 from construct_messages.rdf.formats.lookup import (
     default_format,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import NotAcceptable, UsageError
+from construct_messages.errors import NotAcceptable, UsageError
 from construct_messages.rdf.formats import FORMATS, LOGS, VARIANTS, Format, LogType, content_type
 from construct_messages.rdf.formats.lookup import find_format
 from construct_messages.rdf.formats.negotiation import OFFERED, Plain, negotiate, prefer

@@ -19,7 +19,8 @@ from pyjelly.options import LookupPreset, StreamParameters
 from pyjelly.serialize.ioutils import write_delimited
 from pyjelly.serialize.streams import SerializerOptions
 
-from construct_messages import ConstructMessagesError, LogError, read_log, write_log
+from construct_messages import ConstructMessagesError, read_log, write_log
+from construct_messages.errors import LogError
 from construct_messages.rdf.formats import FORMATS
 from construct_messages.rdf.terms import RDF
 from tests.support.places import shared_path

@@ -24,7 +24,7 @@ from construct_messages import (
     read_log,
     write_log,
 )
-from construct_messages.rdf.errors import UnsupportedByFormat
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import (
     FORMATS,
     JELLY,

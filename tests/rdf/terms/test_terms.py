@@ -8,8 +8,8 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import TermError
 from construct_messages.rdf import terms
-from construct_messages.rdf.errors import TermError
 from construct_messages.rdf.terms import XSD, Term, parse_term
 from tests.support.strategies import IRIS, LITERALS, TERMS, TEXT
 

@@ -13,7 +13,7 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import TermError, UsageError, WrongType
+from construct_messages.errors import TermError, UsageError, WrongType
 from construct_messages.rdf.terms import XSD, Term, as_term, iri, literal, parse_term, to_python
 from tests.support.strategies import TEXT
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from construct_messages.errors import TermError
 from construct_messages.rdf import terms
-from construct_messages.rdf.errors import TermError
 from construct_messages.rdf.terms import (
     RDF,
     USUAL_ASCII_IRI,

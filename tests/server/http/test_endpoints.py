@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.endpoint import Endpoint, Measure, Observe, Route

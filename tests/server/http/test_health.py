@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 
-from construct_messages.rdf.errors import SourceError, SourceTimeout
+from construct_messages.errors import SourceError, SourceTimeout
 from construct_messages.server.http.app import Health
 from tests.support.waiting import eventually
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.rdf import errors
-from construct_messages.rdf.errors import (
+from construct_messages import errors
+from construct_messages.errors import (
     GroupError,
     IncompleteResult,
     LimitExceeded,

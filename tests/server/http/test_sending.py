@@ -11,7 +11,7 @@ import zstandard
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from construct_messages.rdf.errors import ConstructMessagesError, SourceError
+from construct_messages.errors import ConstructMessagesError, SourceError
 from construct_messages.server.http.sending import (
     Aborted,
     coder_for,

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pyoxigraph as ox
 import pytest
 
+from construct_messages.errors import TermError
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.rdf.errors import TermError
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import Term, parse_term
 from tests.support.logs.cases.lines import READ

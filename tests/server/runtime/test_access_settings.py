@@ -5,7 +5,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.server.runtime.settings import load_config
 from tests.support.engines.issuer import Issuer
 from tests.support.http.clients import JSON_BODY

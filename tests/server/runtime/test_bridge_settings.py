@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.server.config import BridgeSettings
 from construct_messages.server.runtime.settings import PREFIX, as_toml, load_config
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.options import REQUIRED, options_of
 from construct_messages.server.config import (
     OF_FILES,

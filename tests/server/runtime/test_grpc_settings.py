@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.runtime.settings import load_config
 from tests.support.certificates import certificate_in

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.rdf.options import REQUIRED
 from construct_messages.server.config import (
     BridgeSettings,

@@ -11,8 +11,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.server.config import EndpointSettings, Limits
 from construct_messages.server.http import app
 from tests.support.http.fault_server import JSON, STALL, XML, FaultServer, response

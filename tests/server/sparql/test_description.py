@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.rdf.errors import NotAcceptable, TermError
+from construct_messages.errors import NotAcceptable, TermError
 from construct_messages.rdf.formats.negotiation import OFFERED
 from construct_messages.server.sparql.description import MEDIA_TYPES, ServiceDescription, describe
 

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 import pytest
 import pytest_asyncio
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.server.sparql.messages import FRAME_RELATION, KnownFrames, frame_of
 from tests.support.http.serving import Served, serving
 

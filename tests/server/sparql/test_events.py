@@ -17,10 +17,10 @@ import pytest
 import pytest_asyncio
 
 from construct_messages import Message
+from construct_messages.errors import ProtocolError
 from construct_messages.feeds.http.sse import EventParser, ServerSentEvent
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.documents import DocumentReader, document_format
-from construct_messages.rdf.errors import ProtocolError
 from construct_messages.server.config import Limits
 from construct_messages.server.sparql.messages import OVER, ResultPosition
 from tests.support.http.fault_server import HOLD, FaultServer, response

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from construct_messages.rdf.errors import ProtocolError
+from construct_messages.errors import ProtocolError
 from construct_messages.rdf.options import Grouping
 from construct_messages.server.config import Limits
 from construct_messages.server.sparql.protocol import MessageParameters, ProtocolRequest

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import LimitExceeded, ProtocolError
+from construct_messages.errors import LimitExceeded, ProtocolError
 from construct_messages.server.config import Limits
 from construct_messages.server.sparql.protocol import (
     FETCHING,

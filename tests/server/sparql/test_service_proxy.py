@@ -17,7 +17,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from construct_messages.construct.messages import construct_messages
-from construct_messages.rdf.errors import ConstructMessagesError, Forbidden, SourceError
+from construct_messages.errors import ConstructMessagesError, Forbidden, SourceError
 from construct_messages.rdf.terms import Term
 from construct_messages.server.sparql.backend import Policy, ServiceProxy
 from construct_messages.sparql.sources import Operation

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 
 from construct_messages import Message, Quad, iri, triple
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.lines.decoder import to_text
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import N_QUADS, NDJSON_LD, RDFM, VARIANTS, Syntax
 from construct_messages.server.streams.documents import (
     JsonLdDocument,

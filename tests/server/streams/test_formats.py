@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from construct_messages import Message, read_log
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.feeds import subscribe
 from construct_messages.logs import DecoderOptions, decoder_for
-from construct_messages.rdf.errors import UnsupportedByFormat
 from construct_messages.rdf.formats import (
     FORMATS,
     N_QUADS,

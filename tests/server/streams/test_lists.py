@@ -20,8 +20,8 @@ import pytest
 import rdflib
 
 from construct_messages import Message
+from construct_messages.errors import SourceError
 from construct_messages.feeds import subscribe
-from construct_messages.rdf.errors import SourceError
 from construct_messages.rdf.vocabulary import LDP
 from construct_messages.server.streams.resources import OFFERED
 from tests.support.http.ldes import FAST

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -36,7 +37,6 @@ from construct_messages.query.algebra.nodes import (
     Var,
 )
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.rdf.errors import UnsupportedQuery
 from construct_messages.rdf.terms import XSD, Term, from_pyoxigraph, iri, literal
 from tests.support.queries import algebra_reference
 from tests.support.queries.algebra_trees import QUADS, TERMS, VARIABLES, P, Q, trees, written

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from construct_messages.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.query.algebra.nodes import (
     Alternative,
     Closure,
@@ -24,7 +25,6 @@ from construct_messages.query.algebra.nodes import (
     VarOrTerm,
 )
 from construct_messages.query.optimizer.optimize import Statistics
-from construct_messages.rdf.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri
 from construct_messages.spark.sql.values import column

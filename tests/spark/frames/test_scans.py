@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from construct_messages.errors import QuadsError
 from construct_messages.query.algebra.nodes import Dataset, Triple, Var
 from construct_messages.query.optimizer.optimize import Statistics
-from construct_messages.rdf.errors import QuadsError
 from construct_messages.rdf.terms import Term
 from construct_messages.spark.sql.values import column
 from tests.support.spark.sessions import executed, optimized

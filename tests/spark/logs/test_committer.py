@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from construct_messages.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.logs.jelly.options import LogicalType
 from construct_messages.logs.lines.decoder import to_text
 from construct_messages.logs.reading import read_log
-from construct_messages.rdf.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.rdf.formats import JELLY
 from construct_messages.rdf.message import Message
 from construct_messages.spark.logs.committer import LogJob, Part

@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.logs.jelly.options import JellyOptions, LogicalType
-from construct_messages.logs.lines.decoder import to_messages, to_text
-from construct_messages.logs.reading import read_log
-from construct_messages.logs.writing import write_log
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
     LimitExceeded,
     LogError,
     UsageError,
 )
+from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.logs.jelly.options import JellyOptions, LogicalType
+from construct_messages.logs.lines.decoder import to_messages, to_text
+from construct_messages.logs.reading import read_log
+from construct_messages.logs.writing import write_log
 from construct_messages.rdf.formats import N_QUADS, RDFM
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import Term, iri, triple

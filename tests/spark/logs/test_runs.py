@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from construct_messages.rdf.errors import IncompleteResult, UsageError
+from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
 from construct_messages.spark.logs import runs
 from construct_messages.spark.logs.files import Place, place_of

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from construct_messages.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.logs.reading import read_log
-from construct_messages.rdf.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM
 from construct_messages.rdf.message import Message
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, write

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.logs import DecoderOptions
-from construct_messages.rdf.errors import LimitExceeded, LogError
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax
 from construct_messages.rdf.formats.lookup import find_syntax
 from construct_messages.rdf.labels import Labels

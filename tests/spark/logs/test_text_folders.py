@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from construct_messages.rdf.errors import ConstructMessagesError, IncompleteResult, UsageError
+from construct_messages.errors import ConstructMessagesError, IncompleteResult, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, TRIG
 from construct_messages.spark.logs.runs import Owner
 from construct_messages.spark.logs.verification import verify_folder

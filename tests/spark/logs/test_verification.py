@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from construct_messages.rdf.errors import IncompleteResult, UsageError
+from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.spark.logs.committer import LogJob
 from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.verification import Verification, verify_folder

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages.logs.reading import read_log
-from construct_messages.logs.writing import write_log
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     IncompleteResult,
     UnsupportedByFormat,
     UsageError,
     ValueOutOfRange,
 )
+from construct_messages.logs.reading import read_log
+from construct_messages.logs.writing import write_log
 from construct_messages.rdf.formats import (
     JELLY,
     LABELLED,

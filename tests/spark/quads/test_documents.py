@@ -11,7 +11,7 @@ import pyoxigraph as ox
 import pytest
 import zstandard
 
-from construct_messages.rdf.errors import QuadsError, UsageError
+from construct_messages.errors import QuadsError, UsageError
 
 pytest.importorskip("pyarrow")
 import pyarrow as pa

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages.rdf.errors import QuadsError
+from construct_messages.errors import QuadsError
 from construct_messages.spark import jar
 from construct_messages.spark.quads.loading import load_quads
 from construct_messages.spark.session import translated

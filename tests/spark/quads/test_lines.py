@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import QuadsError, TermError
+from construct_messages.errors import QuadsError, TermError
 from construct_messages.rdf.labels import of_file
 from construct_messages.rdf.terms import Lenience, from_pyoxigraph, parse_term
 from construct_messages.spark import jar

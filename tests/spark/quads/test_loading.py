@@ -16,8 +16,8 @@ import pyoxigraph as ox
 import pytest
 import zstandard
 
+from construct_messages.errors import QuadsError, UsageError
 from construct_messages.query.optimizer.optimize import PredicateStatistics, Statistics
-from construct_messages.rdf.errors import QuadsError, UsageError
 from construct_messages.rdf.terms import Term, from_pyoxigraph, parse_term
 from tests.support.places import shared_path
 from tests.support.spark.sessions import executed, new_session

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import QuadsError
+from construct_messages.errors import QuadsError
 
 pytest.importorskip("pyspark")
 from construct_messages.spark import construct_messages, load_quads, translated

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import Call, Constant, Exists, Expression, Unit, Var
-from construct_messages.rdf.errors import UnsupportedQuery
 from construct_messages.rdf.terms import Term, boolean, iri, literal, number
 from construct_messages.spark.sql import expressions
 from tests.support.spark.terms import by_pyoxigraph, by_spark, typed

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
+from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.query.algebra import calls
 from construct_messages.query.algebra.nodes import Call, Constant, Expression, Extend, Var
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.rdf.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.rdf.terms import (
     RDF,
     UNBOUND,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import ValueOutOfRange
+from construct_messages.errors import ValueOutOfRange
 from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal, literal_parts
 from construct_messages.spark.sql import values
 from construct_messages.spark.sql.values import Scalar, Type

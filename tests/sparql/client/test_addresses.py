@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from construct_messages.rdf.errors import SourceError
+from construct_messages.errors import SourceError
 from construct_messages.sparql.client.aiohttp_client import Addresses, CheckedResolver, is_public
 from tests.support.http.fault_server import FaultServer, response
 

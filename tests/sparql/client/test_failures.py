@@ -12,7 +12,7 @@ from urllib.request import Request
 import aiohttp
 import pytest
 
-from construct_messages.rdf.errors import SourceError
+from construct_messages.errors import SourceError
 from construct_messages.sparql.client.aiohttp_client import asend, unreachable
 from construct_messages.sparql.client.retries import Timeouts
 from tests.support.http.relay import relay

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.sparql.client.oauth import (
     AccessTokens,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from construct_messages import Message
+from construct_messages.errors import SourceError
 from construct_messages.feeds import publish, subscribe
-from construct_messages.rdf.errors import SourceError
 from construct_messages.sparql.client.tls import check_plain, check_tls
 from tests.support.certificates import certificate_in
 from tests.support.engines.servers import free_port, running

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from construct_messages.rdf.errors import IncompleteResult
+from construct_messages.errors import IncompleteResult
 from construct_messages.sparql.results import NewDecoder
 from construct_messages.sparql.results.json import JsonDecoder
 from construct_messages.sparql.results.tsv import TsvDecoder

@@ -15,8 +15,8 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import IncompleteResult
 from construct_messages.rdf import terms
-from construct_messages.rdf.errors import IncompleteResult
 from construct_messages.rdf.terms import (
     UNBOUND,
     Term,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from construct_messages.rdf.errors import IncompleteResult
+from construct_messages.errors import IncompleteResult
 from construct_messages.rdf.terms import XSD
 from construct_messages.sparql.results.json import JsonDecoder
 from tests.support.results import reading

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import IncompleteResult
+from construct_messages.errors import IncompleteResult
 from construct_messages.rdf.terms import XSD, parse_term
 from construct_messages.sparql.results.tsv import TsvDecoder
 

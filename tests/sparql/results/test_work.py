@@ -22,7 +22,7 @@ import pytest
 
 import construct_messages.rdf.terms
 import construct_messages.sparql.results
-from construct_messages.rdf.errors import SourceError
+from construct_messages.errors import SourceError
 from construct_messages.sparql.sources.http import response
 from tests.support.http.fault_server import JSON, TSV, XML
 from tests.support.results.documents import json_document, tsv_document, xml_document

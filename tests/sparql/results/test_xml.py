@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.rdf.errors import IncompleteResult
+from construct_messages.errors import IncompleteResult
 from construct_messages.sparql.results.xml import XmlDecoder
 
 ROOT = '<sparql xmlns="http://www.w3.org/2005/sparql-results#">'

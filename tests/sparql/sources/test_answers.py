@@ -15,8 +15,8 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import NotAcceptable
 from construct_messages.rdf import terms
-from construct_messages.rdf.errors import NotAcceptable
 from construct_messages.rdf.formats.media_types import TRIPLES
 from construct_messages.rdf.formats.negotiation import choose
 from construct_messages.rdf.formats.results import SOLUTIONS

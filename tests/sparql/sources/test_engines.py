@@ -13,8 +13,8 @@ from urllib.parse import urlencode, urlsplit
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import ConstructMessagesError, NotConstruct, SourceError, construct_messages
-from construct_messages.rdf.errors import Position
+from construct_messages import ConstructMessagesError, construct_messages
+from construct_messages.errors import NotConstruct, Position, SourceError
 from construct_messages.rdf.options import Requests
 from construct_messages.rdf.terms import from_pyoxigraph
 from tests.support.engines import page, reference

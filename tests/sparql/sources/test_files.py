@@ -18,7 +18,7 @@ import rdflib
 import zstandard
 
 from construct_messages import Requests, construct_messages
-from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.rdf.files.output import atomic_file
 from construct_messages.rdf.formats.media_types import DOCUMENTS, DocumentFormat
 from construct_messages.sparql.sources.files import load_files, load_open_file, open_directory

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import QueryError, SourceError, SourceTimeout, UsageError
 from construct_messages.rdf import terms
-from construct_messages.rdf.errors import QueryError, SourceError, SourceTimeout, UsageError
 from construct_messages.rdf.terms import Term
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.oxigraph import OxigraphSource

@@ -14,12 +14,8 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import (
-    IncompleteResult,
-    SourceError,
-    SourceTimeout,
-    construct_messages,
-)
+from construct_messages import construct_messages
+from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout
 from construct_messages.rdf.terms import Term, map_blanks
 from tests.support.engines.servers import ALL
 from tests.support.queries.options import arguments

@@ -13,7 +13,7 @@ import rdflib
 from rdflib.plugins.stores.memory import Memory
 
 from construct_messages.construct.messages import construct_messages
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     QueryError,
     SourceError,
     SourceTimeout,

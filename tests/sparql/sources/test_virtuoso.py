@@ -11,7 +11,8 @@ from urllib.parse import urlencode, urlsplit
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import IncompleteResult, construct_messages
+from construct_messages import construct_messages
+from construct_messages.errors import IncompleteResult
 from construct_messages.rdf.options import Requests
 from tests.support.engines import reference
 from tests.support.waiting import SECONDS

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from construct_messages import (
-    ConstructMessagesError,
+from construct_messages import ConstructMessagesError
+from construct_messages.errors import (
     GroupError,
     LimitExceeded,
     NotConstruct,

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from construct_messages import Message, read_log
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.delivery import LOG
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.table import TRANSPORTS, Capabilities
 from construct_messages.logs.writing import GrowingLog
-from construct_messages.rdf.errors import ConstructMessagesError
 from tests.support.engines.brokers import Mosquitto, NatsServer
 from tests.support.engines.kafka import Kafka, kafka
 from tests.support.engines.servers import Missing

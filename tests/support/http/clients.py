@@ -6,8 +6,8 @@ import asyncio
 from contextlib import aclosing
 from typing import Final
 
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.select import Select
-from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.terms import Term, iri, literal
 from construct_messages.sparql.sources import Request, Source
 from tests.support.http.fault_server import JSON, TSV, XML

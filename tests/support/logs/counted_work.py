@@ -14,7 +14,7 @@ from unittest import mock
 
 import construct_messages.logs
 from construct_messages import read_log
-from construct_messages.rdf.errors import LimitExceeded, LogError
+from construct_messages.errors import LimitExceeded, LogError
 
 _CHUNK: Final = 1 << 10
 

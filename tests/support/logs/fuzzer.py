@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from construct_messages.errors import LogError, Position, UnsupportedByFormat
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.rdf.errors import LogError, Position, UnsupportedByFormat
 from construct_messages.rdf.formats import JELLY, NDJSON_LD, RDFM, TRIG, TURTLE, YAML_LD, Format
 from construct_messages.rdf.terms import Lenience, parse_term
 from tests.support.logs.kinds import KINDS, Kind, Reading, cut, isomorphic, read, write

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
-from construct_messages.rdf.errors import LimitExceeded, LogError
 from construct_messages.rdf.formats import FORMATS, RDFM, VARIANTS, Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message

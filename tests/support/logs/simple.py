@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.turtle.decoder import TurtleDecoder
-from construct_messages.rdf.errors import LimitExceeded, LogError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from tests.support.logs.kinds import Kind, Reading

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pyoxigraph as ox
 
+from construct_messages.errors import QueryError
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.rdf.errors import QueryError
 from tests.support.places import shared_path
 from tests.support.queries.oracle import disagreement
 

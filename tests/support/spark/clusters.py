@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from construct_messages.rdf.errors import SparkUnavailable
+from construct_messages.errors import SparkUnavailable
 from construct_messages.spark import session
 from tests.support.commands import Done
 from tests.support.places import absent

@@ -10,6 +10,7 @@ from dataclasses import replace
 from random import Random
 
 from construct_messages.continuous import Bounds, Compared
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import (
     CountWindow,
@@ -18,7 +19,6 @@ from construct_messages.query.continuous.values import (
     TimeWindow,
     Window,
 )
-from construct_messages.rdf.errors import ConstructMessagesError
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import XSD, Term, iri, literal
 from construct_messages.streams.element import Element

@@ -19,10 +19,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollectio
 from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
+from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
 from construct_messages.feeds.connections import check_port
 from construct_messages.feeds.table import address_of
 from construct_messages.feeds.transport import Settings, option_values
-from construct_messages.rdf.errors import SourceError, SourceTimeout, UsageError, shown
 
 # --- failures -------------------------------------------------------------------------------------
 # Failures of Kafka's library: distinguishes temporary ones, and converts them to errors of this package. No I/O.

@@ -15,6 +15,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as Partition
 
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.brokers.kafka.client import (
     GROUP,
     ConsumerGroup,
@@ -31,7 +32,6 @@ from construct_messages.feeds.transport import (
     content_type_in,
     make_records,
 )
-from construct_messages.rdf.errors import SourceError, UsageError
 from construct_messages.streams.element import microseconds_of
 
 _PLACE: Final = "offsets"

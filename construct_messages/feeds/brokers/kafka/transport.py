@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Partition
 
+from construct_messages.errors import LimitExceeded, SourceTimeout, UsageError
 from construct_messages.feeds.brokers.kafka.client import (
     GROUP,
     PARTITION,
@@ -28,7 +29,6 @@ from construct_messages.feeds.brokers.kafka.reader import TopicReader
 from construct_messages.feeds.brokers.records import RecordTransport
 from construct_messages.feeds.state import BatchKey, Checkpoint
 from construct_messages.feeds.transport import Record, Settings, Start
-from construct_messages.rdf.errors import LimitExceeded, SourceTimeout, UsageError
 
 # --- writer ---------------------------------------------------------------------------------------
 # Writes records to a topic: in order, each once while it runs, and each batch once over restarts.

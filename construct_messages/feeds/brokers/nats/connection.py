@@ -29,8 +29,8 @@ from nats.errors import ConnectionClosedError, Error, NoRespondersError
 from nats.js.client import JetStreamContext
 from nats.js.errors import APIError, ServiceUnavailableError
 
+from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
 from construct_messages.feeds.transport import Settings
-from construct_messages.rdf.errors import SourceError, SourceTimeout, UsageError, shown
 from construct_messages.sparql.client.retries import CONNECT_SECONDS
 from construct_messages.sparql.client.tls import TLS_OPTIONS, tls_context
 

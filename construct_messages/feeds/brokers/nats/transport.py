@@ -17,6 +17,7 @@ from nats.aio.msg import Msg
 from nats.js import api
 from nats.js.errors import NotFoundError
 
+from construct_messages.errors import LimitExceeded, SourceError, UsageError, shown
 from construct_messages.feeds.brokers.nats.connection import (
     IN_FLIGHT,
     OPTIONS,
@@ -35,7 +36,6 @@ from construct_messages.feeds.transport import (
     content_type_in,
     option_values,
 )
-from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError, shown
 from construct_messages.rdf.wire import Header
 from construct_messages.sparql.client.responses import HEADER_NAME
 from construct_messages.streams.element import microseconds_of

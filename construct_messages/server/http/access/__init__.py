@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from multidict import MultiMapping
 
-from construct_messages.rdf.errors import Forbidden
+from construct_messages.errors import Forbidden
 from construct_messages.sparql.client.urls import is_loopback
 
 Right: TypeAlias = Literal["read", "publish", "register"]

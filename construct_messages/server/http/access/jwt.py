@@ -27,7 +27,7 @@ from joserfc.errors import (
 )
 from joserfc.jwk import KeySet
 
-from construct_messages.rdf.errors import Forbidden, SourceError, UsageError
+from construct_messages.errors import Forbidden, SourceError, UsageError
 from construct_messages.server.config import JwtSettings
 from construct_messages.server.http.access import (
     EXPIRED,

@@ -17,9 +17,9 @@ from typing import TypeAlias
 import msgspec
 import pyoxigraph as ox
 
+from construct_messages.errors import ConstructMessagesError, NotAcceptable, SourceError
 from construct_messages.query.checks import REWRITTEN
 from construct_messages.query.select import OriginalQuery
-from construct_messages.rdf.errors import ConstructMessagesError, NotAcceptable, SourceError
 from construct_messages.rdf.formats.media_types import TRIPLES
 from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.sparql.children import Failure, Parent

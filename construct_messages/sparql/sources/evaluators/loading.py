@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 import pyoxigraph as ox
 
-from construct_messages.rdf.errors import ConstructMessagesError, SourceError, UsageError
+from construct_messages.errors import ConstructMessagesError, SourceError, UsageError
 from construct_messages.sparql.children import Child, Failure, Parent
 from construct_messages.sparql.sources.evaluators.child import Ended
 from construct_messages.sparql.sources.files import load_into

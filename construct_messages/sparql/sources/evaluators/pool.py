@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from construct_messages.rdf.errors import Forbidden, SourceError, UsageError
+from construct_messages.errors import Forbidden, SourceError, UsageError
 from construct_messages.rdf.formats.media_types import TRIPLES
 from construct_messages.rdf.formats.negotiation import choose
 from construct_messages.rdf.formats.results import SOLUTIONS

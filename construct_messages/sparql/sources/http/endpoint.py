@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from construct_messages._version import __version__
+from construct_messages.errors import UsageError
 from construct_messages.query.select import Select
-from construct_messages.rdf.errors import UsageError
 from construct_messages.rdf.formats.media_types import FORM, SPARQL_QUERY
 from construct_messages.rdf.formats.results import READ
 from construct_messages.rdf.options import RETRIES, UNION
@@ -84,7 +84,7 @@ class Endpoint:
         'me@example.org)'
         >>> Endpoint.at("https://example.org/sparql", method="put")
         Traceback (most recent call last):
-        construct_messages.rdf.errors.UsageError: unknown method 'put' for a query
+        construct_messages.errors.UsageError: unknown method 'put' for a query
           hint: choose get or post
         """
         check_url(url)

@@ -13,16 +13,16 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from construct_messages.query.prologue import undeclared
-from construct_messages.query.select import Select, beyond, by_key, volatile
-from construct_messages.query.select import page as window
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     IncompleteResult,
     QueryError,
     SourceError,
     SourceTimeout,
     shown,
 )
+from construct_messages.query.prologue import undeclared
+from construct_messages.query.select import Select, beyond, by_key, volatile
+from construct_messages.query.select import page as window
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Term, map_blanks
 from construct_messages.sparql.client.responses import OK, Header

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from construct_messages.errors import UsageError
 from construct_messages.query.select import BY_TEXT, BY_TEXT_ONLY
-from construct_messages.rdf.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, shown
 from construct_messages.query.select import Select
-from construct_messages.rdf.errors import IncompleteResult, SourceError, SourceTimeout, shown
 from construct_messages.rdf.formats.results import JSON, READ, ResultsFormat, find_results
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Lenience

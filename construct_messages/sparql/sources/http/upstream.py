@@ -15,7 +15,7 @@ from typing import Final
 
 import aiohttp
 
-from construct_messages.rdf.errors import IncompleteResult, SourceError, UsageError
+from construct_messages.errors import IncompleteResult, SourceError, UsageError
 from construct_messages.rdf.formats.results import JSON
 from construct_messages.rdf.options import RETRIES
 from construct_messages.rdf.solutions import Solutions

@@ -10,8 +10,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.structs import TopicPartition
 
+from construct_messages.errors import LogError
 from construct_messages.feeds import publish, subscribe
-from construct_messages.rdf.errors import LogError
 from construct_messages.rdf.formats import N_QUADS
 from tests.support.engines.kafka import Kafka
 from tests.support.http.streams import read

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.brokers.kafka.client import TopicUrl
-from construct_messages.rdf.errors import SourceError, UsageError
 from tests.support.commands import run
 from tests.support.engines.kafka import PASSWORDS, Kafka
 from tests.support.engines.kafka_records import Raw, produce

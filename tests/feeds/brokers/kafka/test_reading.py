@@ -16,12 +16,12 @@ from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import NewPartitions
 
 from construct_messages import Message, read_log
+from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds import Checkpoint, publish, subscribe
 from construct_messages.feeds.brokers.records import RecordTransport
 from construct_messages.feeds.opening import opened
 from construct_messages.feeds.subscription import Subscription
 from construct_messages.feeds.transport import Settings, Start
-from construct_messages.rdf.errors import LogError, SourceError, UsageError
 from construct_messages.rdf.wire import Header
 from construct_messages.streams import Element
 from tests.support.commands import run

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages import Message
+from construct_messages.errors import LimitExceeded, SourceError, UsageError
 from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.brokers.kafka.transport import KafkaTransport
 from construct_messages.feeds.state import BatchKey, Sent, read_state, write_state
 from construct_messages.feeds.transport import Settings
 from construct_messages.logs.documents import CONTEXTS
-from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError
 from tests.support.engines.kafka import Kafka
 from tests.support.engines.kafka_records import consume
 from tests.support.streams import numbered

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from construct_messages import Message
+from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds import Subscription, publish, subscribe
 from construct_messages.logs import encoder_for
-from construct_messages.rdf.errors import LogError, SourceError
 from construct_messages.rdf.formats import FORMATS, N_QUADS, RDFM, Format
 from tests.support.engines.broker_logs import same
 from tests.support.engines.brokers import Mosquitto

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from construct_messages import Message, read_log
+from construct_messages.errors import LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.feeds import Checkpoint, Subscription, publish, relay, subscribe
 from construct_messages.feeds.bridging import BridgeStatus, feed
 from construct_messages.feeds.opening import opened
@@ -24,7 +25,6 @@ from construct_messages.feeds.recording import RecordingState, record
 from construct_messages.feeds.transport import Settings, Start
 from construct_messages.logs import encoder_for
 from construct_messages.logs.writing import OpenLog
-from construct_messages.rdf.errors import LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.streams import open_store
 from tests.support.certificates import certificate_in

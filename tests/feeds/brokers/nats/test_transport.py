@@ -13,11 +13,11 @@ from nats.js import api
 from nats.js.client import JetStreamContext
 
 from construct_messages import Message
+from construct_messages.errors import LimitExceeded, SourceError, UsageError
 from construct_messages.feeds import Checkpoint, publish, subscribe
 from construct_messages.feeds.brokers.records import RecordTransport
 from construct_messages.feeds.opening import opened
 from construct_messages.feeds.transport import Record, Settings
-from construct_messages.rdf.errors import LimitExceeded, SourceError, UsageError
 from tests.support.certificates import certificate_in
 from tests.support.engines.broker_logs import log, same
 from tests.support.engines.brokers import NatsServer

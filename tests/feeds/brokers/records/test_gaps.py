@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from construct_messages.errors import SourceError
 from construct_messages.feeds.brokers.records import Gaps
-from construct_messages.rdf.errors import SourceError
 
 URL = "mqtt://localhost/a"
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages import Message
+from construct_messages.errors import CannotWrite, LogError, SourceError, UsageError
 from construct_messages.feeds.brokers import records
 from construct_messages.feeds.brokers.records import (
     DeadLetterFile,
@@ -32,7 +33,6 @@ from construct_messages.feeds.transport import (
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.documents import CONTEXTS
 from construct_messages.logs.lines.decoder import decoded
-from construct_messages.rdf.errors import CannotWrite, LogError, SourceError, UsageError
 from construct_messages.rdf.formats import FORMATS, N_QUADS, Format
 from construct_messages.rdf.wire import Header
 from construct_messages.streams import Element

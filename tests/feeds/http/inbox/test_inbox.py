@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from construct_messages import Message
+from construct_messages.errors import ConstructMessagesError, LogError, SourceError, UsageError
 from construct_messages.feeds import subscribe
-from construct_messages.rdf.errors import ConstructMessagesError, LogError, SourceError, UsageError
 from construct_messages.streams.element import Element
 from tests.support.http.ldes import FAST, FORMATS, Site, all_of, site
 from tests.support.waiting import eventually

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from construct_messages import Message, Quad, iri, literal
+from construct_messages.errors import SourceError
 from construct_messages.feeds import Checkpoint, Subscription, subscribe
-from construct_messages.rdf.errors import SourceError
 from construct_messages.rdf.terms import Term
 from construct_messages.streams.element import Element
 from tests.support.http.ldes import (

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from construct_messages.feeds import subscribe
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     LimitExceeded,
     LogError,
     SourceError,
     UsageError,
 )
+from construct_messages.feeds import subscribe
 from tests.support.http.ldes import FAST, all_of, members, numbers, pages, relation, site, time_of
 
 

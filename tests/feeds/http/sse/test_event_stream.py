@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.errors import LimitExceeded
 from construct_messages.feeds.http.sse import EventParser, ServerSentEvent
-from construct_messages.rdf.errors import LimitExceeded
 from construct_messages.rdf.wire import Event as EventType
 from construct_messages.server.http.sending import event
 

@@ -15,9 +15,9 @@ import aiohttp
 import grpc
 import pytest
 
+from construct_messages.errors import SourceError
 from construct_messages.feeds import publish, relay, subscribe
 from construct_messages.logs.jelly.service import PUBLISH, SUBSCRIBE, RdfStreamSubscribe
-from construct_messages.rdf.errors import SourceError
 from construct_messages.rdf.formats import RDFM
 from tests.support.engines.issuer import Issuer
 from tests.support.grpc.peer import split

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 from joserfc.jwk import RSAKey
 
-from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.server.http.access.jwt import Keys
 from tests.support.engines.issuer import AUDIENCE, Issuer, ec_key, rsa_key
 from tests.support.http.streams import Answer, StreamsServer, serving_streams

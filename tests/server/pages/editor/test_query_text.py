@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import Position, QueryError
 from construct_messages.query.rewrite import ConstructQuery, QueryText, query_form
-from construct_messages.rdf.errors import Position, QueryError
 from construct_messages.server.http.sending import problem
 from tests.support.pages.modules import Modules
 from tests.support.places import shared_path

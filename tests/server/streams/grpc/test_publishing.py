@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal
+from construct_messages.errors import SourceError
 from construct_messages.feeds.grpc import ClientCall
 from construct_messages.logs.jelly.encoder import FrameWriter, options_row
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.service import DEFAULT_OPTIONS, PUBLISH, SUBSCRIBE
-from construct_messages.rdf.errors import SourceError
 from construct_messages.sparql.client.grpc import IDENTITY, framed
 from construct_messages.streams.element import Description
 from tests.support.grpc.serving import GrpcServer, serving_grpc

@@ -12,6 +12,7 @@ import pytest
 from pyjelly.jelly import RdfStreamOptions
 
 from construct_messages import Message, Quad, blank, iri, literal, triple
+from construct_messages.errors import SourceError
 from construct_messages.feeds.grpc import ClientCall
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.service import (
@@ -20,7 +21,6 @@ from construct_messages.logs.jelly.service import (
     RdfStreamSubscribe,
     read_metadata,
 )
-from construct_messages.rdf.errors import SourceError
 from construct_messages.sparql.client.grpc import IDENTITY, framed
 from tests.support.grpc.serving import GrpcServer, serving_grpc
 from tests.support.logs.kinds import isomorphic

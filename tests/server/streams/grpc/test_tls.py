@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyjelly.options import LookupPreset
 
+from construct_messages.errors import SourceError
 from construct_messages.feeds import publish, subscribe
-from construct_messages.rdf.errors import SourceError
 from tests.support.certificates import Certificate, certificate_in
 from tests.support.grpc.peer import asked, decoded, frames_of, split, texts
 from tests.support.grpc.serving import GrpcServer, serving_grpc

@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 
 from construct_messages import Message, read_log
+from construct_messages.errors import SourceError
 from construct_messages.feeds import subscribe
-from construct_messages.rdf.errors import SourceError
 from construct_messages.rdf.vocabulary import PROFILE, TREE
 from tests.support.http.feeds import handling
 from tests.support.http.streams import Answer, StreamsServer, serving_streams

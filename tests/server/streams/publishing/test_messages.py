@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.rdf.errors import ProtocolError
+from construct_messages.errors import ProtocolError
 from construct_messages.server.streams.publishing import read_messages
 
 LINE = b"<urn:s> <urn:p> <urn:o> ."

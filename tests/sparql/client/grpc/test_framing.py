@@ -12,7 +12,7 @@ from grpclib.const import Status
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.rdf.errors import ConstructMessagesError, LimitExceeded, SourceError
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, SourceError
 from construct_messages.sparql.client.grpc import (
     GZIP,
     IDENTITY,

@@ -14,7 +14,7 @@ import psutil
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.sparql.sources.evaluators.loading import load_directory
 from construct_messages.sparql.sources.files import open_directory
 from tests.support.processes import command_line

@@ -19,8 +19,7 @@ import pytest
 import pytest_asyncio
 
 from construct_messages import construct_messages
-from construct_messages.rdf import terms
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
     QueryError,
@@ -28,6 +27,7 @@ from construct_messages.rdf.errors import (
     SourceTimeout,
     UsageError,
 )
+from construct_messages.rdf import terms
 from construct_messages.sparql.sources import Operation, Request
 from construct_messages.sparql.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sparql.sources.files import open_directory

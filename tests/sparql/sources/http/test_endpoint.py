@@ -10,8 +10,8 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
+from construct_messages.errors import SourceError
 from construct_messages.query.select import Select
-from construct_messages.rdf.errors import SourceError
 from construct_messages.rdf.terms import Term, from_pyoxigraph
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     SourceError,
 )
 from construct_messages.sparql.sources import Request

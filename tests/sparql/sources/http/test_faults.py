@@ -13,12 +13,12 @@ from functools import partial
 import pytest
 from SPARQLWrapper import SPARQLWrapper
 
-from construct_messages.query.select import Select
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     IncompleteResult,
     SourceError,
     SourceTimeout,
 )
+from construct_messages.query.select import Select
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Term, iri, literal
 from construct_messages.sparql.results import ResultsDecoder

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
+from construct_messages.errors import ConstructMessagesError, IncompleteResult, UsageError
 from construct_messages.query.select import Select
-from construct_messages.rdf.errors import ConstructMessagesError, IncompleteResult, UsageError
 from construct_messages.rdf.terms import Term, iri, literal
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.endpoint import EndpointSource

@@ -9,11 +9,11 @@ from random import Random
 
 import pytest
 
-from construct_messages.query.select import Select
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     IncompleteResult,
     SourceError,
 )
+from construct_messages.query.select import Select
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.terms import Term, iri, literal
 from construct_messages.sparql.sources import Request

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from SPARQLWrapper import BASIC, GET, JSON, POST, POSTDIRECTLY, URLENCODED, SPARQLWrapper
 
-from construct_messages.rdf.errors import UsageError
+from construct_messages.errors import UsageError
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 from tests.support.http.clients import JSON_BODY, SELECT, read

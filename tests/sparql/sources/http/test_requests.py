@@ -10,11 +10,11 @@ from urllib.request import parse_http_list, parse_keqv_list
 import pytest
 from SPARQLWrapper import BASIC, DIGEST, POST, SPARQLWrapper
 
-from construct_messages.query.select import Select
-from construct_messages.rdf.errors import (
+from construct_messages.errors import (
     SourceError,
     UsageError,
 )
+from construct_messages.query.select import Select
 from construct_messages.rdf.options import UNION
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, UsageError
 from construct_messages.query.select import Select
-from construct_messages.rdf.errors import IncompleteResult, SourceError, SourceTimeout, UsageError
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.terms import Term
 from construct_messages.sparql.client import retries

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from construct_messages.rdf.errors import SourceError, UsageError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.sparql.sources import Backend, Operation, Request
 from construct_messages.sparql.sources.http.upstream import Upstream
 from tests.support.http.clients import JSON_BODY, SELECT

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from construct_messages.rdf.errors import IncompleteResult, SourceError, UsageError
+from construct_messages.errors import IncompleteResult, SourceError, UsageError
 from construct_messages.rdf.options import UNION
 from construct_messages.sparql.sources import Operation, Request
 from construct_messages.sparql.sources.http.upstream import Upstream

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from construct_messages.rdf.errors import IncompleteResult, SourceError, SourceTimeout
+from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout
 from construct_messages.sparql.sources import Operation, Request
 from construct_messages.sparql.sources.http.upstream import Upstream
 from tests.support.http.clients import JSON_BODY, SELECT, TABLE, VARIABLES

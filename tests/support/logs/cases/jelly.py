@@ -10,10 +10,10 @@ import pytest
 from google.protobuf.proto import serialize_length_prefixed
 from pyjelly import jelly
 
+from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.logs.jelly.wire import delimited
-from construct_messages.rdf.errors import LimitExceeded, LogError
 from construct_messages.rdf.formats import JELLY
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad
