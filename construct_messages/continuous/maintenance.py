@@ -493,6 +493,9 @@ class Composition:
             body, pairs = _with_own(body, outer)
             if correlated_variables(body) & pattern.possible:
                 raise NotMaintained("EXISTS of a pattern that depends on values outside of it")
+            if _assigned(body) & pattern.possible:
+                # SPARQL does not say what becomes of a BIND whose variable is substituted
+                raise NotMaintained("EXISTS with a BIND of a variable that is bound outside of it")
             bodies.append((kind, body, pairs))
             needed |= body.possible.union(*(mentioned(one) for one in pairs))
         operator = self._operator(pattern, needed & pattern.possible, conditions)
@@ -608,6 +611,12 @@ def _matches_triples(node: Node) -> bool:
         case algebra.Unary(pattern):
             return _matches_triples(pattern)
     return False
+
+
+def _assigned(node: Node) -> Vars:
+    """The variables that BIND assigns in a pattern."""
+    own = frozenset({node.variable}) if isinstance(node, Extend) else NOTHING
+    return own.union(*map(_assigned, node.children))
 
 
 def _exists(condition: Expression) -> tuple[Dependence, Node] | None:

@@ -293,4 +293,4 @@ def test_children_of_many_threads_share_nothing() -> None:
     finally:
         for child in children:
             child.kill_and_wait()
-    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert len(os.listdir("/proc/self/fd")) <= descriptors

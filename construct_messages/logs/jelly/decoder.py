@@ -279,6 +279,7 @@ class TermReader:
                     None,
                     self.datatypes.get(integer(part, "a datatype")),
                 )
+        part = b""  # a long literal is in memory often enough
         term = self._legal(
             lambda: literal(lexical, language=language, datatype=datatype, lenience=self._lenience)
         )

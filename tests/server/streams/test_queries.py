@@ -275,7 +275,7 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
         ),
         pytest.param("/streams", b"ASK { ?s ?p ?o }", 400, "ASK", id="ask"),
         pytest.param("/streams", ECHO, 422, "reads no stream", id="no-stream"),
-        pytest.param("/streams?every=PT1S", ECHO, 422, "no endpoint", id="nothing-to-watch"),
+        pytest.param("/streams?every=PT1S", ECHO, 422, "not an endpoint", id="nothing-to-watch"),
         pytest.param("/streams/b/query", ECHO, 404, "no stream b", id="stream"),
         pytest.param("/streams?stream=b", ECHO, 404, "no stream b", id="stream-of-parameter"),
         pytest.param(
@@ -318,10 +318,14 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
         ),
         pytest.param("/streams?maintain=no", RSP_QL, 400, "true or false", id="maintain"),
         pytest.param(
-            "/streams?skip_after=0", RSP_QL, 400, "skip_after=0 is no number", id="skip_after"
+            "/streams?skip_after=0", RSP_QL, 400, "skip_after=0 is not a number", id="skip_after"
         ),
         pytest.param(
-            "/streams?every=PT1S&skip_after=2", ECHO, 422, "no endpoint", id="skip_after-of-a-watch"
+            "/streams?every=PT1S&skip_after=2",
+            ECHO,
+            422,
+            "not an endpoint",
+            id="skip_after-of-a-watch",
         ),
         pytest.param("/streams?every=60", ECHO, 400, "every=60 is no duration", id="no-unit"),
         pytest.param("/streams?x=1", RSP_QL, 400, "no parameter", id="parameter"),

@@ -189,7 +189,7 @@ def test_errors_come_out_as_ours(rdfm: SparkSession, tmp_path: Path) -> None:
         ),
         (
             lambda: rdfm.read.format("rdfm").schema("x int").load("x").collect(),
-            "logs have a schema of",
+            "logs have a fixed schema",
         ),
         (
             lambda: frame.write.format("rdfm").mode("append").save(f"{tmp_path}/out"),
