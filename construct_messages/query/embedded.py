@@ -5,7 +5,9 @@ section 19.8, [PN_LOCAL]). Alternatives of paths are written as UNION: it gives 
 once for each (section 18.4). In `GRAPH ?g`, it takes ?g for a variable that both sides of MINUS share (section 18.6),
 hides it in sub-selects that do not project it (section 13.3), does not bind it where no triple is matched directly,
 as in `GRAPH ?g { GRAPH ?h { … } }`, and binds it before what is in the group, as
-in `GRAPH ?g { … OPTIONAL { ?g … } }`. The rest of the text is unchanged, and so are the columns of other lines.
+in `GRAPH ?g { … OPTIONAL { ?g … } }`. In
+`?s ?p ?x { ?s ?q ?o FILTER EXISTS { ?x … } }`, EXISTS sees ?x, which the group of the FILTER does not bind (section
+18.2.2.2). The rest of the text is unchanged, and so are the columns of other lines.
 
 Its ORDER BY compares literals of two kinds by their texts and numbers by their values. This is no total order: 9 < 10
 and "10" < "5" < "9". Where the sort notices, it ends the process. So each sort key becomes several, each of which only
@@ -67,6 +69,7 @@ def names_in_full(text: str) -> str:
 
 _NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
 _ALTERNATIVE: Final = re.compile(r"[^|]\|[^|]")
+_EXISTS: Final = re.compile(r"(?i)\bEXISTS\b")
 _WITHIN_GRAPH: Final = re.compile(r"(?i)\bGRAPH\b")
 _MOST_WAYS: Final = 64
 
@@ -84,12 +87,14 @@ def for_embedded(text: str) -> str:
     'SELECT * { GRAPH ?g { { FILTER(true) } VALUES ?x { 1 2 } } }'
     >>> for_embedded("SELECT ?s ?g { GRAPH ?g { ?s ?p ?o OPTIONAL { ?g ?p ?x } } }")
     'SELECT ?s ?g { { GRAPH ?g { ?s ?p ?o OPTIONAL { ?g_0 ?p ?x } } FILTER(!BOUND(?g_0) || SAMETERM(?g_0, ?g)) } }'
+    >>> for_embedded("SELECT ?s { ?s ?p ?x { ?s ?q ?o FILTER EXISTS { ?x ?q ?o } } }")
+    'SELECT ?s { ?s ?p ?x { ?s ?q ?o FILTER EXISTS { ?x_0 ?q ?o } } }'
     >>> for_embedded("SELECT ?s { ?s ?p ?o } ORDER BY DESC(?o) LIMIT 5").partition(" BIND")[0]
     'SELECT ?s WHERE { { SELECT ?s ?o WHERE { ?s ?p ?o } }'
     >>> for_embedded("SELECT ?s { ?s ?p ?o } ORDER BY STR(?s)")
     'SELECT ?s { ?s ?p ?o } ORDER BY STR(?s)'
     """
-    text = _spliced(_with_graphs_apart(names_in_full(text)))
+    text = _spliced(_with_graphs_apart(_with_exists_apart(names_in_full(text))))
     if not _ORDER.search(text):
         return text
     ordered = _TotalOrders(parse(text)).text()
@@ -145,6 +150,61 @@ def _splices(text: str, form: Any) -> Iterator[tuple[int, int, str]]:
                 ]
                 continue
         left += [(part, graph) for part in node if isinstance(part, tuple)]
+
+
+# --- EXISTS in nested groups ----------------------------------------------------------------------------------------
+
+
+def _with_exists_apart(text: str) -> str:
+    """The query with other variables in EXISTS for those which its FILTER cannot see, but are bound further outside."""
+    if not _EXISTS.search(text):
+        return text
+    try:
+        form = parse(text).form
+    except QueryError:
+        return text  # the engine reports the error
+    new: dict[str, str] = {}
+    splices = {}
+    for start, end, name in _unseen(form, frozenset()):
+        if name not in new:
+            new[name] = next(one for number in count() if (one := f"{name}_{number}") not in text)
+        splices[start] = (start, end, f"?{new[name]}")
+    return spliced(text, sorted(splices.values())) if splices else text
+
+
+def _unseen(
+    node: Any,
+    around: frozenset[str],
+    values: frozenset[str] = frozenset(),
+    beside: frozenset[str] = frozenset(),
+) -> Iterator[tuple[int, int, str]]:
+    """Where EXISTS has a variable that is bound around the group of its condition, but not for the condition.
+
+    `around` are the variables of all groups around, `values` those that an EXISTS around has values for, `beside` those
+    that OPTIONAL adds for its own conditions.
+    """
+    match node:
+        case syntax.GroupPattern(elements=elements):
+            known = values | beside | in_scope(node).keys()
+            around |= in_scope(node).keys()
+            for place, element in enumerate(elements):
+                match element:
+                    case syntax.OptionalPattern(group=group):
+                        left = frozenset(in_scope(*elements[:place]))
+                        yield from _unseen(group, around, values, left)
+                    case syntax.FilterPattern() | syntax.BindPattern():
+                        yield from _unseen(element, around, known)
+                    case _:
+                        yield from _unseen(element, around, values)
+        case syntax.ExistsNode(group=group):
+            for each in walk(group):
+                if isinstance(each, syntax.VariableNode) and each.name in around - values:
+                    yield each.start, each.end, each.name
+            yield from _unseen(group, around, values)
+        case tuple():
+            for part in node:
+                if isinstance(part, tuple):
+                    yield from _unseen(part, around, values)
 
 
 # --- variables of graphs --------------------------------------------------------------------------------------------

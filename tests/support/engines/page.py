@@ -41,6 +41,8 @@ Queries for the embedded engine are rewritten where its answers differ from SPAR
 - `{ FILTER(true) }` is added to a `GRAPH ?g` in which no triple is matched directly, so that `?g` is bound.
 - A `?g` in `OPTIONAL`, `MINUS`, `BIND` or a condition in `GRAPH ?g` becomes another variable, which is compared with
   `?g` after the group: the engine would know the graph in it already.
+- A variable of `EXISTS` that the group of its `FILTER` does not bind, but one around it does, gets another name: the
+  engine would know its value.
 
 It remains that the third of three nested `OPTIONAL`s sees what is bound around the first if it has no variable in
 common with the second, as in `?s :q ?o OPTIONAL { ?s :q ?o OPTIONAL { :a :r ?x OPTIONAL { ?s :p ?o } } }`.
