@@ -57,6 +57,7 @@ def endpoint() -> Iterator[Endpoint]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_requests_are_handed_on_at_a_rate_with_a_contact_and_not_without_end(
     endpoint: Endpoint,
 ) -> None:

@@ -72,6 +72,7 @@ def check_slices(case: Case, events: list[Event], stops: list[int], *, at_once: 
     assert not sliced.due
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_a_silent_stream_is_one_whose_time_passes_with_the_others(data: st.DataObject) -> None:

@@ -152,6 +152,7 @@ async def test_what_can_never_succeed_is_said_at_once(
         await anext(watching(out, endpoint.url).evaluations(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change_query", [None, "SELECT ?s ?o { ?s <urn:p> ?o }"], ids=["query", "change query"]
 )
@@ -181,6 +182,7 @@ async def test_an_answer_that_stalls_does_not_end_the_watch(
     assert "0.5 seconds between two bytes" in str(found[1].error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [None, 1])
 async def test_the_timeout_of_a_wrapper_and_no_limit(
     out: StreamStore, endpoint: FaultServer, seconds: int | None

@@ -112,6 +112,7 @@ async def test_our_server(served: GrpcServer, unpacked: list[int]) -> None:
         assert await check(b"") == b"\x08\x01", "it is serving"
 
 
+@pytest.mark.slow
 async def test_pings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quiet stream stays open under pings, and where the server has enough of them, the client comes back."""
     monkeypatch.setattr("construct_messages.feeds.connections._PAUSE_SECONDS", 0)

@@ -107,6 +107,7 @@ async def test_cut_connections(served: GrpcServer, monkeypatch: pytest.MonkeyPat
     assert [element.message for element in elements] == sent
 
 
+@pytest.mark.slow
 @compression
 async def test_a_network_that_cuts_each_connection_early(
     served: GrpcServer, compression: str, monkeypatch: pytest.MonkeyPatch

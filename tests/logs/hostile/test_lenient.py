@@ -213,6 +213,7 @@ def quads_of(server: FaultServer, results: str, **options: Any) -> set[str]:
     return {str(quad) for message in messages for quad in message}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [None, "http://b/dir/page"], ids=["the endpoint's", "the query's"])
 def test_no_bad_term_ends_a_log(
     server: FaultServer, results: str, base: str | None, caplog: pytest.LogCaptureFixture

@@ -247,6 +247,7 @@ def test_what_is_left_to_python(wire: Wire) -> None:
 # --- both ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_memory(wire: Wire) -> None:
     statements = [(SUBJECT, PREDICATE, Term(term), SUBJECT) for term in TERMS]
     text = document([*READ, GRAPHS] * 50, by_comment=False)

@@ -49,6 +49,7 @@ def test_what_is_written_is_read(format: Any, packing: str, write: Write, tmp_pa
     assert os.listdir(tmp_path) == [path.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["log", "hard", "symbolic"])
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_a_log_is_written_in_place_of_the_one_that_is_read(

@@ -128,6 +128,7 @@ async def test_where_it_starts(tmp_path: Path) -> None:
             assert isomorphic(await arrived(far, "b", 3), SENT[4:])
 
 
+@pytest.mark.slow
 async def test_a_side_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server runs, shows why, and goes on when the other side is there."""
     monkeypatch.setattr("construct_messages.feeds.bridging._PAUSE_SECONDS", 0.01)

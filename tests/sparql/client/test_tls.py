@@ -53,6 +53,7 @@ async def test_a_server_of_tls(tls_port: int) -> None:
     assert not refused.value.transient
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0" * 9, None])
 async def test_another_server(answer: bytes | None) -> None:
     async with answering(answer) as port:
@@ -68,6 +69,7 @@ async def test_a_server_without_tls() -> None:
     assert not refused.value.transient
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [b"", b"\x15\3\3\0\2\2\x0a", None])
 async def test_silence_may_have_other_reasons(answer: bytes | None) -> None:
     """An alert is of TLS."""

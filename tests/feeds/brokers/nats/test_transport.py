@@ -100,6 +100,7 @@ async def test_following(server: NatsServer) -> None:
             assert (element.sequence, element.message) == (6 + count, numbered(count))
 
 
+@pytest.mark.slow
 async def test_pauses_of_the_reader_and_of_the_stream(server: NatsServer) -> None:
     """Requests for messages end after a time without any, and are sent again."""
     url = server.url("a")

@@ -27,6 +27,8 @@ from tests.support.logs.pyjelly import LookupPreset, write_by_peer
 from tests.support.streams import numbered
 from tests.support.waiting import SECONDS, eventually
 
+pytestmark = pytest.mark.slow
+
 LINES = {"Content-Type": "application/n-quads; messages=rdfm"}
 NQ = next(kind for kind in KINDS if str(kind) == "nq-1.2-rdfm")
 

@@ -28,6 +28,7 @@ async def by_socket(socket: aiohttp.ClientWebSocketResponse, count: int) -> list
     return [(await socket.receive(SECONDS)).data for _ in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pauses", [False, True])
 async def test_followers_share_what_is_written(tmp_path: Path, pauses: bool) -> None:
     """Also where they leave the others for a moment to hear that the server is there."""

@@ -196,6 +196,7 @@ async def test_a_stream_that_may_be_named_by_others(tmp_path: Path) -> None:
         assert len(stored(served)) == 1
 
 
+@pytest.mark.slow
 async def test_who_never_names_a_stream(tmp_path: Path) -> None:
     """Its place is free again after a while; one that has named its stream may wait."""
     async with serving_grpc(tmp_path, idle_seconds=0.5) as served:

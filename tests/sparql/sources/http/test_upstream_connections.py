@@ -294,6 +294,7 @@ async def test_closing_ends_what_is_under_way(server: FaultServer) -> None:
         assert caught.value.status == 503
 
 
+@pytest.mark.slow
 async def test_a_rate_makes_requests_wait_their_turn(server: FaultServer) -> None:
     """At two a second, the third page waits for half a second; it does not fail."""
     server.play(*_pages())
