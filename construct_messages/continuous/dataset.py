@@ -79,8 +79,6 @@ def read_static(source: SourceLike, query: ContinuousQuery) -> list[Quad]:
             opened.close()
 
 
-# --- dataset --------------------------------------------------------------------------------------
-
 # --- stored terms ---------------------------------------------------------------------------------
 # Converts quads to the form in which a store of pyoxigraph returns them, so that equal ones can be recognised.
 #

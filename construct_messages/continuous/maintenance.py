@@ -81,7 +81,6 @@ from construct_messages.rdf.terms import Term
 # SPARQL 1.1 Query, section 18.5: the solutions of a query are a multiset, and so are their changes. The selection and
 # time of the output are not decided here.
 
-# --- matches --------------------------------------------------------------------------------------
 # Matches quads with the triple patterns of a plan.
 
 

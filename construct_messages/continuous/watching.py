@@ -190,8 +190,6 @@ def digest_of(batches: Iterable[Solutions]) -> bytes:
     return blake2b(b"".join(every), digest_size=_BYTES).digest()
 
 
-# --- watching -------------------------------------------------------------------------------------
-
 # --- changes --------------------------------------------------------------------------------------
 # Appends the elements of a watch: messages of new or removed solutions, together with the seen solutions.
 #

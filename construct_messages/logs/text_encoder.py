@@ -43,7 +43,6 @@ from construct_messages.rdf.terms import RDF, Term
 # equal ones, and conditions of the format (see `Layouts`). Templates with triple terms that contain variables have no
 # layouts. tests/test_fast_path.py compares the result with the plain encoder.
 
-# --- encoded --------------------------------------------------------------------------------------
 # Encoded batches: messages as the bytes of a log, together or one by one.
 #
 # A file or an HTTP response uses a batch as one block; a transport that frames messages itself, and a limit on their

@@ -55,7 +55,6 @@ from construct_messages.rdf.terms.wellformed import OUT_OF_PLACE
 # Jelly 1.1, serialization: RdfStreamFrame and RdfStreamRow of rdf.proto. `decoder.py` adds the position of a frame in
 # the log.
 
-# --- reader ---------------------------------------------------------------------------------------
 # Reads terms from the fields of Jelly statements, with the lookup tables that they refer to.
 #
 # An IRI is created and checked once per pair of table entries.

@@ -25,7 +25,6 @@ from construct_messages.rdf.terms.natives import native
 # JSON-LD 1.1 API, section 8.4 (serialize RDF as JSON-LD), and section 4.6 of its framing (the graphs of a message are
 # merged). Values stay terms; `framing.py` converts them to JSON.
 
-# --- values ---------------------------------------------------------------------------------------
 # Converts literals to JSON: numbers and booleans, and value objects of JSON-LD for the others.
 #
 # JSON-LD 1.1 API, section 8.5 (RDF to object conversion), with `useNativeTypes` for all numbers of XML Schema. A

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 # logs here. pyoxigraph, which implements JSON-LD 1.1 with the base directions of RDF 1.2, creates RDF; PyLD expands
 # documents first if contexts have more than prefixes. No parsing of text here.
 
-# --- size -----------------------------------------------------------------------------------------
 # Estimates the size of the RDF of a JSON-LD document, before a parser creates it.
 #
 # The parser creates all quads of a document together, and each contains the `@id` of its node: the memory for a long

@@ -150,8 +150,6 @@ def _decode(texts: Sequence[str], lenience: Lenience | None) -> list[Message]:
 #
 # RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
 
-# --- canonical lines ------------------------------------------------------------------------------------------------
-
 
 @cache
 def _statement(graphs: bool) -> re.Pattern[str]:

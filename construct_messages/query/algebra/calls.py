@@ -47,7 +47,6 @@ from construct_messages.rdf.terms import XSD, Term, literal
 # negated sets become a `Path`. No groups and no expressions here.
 
 
-# --- leaves ---------------------------------------------------------------------------------------
 # The leaves of a syntax tree in the algebra: variables, terms, and hidden variables for blank nodes.
 #
 # SPARQL 1.1 Query, section 4. The terms that SPARQL 1.2 adds are rejected by name. No patterns and no expressions

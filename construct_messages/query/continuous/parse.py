@@ -49,7 +49,6 @@ from construct_messages.rdf.terms import iri, resolve
 # them.
 
 
-# --- cursor ---------------------------------------------------------------------------------------
 # Reads the clauses and patterns of continuous queries from tokens: the parser, with the names of windows and streams.
 #
 # No grammar here.

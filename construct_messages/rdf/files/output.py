@@ -26,7 +26,6 @@ from construct_messages.rdf.files.unpacking import COMPRESSIONS, opener
 # power failure loses only this part, and appending writes each byte once. Processes lock the file. Other readers may
 # see an unfinished part. The parts are not interpreted here.
 
-# --- following ------------------------------------------------------------------------------------
 # Reading a file that another program still writes: its bytes as they are appended.
 #
 # The name is followed, as with `tail --follow=name`: when another file has the name, or the file became shorter, the

@@ -46,8 +46,6 @@ def accept_header(request: web.Request) -> str | None:
     return ", ".join(request.headers.getall("Accept", [])) or None
 
 
-# --- app ------------------------------------------------------------------------------------------
-
 # --- health ---------------------------------------------------------------------------------------
 # Liveness and readiness, for load balancers and orchestrators.
 #

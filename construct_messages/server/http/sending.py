@@ -156,8 +156,6 @@ def router_problem(
     return problem(ConstructMessagesError(error.reason, status=error.status, hint=hint), request_id)
 
 
-# --- sending --------------------------------------------------------------------------------------
-
 # --- coding ---------------------------------------------------------------------------------------
 # Content codings of responses: gzip and zstd (RFC 9110, section 8.4), flushed at every chunk.
 #

@@ -307,8 +307,6 @@ class SparqlRecord(RequestRecord):
         return {**super().durations(), "source": self.source_seconds}
 
 
-# --- messages -------------------------------------------------------------------------------------
-
 # --- events ---------------------------------------------------------------------------------------
 # The answer to a query as server-sent events: one for each message, then one for its end or its failure.
 #

@@ -418,8 +418,6 @@ async def close(
     await sending(request, socket.close(code=code, message=message), _CLOSING_SECONDS)
 
 
-# --- following ------------------------------------------------------------------------------------
-
 # --- fanout ---------------------------------------------------------------------------------------
 # Writes new elements from one task to all followers of a stream that have every earlier element.
 #

@@ -290,8 +290,6 @@ class _Connection(GrpcProtocol, AbstractHandler):
             task.cancel()
 
 
-# --- service --------------------------------------------------------------------------------------
-
 # --- frames ---------------------------------------------------------------------------------------
 # Serializes elements as consecutive Jelly frames, in the messages of a call. No connection here.
 

@@ -272,7 +272,6 @@ def _refused(message: str) -> ProtocolError:
 #
 # For WebSockets, and for logs that are acknowledged while they are sent. No HTTP here.
 
-# --- groups ---------------------------------------------------------------------------------------
 # Groups items that wait for earlier ones to be stored, so that they are stored together.
 #
 # A commit takes as long for one message as for many. A publisher that does not wait for each answer therefore gets
@@ -435,8 +434,6 @@ class Appender:
             places.append(bool(found))
         return kept, places, None
 
-
-# --- view -----------------------------------------------------------------------------------------
 
 # --- intake ---------------------------------------------------------------------------------------
 # Receives messages over a WebSocket: each frame is one, and is answered when it is stored durably.

@@ -120,8 +120,6 @@ class StreamIris(NamedTuple):
         return f"{self.output}?{urlencode(bounds)}"
 
 
-# --- resources ------------------------------------------------------------------------------------
-
 # --- rdf ------------------------------------------------------------------------------------------
 # Serializes descriptions in the negotiated format: JSON-LD unchanged, the others from its RDF.
 

@@ -161,8 +161,6 @@ def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
     return problems
 
 
-# --- runs -----------------------------------------------------------------------------------------
-
 # --- owners ---------------------------------------------------------------------------------------
 # The process of a run that writes logs, and whether it has ended: the files of such a run may then be removed.
 #

@@ -37,7 +37,6 @@ from construct_messages.feeds.transport import Record, Settings, Start
 # process repeats are stored once because each batch is a transaction, and what the topic holds determines whether it
 # is stored. The transactional id fences an older process that still runs.
 
-# --- batches --------------------------------------------------------------------------------------
 # Determines the batches of a writer in a topic, so that a batch that another process sends again is stored once.
 #
 # Before the transaction of a batch is committed, end offsets of the topic from before the batch are committed for a
