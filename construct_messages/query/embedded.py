@@ -103,13 +103,24 @@ def for_embedded(text: str) -> str:
     return ordered
 
 
+def _form(text: str) -> Any:
+    """The query as a tree. None: it has an error, which the engine reports."""
+    try:
+        return parse(text).form
+    except QueryError:
+        return None
+
+
+def _free_name(name: str, text: str) -> str:
+    """The name of a variable that the query does not have."""
+    return next(free for number in count() if (free := f"{name}_{number}") not in text)
+
+
 def _spliced(text: str) -> str:
     if not (_ALTERNATIVE.search(text) or _WITHIN_GRAPH.search(text)):
         return text
-    try:
-        form = parse(text).form
-    except QueryError:
-        return text  # the engine reports the error
+    if (form := _form(text)) is None:
+        return text
     return spliced(
         text,
         (
@@ -157,19 +168,12 @@ def _splices(text: str, form: Any) -> Iterator[tuple[int, int, str]]:
 
 def _with_exists_apart(text: str) -> str:
     """The query with other variables in EXISTS for those which its FILTER cannot see, but are bound further outside."""
-    if not _EXISTS.search(text):
+    if not _EXISTS.search(text) or (form := _form(text)) is None:
         return text
-    try:
-        form = parse(text).form
-    except QueryError:
-        return text  # the engine reports the error
-    new: dict[str, str] = {}
-    splices = {}
-    for start, end, name in _unseen(form, frozenset()):
-        if name not in new:
-            new[name] = next(one for number in count() if (one := f"{name}_{number}") not in text)
-        splices[start] = (start, end, f"?{new[name]}")
-    return spliced(text, sorted(splices.values())) if splices else text
+    # an EXISTS in another one has its variables twice
+    unseen = sorted({*_unseen(form, frozenset())})
+    new = {name: _free_name(name, text) for *_, name in unseen}
+    return spliced(text, ((start, end, f"?{new[name]}") for start, end, name in unseen))
 
 
 def _unseen(
@@ -201,10 +205,11 @@ def _unseen(
                 if isinstance(each, syntax.VariableNode) and each.name in around - values:
                     yield each.start, each.end, each.name
             yield from _unseen(group, around, values)
-        case tuple():
-            for part in node:
-                if isinstance(part, tuple):
-                    yield from _unseen(part, around, values)
+        case _:
+            inner = (syntax.GroupPattern, syntax.ExistsNode)
+            for each in walk(node, closed=inner):
+                if isinstance(each, inner):
+                    yield from _unseen(each, around, values)
 
 
 # --- variables of graphs --------------------------------------------------------------------------------------------
@@ -217,10 +222,8 @@ def _with_graphs_apart(text: str) -> str:
     OPTIONAL, MINUS, BIND and conditions in it.
     """
     while _WITHIN_GRAPH.search(text):
-        try:
-            form = parse(text).form
-        except QueryError:
-            return text  # the engine reports the error
+        if (form := _form(text)) is None:
+            return text
         graph = next(
             (
                 node
@@ -239,7 +242,7 @@ def _with_graphs_apart(text: str) -> str:
 
 def _apart(text: str, form: Any, graph: syntax.GraphPattern) -> Iterator[tuple[int, int, str]]:
     name = graph.name.name  # type: ignore[union-attr] # a variable
-    new = next(each for number in count() if (each := f"{name}_{number}") not in text)
+    new = _free_name(name, text)
     yield graph.start, graph.start, "{ "
     for node in walk(graph.group):
         if isinstance(node, syntax.VariableNode) and node.name == name:
