@@ -63,6 +63,7 @@ FLOORS = {
         "tokens",
         "prologue",
         "service / syntax",
+        "total_orders",
         "embedded",
         "continuous",
         "select",

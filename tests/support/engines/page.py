@@ -42,7 +42,10 @@ Queries for the embedded engine are rewritten where its answers differ from SPAR
 - A `?g` in `OPTIONAL`, `MINUS`, `BIND` or a condition in `GRAPH ?g` becomes another variable, which is compared with
   `?g` after the group: the engine would know the graph in it already.
 - A variable of `EXISTS` that the group of its `FILTER` does not bind, but one around it does, gets another name: the
-  engine would know its value.
+  engine would know its value. So does such a variable of other expressions in nested groups, for example `?x` in
+  `?s ?p ?x OPTIONAL { ?s ?q ?o BIND(STR(?x) AS ?y) }`.
+- `COUNT` of an expression becomes `COUNT` of a variable that `BIND` assigns: the engine has no count for a group in
+  which the expression is an error, where SPARQL does not count the error.
 
 It remains that the third of three nested `OPTIONAL`s sees what is bound around the first if it has no variable in
 common with the second, as in `?s :q ?o OPTIONAL { ?s :q ?o OPTIONAL { :a :r ?x OPTIONAL { ?s :p ?o } } }`.
