@@ -269,7 +269,8 @@ def _with_counts_apart(text: str) -> str:
 
 
 def _counts(text: str, select: syntax.SelectForm) -> Iterator[tuple[int, int, str]]:
-    aliases = {*(group_keys(select.clauses) or ())} - in_scope(select.where).keys()
+    keys = [each for each in select.clauses if isinstance(each, syntax.GroupClause)]
+    aliases = [each.variable.name for each in walk(*keys) if isinstance(each, syntax.AliasNode)]
     names: dict[str, str] = {}
     for each in aggregates(select.projection or (), select.clauses):
         if each.name != "COUNT" or isinstance(each.argument, syntax.VariableNode | None):
