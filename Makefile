@@ -135,7 +135,7 @@ bench:
 	$(PYTHON) -m benchmarks micro page
 	$(PYTHON) -m benchmarks micro proxy
 	$(PYTHON) -m benchmarks micro publishing
-	$(PYTHON) -m benchmarks micro reading
+	$(PYTHON) -m benchmarks micro shapes
 	$(PYTHON) -m benchmarks micro shacl
 	$(PYTHON) -m benchmarks micro start
 	$(PYTHON) -m benchmarks micro spark

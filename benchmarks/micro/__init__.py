@@ -15,7 +15,7 @@ NAMES = {
     "page": "the page in Chromium: the first card, the longest frame, memory",
     "parsing": "SPARQL text read, against rdflib's parser",
     "proxy": "through `construct-messages serve`, against a direct download",
-    "reading": "logs of several shapes, read and written, against npm's n3, pyoxigraph, pyjelly and rdfjs-jelly",
+    "shapes": "logs as other people write them, of 21 shapes, read beside n3, pyoxigraph, jsonld.js, PyLD, pyjelly",
     "shacl": "messages against SHACL shapes, against pySHACL",
     "spark": "CONSTRUCT over a dump on Spark, against loading it into Oxigraph",
     "spark_joins": "queries of the shape of SP2Bench's in a kept session of Spark, beside Oxigraph",

@@ -1,180 +1,291 @@
-"""Messages of the shapes that logs have: few quads or many, short values or long texts, one subject or several."""
+"""Logs as other people write them, read beside others: `python -m benchmarks micro shapes [SHAPE …] [--format NAME …]`.
+
+Each shape of message, short (5 quads) and long (30), in each format where it can be written. All sides have a process
+of their own, read each log once unmeasured, and then in turn, so that compilers and caches are warm; figures are
+medians of CPU seconds of reading, and ratios are those of the others to ours: above 1, ours is faster. All sides must
+find the same quads up to the labels of blank nodes, message by message where they know messages, or nothing is printed.
+n3, jsonld and rdfjs-jelly are those in the folder that CONSTRUCT_MESSAGES_NODE names (`npm install n3 jsonld`;
+rdfjs-jelly is on GitHub only, and left out where it is not there).
+"""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
-from typing import Final
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
 
-from construct_messages.rdf.message import Message, Quad
-from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal
+import pyoxigraph as ox
+from rich.console import Console
+from rich.table import Table
 
-_OSM: Final = "https://www.openstreetmap.org/"
-_KEY: Final = f"{_OSM}wiki/Key:"
-_GEO: Final = "http://www.opengis.net/ont/geosparql#"
-_DBR: Final = "http://dbpedia.org/resource/"
-_DBO: Final = "http://dbpedia.org/ontology/"
-_YAGO: Final = "http://dbpedia.org/class/yago/"
-_RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
+from benchmarks.harness import record
+from benchmarks.micro import readers, texts
 
-PREFIXES: Final = {
-    "rdfs": _RDFS,
-    "xsd": XSD,
-    "geo": _GEO,
-    "key": _KEY,
-    "node": f"{_OSM}node/",
-    "meta": f"{_OSM}meta/",
-    "dbr": _DBR,
-    "dbo": _DBO,
-    "yago": _YAGO,
+SHAPES = {
+    "plain": "subjects with predicates, as riot, n3 and rdflib write them",
+    "blank": "`[ … ]`: a result of a SOSA observation",
+    "half": "`[ … ]` in every second message",
+    "list": "`( … )`, `@list`",
+    "single": "literals in single quotes",
+    "long": 'texts over several lines in `"""`',
+    "prefix": "`prefix` in lower case, in each message",
+    "base": "BASE with relative IRIs",
+    "triple": "a triple term in each observation",
+    "names": "local names with escapes: `obs:2026\\/1`",
+    "hosts": "IRIs with a user, or an IPv6 address",
+    "language": 'language tags with upper case: `"x"@en-US`',
+    "escapes": "letters as `\\u00E9`",
+    "tabs": "lines with tabs",
+    "dots": "lines without a space before the dot",
+    "string": "lines with an explicit `xsd:string`",
+    "quads": "named graphs in lines, and in Jelly's rows of QUADS",
+    "graphs": "named graphs as blocks, and Jelly's GRAPHS",
+    "named": "`https://schema.org/` named in each line, a context of 157 kB",
+    "terms": "a context of 13 terms in each line",
+    "document": "one document of 300,000 quads without delimiters",
 }
-
-_TYPE: Final = iri(f"{RDF}type")
-_KEYS: Final = [
-    "name",
-    "amenity",
-    "street",
-    "housenumber",
-    "city",
-    "opening_hours",
-    "cuisine",
-    "phone",
-    "website",
-    "wheelchair",
-    "operator",
-    "brand",
-    "level",
-    "seating",
-    "smoking",
-    "email",
-    "postcode",
-    "country",
-    "ref",
-    "source",
-    "note",
-    "height",
-    "building",
-    "layer",
-    "surface",
-    "lit",
-]
-_WORDS: Final = [
-    "the",
-    "of",
-    "a",
-    "is",
-    "in",
-    "historical",
-    "city",
-    "federal",
-    "republic",
-    "population",
-    "located",
-    "between",
-    "river",
-    "mountains",
-    "capital",
-    "government",
-    "century",
-    "established",
-    "university",
-    "northern",
-    "region",
-    "which",
-    "was",
-    "its",
-    "first",
-    "largest",
-    "economy",
-    "island",
-    "archipelago",
-    "département",
-]
-_LANGUAGES: Final = ("en", "de", "fr", "es", "nl", "pt", "ja")
-
-
-def place(number: int, size: int, chance: random.Random) -> Message:
-    """One node of a map with a value for each key: short texts, and predicates that come once."""
-    node = iri(f"{_OSM}node/{100_000_000 + 17 * number}")
-    quads = [*_place(node, chance)]
-    for key in _KEYS[: size - len(quads)]:
-        values = (
-            "yes",
-            str(chance.randrange(200)),
-            f"Rue {chance.randrange(5000)}",
-            f"Café № {number}",
-        )
-        quads.append(Quad(node, iri(_KEY + key), literal(chance.choice(values))))
-    return Message(quads[:size])
-
-
-def area(number: int, size: int, chance: random.Random) -> Message:
-    """Several nodes of a map, of five quads each: predicates and values come again."""
-    quads: list[Quad] = []
-    while len(quads) < size:
-        node = iri(f"{_OSM}node/{100_000_000 + 170 * number + len(quads)}")
-        quads += _place(node, chance)
-        amenity = chance.choice(("bench", "cafe", "school"))
-        quads.append(Quad(node, iri(f"{_KEY}amenity"), literal(amenity)))
-    return Message(quads[:size])
-
-
-def _place(node: Term, chance: random.Random) -> Iterator[Quad]:
-    yield Quad(node, _TYPE, iri(f"{_OSM}Node"))
-    version = literal(str(chance.randrange(40)), datatype=f"{XSD}integer")
-    yield Quad(node, iri(f"{_OSM}meta/version"), version)
-    point = f"POINT({chance.uniform(-10, 20):.7f} {chance.uniform(40, 60):.7f})"
-    yield Quad(node, iri(f"{_GEO}asWKT"), literal(point, datatype=f"{_GEO}wktLiteral"))
-    when = f"20{chance.randrange(10, 26)}-{chance.randrange(1, 13):02}-{chance.randrange(1, 29):02}T12:30:00Z"
-    yield Quad(node, iri(f"{_OSM}meta/timestamp"), literal(when, datatype=f"{XSD}dateTime"))
-
-
-def resource(number: int, size: int, chance: random.Random) -> Message:
-    """A resource as DBpedia has them: an abstract of 900 characters, comments in several languages, types, links."""
-
-    def text(words: int) -> str:
-        return " ".join(chance.choice(_WORDS) for _ in range(words)).capitalize() + "."
-
-    name = f"{chance.choice(_WORDS).title()}_{chance.choice(_WORDS)}_({number})"
-    subject = iri(_DBR + name)
-    quads = [
-        Quad(subject, _TYPE, iri(f"{_DBO}Settlement")),
-        Quad(subject, iri(f"{_RDFS}label"), literal(name.replace("_", " "), language="en")),
-        Quad(subject, iri(f"{_DBO}abstract"), literal(f'{text(80)} "{text(2)}"\n{text(40)}', language="en")),
-        Quad(subject, iri(f"{_DBO}country"), iri(f"{_DBR}Country_{chance.randrange(200)}")),
-        Quad(subject, iri(f"{_DBO}population"), literal(str(chance.randrange(10**7)), datatype=f"{XSD}integer")),
-    ]  # fmt: skip
-    while len(quads) < size:
-        count = len(quads)
-        link = iri(f"{_DBR}{chance.choice(_WORDS).title()}_{chance.randrange(10**6)}")
-        kind = iri(f"{_YAGO}Wikicat{chance.choice(_WORDS).title()}{chance.randrange(10**4)}{count}")
-        comment = literal(text(20), language=_LANGUAGES[count % 7])
-        quads.append(
-            (
-                Quad(subject, iri(f"{_DBO}wikiPageWikiLink"), link),
-                Quad(subject, _TYPE, kind),
-                Quad(subject, iri(f"{_RDFS}comment"), comment),
-            )[count % 3]
-        )
-    return Message(quads)
-
-
-SHAPES: Final[dict[str, tuple[Callable[[int, int, random.Random], Message], int]]] = {
-    "map, 5 quads": (place, 5),
-    "map, 30 quads": (place, 30),
-    "map, 30 quads of 6 nodes": (area, 30),
-    "DBpedia, 5 quads": (resource, 5),
-    "DBpedia, 30 quads": (resource, 30),
+JELLY = dict.fromkeys(("plain", "blank", "triple"), "TRIPLES")
+JELLY |= {"quads": "QUADS", "graphs": "GRAPHS"}
+"""The shapes of Jelly, and the rows they are written in."""
+PEERS = {
+    "nq": ("n3", "pyoxigraph"),
+    "ttl": ("n3", "pyoxigraph"),
+    "trig": ("n3", "pyoxigraph"),
+    "ndjsonld": ("jsonld.js", "PyLD", "pyoxigraph"),
+    "jelly": ("pyjelly", "rdfjs-jelly"),
+    "rdfxml": ("rdflib", "pyoxigraph"),
 }
-"""What makes a message, and of how many quads, by names."""
+NODE = ("n3", "jsonld.js", "rdfjs-jelly")
+QUADS = {"ndjsonld": 5_000, "rdfxml": 10_000}
+"""How many are read each time, where it is not 60,000."""
+LENGTHS = {"short": 1, "long": 6}
+"""Observations in a message, each of five quads."""
 
 
-def messages(shape: str, quads: int, seed: int = 42) -> list[Message]:
-    """Messages of a shape, so many that they have that many quads or nearly.
+@dataclass(frozen=True)
+class Row:
+    """What one log took: microseconds a message, and what the others took by that."""
 
-    >>> [len(message) for message in messages("map, 30 quads of 6 nodes", 90)]
-    [30, 30, 30]
-    """
-    make, size = SHAPES[shape]
-    chance = random.Random(seed)
-    return [make(number, size, chance) for number in range(quads // size)]
+    format: str
+    shape: str
+    length: str
+    messages: int
+    quads: int
+    microseconds: float
+    quads_per_second: float
+    peak_mebibytes: float
+    ratios: dict[str, float]
+
+
+def main() -> None:
+    """Measures the shapes and formats that are chosen, or (with --side) is one of the readers."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="\n".join(f"{shape:10}{what}" for shape, what in SHAPES.items()),
+    )
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help="all without")
+    known = f"{', '.join(PEERS)}; all without"
+    parser.add_argument("--format", nargs="+", choices=PEERS, metavar="NAME", help=known)
+    parser.add_argument("--length", nargs="+", choices=LENGTHS, help="of messages; all without")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--side", choices=readers.SIDES, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.side:
+        readers.serve(arguments.side)
+        return
+    if unknown := set(arguments.shapes) - set(SHAPES):
+        parser.error(f"no shape {', '.join(sorted(unknown))}; there are {', '.join(SHAPES)}")
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for extension in arguments.format or PEERS:
+            for shape in arguments.shapes or SHAPES:
+                if shape in shapes_of(extension):
+                    lengths = arguments.length or [*LENGTHS]
+                    rows += measure(Path(folder), extension, shape, lengths, arguments.rounds)
+                    print(f"{extension}, {shape}", file=sys.stderr)
+    show(rows)
+    record("shapes", rows)
+
+
+def shapes_of(extension: str) -> set[str]:
+    """The shapes that a format can have."""
+    return {
+        "nq": {*texts.N_QUADS},
+        "ttl": {*texts.TURTLE} - {"graphs"},
+        "trig": {*texts.TURTLE},
+        "ndjsonld": {*texts.JSON_LD},
+        "jelly": {*JELLY},
+        "rdfxml": {*texts.RDF_XML},
+    }[extension]
+
+
+def measure(
+    folder: Path, extension: str, shape: str, lengths: Sequence[str], rounds: int
+) -> Iterator[Row]:
+    """One row for each length; a document has none."""
+    with ExitStack() as running:
+        sides = {
+            side: running.enter_context(Side(side))
+            for side in ("ours", *PEERS[extension])
+            if is_there(side) and not (side == "pyoxigraph" and shape == "named")
+        }
+        if shape == "document":
+            lengths = ["short"]
+        for length in lengths:
+            size = LENGTHS[length]
+            small = folder / f"small.{extension}"
+            small.write_bytes(log(shape, extension, size, 8))
+            compare(f"{shape}, {extension}", {side: at.dump(small) for side, at in sides.items()})
+            quads = 300_000 if shape == "document" else QUADS.get(extension, 60_000)
+            count = quads // size // 5
+            whole = folder / f"log.{extension}"
+            whole.write_bytes(log(shape, extension, size, count))
+            yield row(sides, whole, (extension, shape, length, count), rounds)
+
+
+def is_there(side: str) -> bool:
+    """Whether the package is installed."""
+    return side != "rdfjs-jelly" or (modules() / side).exists()
+
+
+def modules() -> Path:
+    """Where the packages of Node.js are."""
+    return Path(os.environ["CONSTRUCT_MESSAGES_NODE"]) / "node_modules"
+
+
+def log(shape: str, extension: str, size: int, count: int) -> bytes:
+    """A log of the shape. `size`: observations in each message."""
+    if extension != "jelly":
+        return texts.log(shape, extension, size, count)
+    source = "graphs" if shape == "quads" else shape
+    head = "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in texts.NAMES.items())
+    written = texts.messages(source, "trig", size, count)
+    messages = [[*ox.parse(head + text, ox.RdfFormat.TRIG)] for text in written]
+    return readers.jelly(messages, JELLY[shape])
+
+
+def row(sides: dict[str, Side], log: Path, what: tuple[str, str, str, int], rounds: int) -> Row:
+    """Reads a log on all sides in turn."""
+    extension, shape, length, messages = what
+    first = {side: at.run(log) for side, at in sides.items()}  # unmeasured
+    counts = {side: found["quads"] for side, found in first.items()}
+    if len({*counts.values()}) > 1:
+        raise SystemExit(f"{shape}, {extension}: different numbers of quads: {counts}")
+    seconds: dict[str, list[float]] = {side: [] for side in sides}
+    peak = 0.0
+    for _ in range(rounds):
+        for side, at in sides.items():
+            found = at.run(log)
+            seconds[side].append(found["cpu"])
+            peak = found["peak"] / 1024 if side == "ours" else peak
+    medians = {side: median(each) for side, each in seconds.items()}
+    ours, count = medians["ours"], counts["ours"]
+    ratios = {side: each / ours for side, each in medians.items() if side != "ours"}
+    if shape == "document":
+        messages = 1
+    return Row(
+        extension, shape, length, messages, count, ours / messages * 1e6, count / ours, peak, ratios
+    )
+
+
+def compare(what: str, dumps: dict[str, list[str]]) -> None:
+    """Ends the benchmark where a side has other messages than ours, or, of one document, other quads."""
+    ours = dumps.pop("ours")
+    for side, theirs in dumps.items():
+        pairs = [*zip(ours, theirs, strict=True)] if len(ours) == len(theirs) else []
+        pairs = pairs or [("".join(ours), "".join(theirs))]
+        for number, (one, other) in enumerate(pairs, 1):
+            if canonical(one) != canonical(other):
+                raise SystemExit(
+                    f"{what}, message {number}: ours and {side}'s differ\n{one}\n{other}"
+                )
+
+
+def canonical(lines: str) -> set[str]:
+    """The quads of N-Quads with labels of blank nodes that do not depend on who read them."""
+    dataset = ox.Dataset(ox.parse(lines, ox.RdfFormat.N_QUADS))
+    dataset.canonicalize(ox.CanonicalizationAlgorithm.UNSTABLE)
+    return set(map(str, dataset))
+
+
+class Side:
+    """A process that reads logs, one at a time."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> Side:
+        command = [sys.executable, "-m", "benchmarks", "micro", "shapes", "--side", self._name]
+        if self._name in NODE:
+            command = ["node", str(Path(__file__).with_name("peers.cjs")), self._name]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env=os.environ | {"NODE_PATH": str(modules())},
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _ask(self, log: Path, *, dump: bool) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        extension = log.suffix[1:]
+        asked: dict[str, object] = {"path": str(log), "extension": extension, "dump": dump}
+        asked["type"] = readers.FORMATS[extension].media_types[0]
+        if extension == "ndjsonld":
+            asked["contexts"] = readers.CONTEXTS
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self._name} ended: {log.name}")
+        return json.loads(line)
+
+    def run(self, log: Path) -> dict[str, Any]:
+        """CPU seconds and quads of reading a log once."""
+        found: dict[str, Any] = self._ask(log, dump=False)
+        return found
+
+    def dump(self, log: Path) -> list[str]:
+        """The N-Quads of each message, or of the document where it knows no messages."""
+        messages: list[str] = self._ask(log, dump=True)["messages"]
+        return messages
+
+
+def show(rows: Sequence[Row]) -> None:
+    """Prints one table a format."""
+    for extension, peers in PEERS.items():
+        chosen = [row for row in rows if row.format == extension]
+        if not chosen:
+            continue
+        table = Table(title=f"{readers.FORMATS[extension].name}: read, CPU seconds by ours")
+        for column in ("shape", "µs a message", "quads/s", "MiB", *peers):
+            table.add_column(column, justify="left" if column == "shape" else "right")
+        for each in chosen:
+            name = each.shape if each.shape == "document" else f"{each.shape}, {each.length}"
+            ratios = [f"{each.ratios[peer]:.2f} ×" if peer in each.ratios else "" for peer in peers]
+            table.add_row(
+                name,
+                f"{each.microseconds:,.1f}",
+                f"{each.quads_per_second:,.0f}",
+                f"{each.peak_mebibytes:.0f}",
+                *ratios,
+            )
+        Console(width=120).print(table)
