@@ -141,12 +141,14 @@ def _decode(texts: Sequence[str], lenience: Lenience | None) -> list[Message]:
 
 
 # --- statements -----------------------------------------------------------------------------------
-# Reads lines of N-Triples and N-Quads as quads: canonical ones by the compiled module or a regular expression, all
-# others by pyoxigraph.
+# Reads lines of N-Triples and N-Quads as quads: usual ones by the compiled module or a regular expression, all others
+# by pyoxigraph.
 #
-# Nearly every line of a log is a statement in canonical form, whose terms already have the form of `rdf/terms/`. The
-# compiled module and the expression accept the same subset of the statements that pyoxigraph accepts. pyoxigraph
-# parses all other statements, and alone raises errors. `decoder.py` processes delimiters, messages and bytes.
+# Nearly every line of a log of this package is a statement in canonical form, whose terms already have the form of
+# `rdf/terms/`. The expression accepts a subset of these. The compiled module also accepts statements as others write
+# them: with escapes, language tags in upper case, `xsd:string`, other white space, comments and triple terms. Both
+# accept a subset of the statements that pyoxigraph accepts, as the same terms. pyoxigraph parses all other statements,
+# and alone raises errors.
 #
 # RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
 
@@ -177,22 +179,25 @@ def count_canonical(documents: Sequence[bytes], graphs: bool) -> int | None:
 
 
 class StatementLines(NamedTuple):
-    # subject, predicate, object and graph of each canonical statement in turn
+    # subject, predicate, object and graph of each usual statement in turn
     terms: list[Term | None]
-    # the places of the blank nodes among these, ascending; their labels are unchanged
+    # the places among these of blank nodes, and of triple terms with one, ascending; their labels are unchanged
     blanks: list[int]
     # the other lines before each of these statements, with their ends, and those after the last; mostly empty
     others: list[str]
 
 
-def read_lines(lines: bytes, *, graphs: bool) -> StatementLines:
-    r"""Returns the canonical statements of complete lines, each with a final LF; raises `UnicodeDecodeError`.
+def read_lines(lines: bytes, *, graphs: bool, triple_terms: bool = False) -> StatementLines:
+    r"""Returns the usual statements of complete lines, each with a final LF; raises `UnicodeDecodeError`.
+    `triple_terms`: whether statements with triple terms may be among them.
 
-    >>> found = read_lines(b'<urn:s> <urn:p> "o"@en .\n_:b <urn:p>  <urn:o> .\n', graphs=False)
+    >>> found = read_lines(b'<urn:s> <urn:p> "o"@en .\n_:b <urn:p> <urn:a b> .\n', graphs=False)
     >>> found.terms[2], found.others
-    ('"o"@en', ['', '_:b <urn:p>  <urn:o> .\n'])
+    ('"o"@en', ['', '_:b <urn:p> <urn:a b> .\n'])
     """
-    if compiled.wire is not None and (found := compiled.wire.statements(lines, graphs)):
+    if compiled.wire is not None and (
+        found := compiled.wire.statements(lines, graphs, triple_terms)
+    ):
         return StatementLines(*cast("tuple[list[Term | None], list[int], list[str]]", found))
     text, end = lines.decode(), 0
     terms: list[Term | None] = []
@@ -377,10 +382,11 @@ _DIRECTIVE: Final = re.compile(
 _COMMENT: Final = re.compile(r'(?:[^<"#]|<[^>]*+>|"(?:[^"\\]|\\.)*+")*+#(?P<comment>.*)')
 """A statement with a comment after it."""
 
-_OTHERS: Final = re.compile(r"(?:[ \t]*+(?:#[^@\n]*+)?\n)++|.*\n")
-"""A line, or several meaningless ones together (blank ones, and comments other than delimiters): a few bytes of a
-compressed log can contain millions of them.
-"""
+_MEANINGLESS: Final = re.compile(r"(?:[ \t]*+(?:#[^@\n]*+)?\n)++")
+"""Blank lines, and comments other than delimiters: a few bytes of a compressed log can contain millions of them."""
+
+_OTHERS: Final = re.compile(rf"{_MEANINGLESS.pattern}|.*\n")
+"""A line, or several meaningless ones together."""
 
 _DELIMITS: Final = re.compile(r"\s*@message")
 _LIKE_A_DIRECTIVE: Final = re.compile(r"(?:message|version)\b", re.IGNORECASE)
@@ -536,8 +542,12 @@ class LinesDecoder:
 
     def _read_statements(self, block: bytes) -> None:
         """Reads complete lines, whose total size is within the bound."""
+        # a version in it, which may have none, is only known once the lines before are
+        triple_terms = (
+            b"VERSION" not in block if self._syntax is None else self._syntax.triple_terms
+        )
         try:
-            read = read_lines(block, graphs=self._format.graphs)
+            read = read_lines(block, graphs=self._format.graphs, triple_terms=triple_terms)
         except UnicodeDecodeError as error:
             start = block.rfind(b"\n", 0, error.start) + 1
             if start:
@@ -567,11 +577,15 @@ class LinesDecoder:
         renamed = 0  # the number of renamed blank nodes
         line, start = self._lines, 0  # the numbers of lines and of statements that were read
         for index in compress(count(), others):
+            other = others[index]
+            if other == "\n" or (other != usual and _MEANINGLESS.fullmatch(other)):
+                line += other.count("\n")
+                continue
             if blanks[renamed] < 4 * index:
                 after = bisect_left(blanks, 4 * index, renamed)
                 self._rename(terms, blanks[renamed:after])
                 renamed = after
-            quads, other = terms[4 * start : 4 * index], others[index]
+            quads = terms[4 * start : 4 * index]
             line, start = line + index - start, index
             if other == usual and quads and self._terms is None:
                 # the most frequent case; the same as below with fewer calls
@@ -587,11 +601,12 @@ class LinesDecoder:
         self._lines = line + len(others) - 1 - start
 
     def _rename(self, terms: list[Term | None], blanks: list[int]) -> None:
-        """Assigns labels to the blank nodes at these places in the open message."""
+        """Assigns labels to the blank nodes at these places, or in triple terms there, in the open message."""
         if blanks:
             rename = self._scope()
             for place in blanks:
-                terms[place] = rename(terms[place])  # type: ignore[arg-type] # blank nodes are Terms
+                term = cast("Term", terms[place])
+                terms[place] = rename(term) if term[0] == "_" else map_blanks(term, rename)
 
     def _read_others(self, text: str, line: int) -> int:
         """Processes lines other than canonical statements, after a number of lines; returns the number of processed

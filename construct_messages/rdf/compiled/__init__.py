@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 Term = TypeVar("Term", bound=str)
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
-INTERFACE: Final = 3
+INTERFACE: Final = 4
 """The number of the interface that `Wire` describes; module.c has the same. Raise both with each change of it."""
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
 """The environment variable that disables the compiled module, if it is set to anything."""
@@ -30,9 +30,9 @@ class Wire(Protocol):
     INTERFACE: int
 
     def statements(
-        self, lines: bytes, graphs: bool, /
+        self, lines: bytes, graphs: bool, triple_terms: bool, /
     ) -> tuple[list[str | None], list[int], list[str]] | None:
-        """Takes canonical lines apart: `read_lines` of `logs/lines/decoder.py`. None: they are not UTF-8."""
+        """Takes lines apart: `read_lines` of `logs/lines/decoder.py`. None: they are not UTF-8."""
         ...
 
     def count_canonical(self, documents: list[bytes], graphs: bool, /) -> int | None:

@@ -1,4 +1,4 @@
-/* Canonical lines of N-Triples and N-Quads: taken apart into terms, only checked, or written.
+/* Lines of N-Triples and N-Quads, taken apart into terms; canonical ones, only checked, or written.
  *
  * Beside logs/lines/decoder.py. RDF 1.2 N-Quads, section 2; N-Triples, section 4.
  */
@@ -7,16 +7,228 @@
 
 #include <stdlib.h>
 
-/* The terms of a statement; without a graph, that has no start. */
-typedef struct {
-    const byte *start[4], *end[4];
-} Statement;
-
 /* Where a subject or the name of a graph ends. */
 static const byte *node_end(const byte *start)
 {
     return *start == '<' ? iri_term_end(start) : blank_end(start);
 }
+
+/* --- statements --------------------------------------------------------------------------------------------------- */
+
+enum { MOST_NESTED = 16 };  /* triple terms; deeper ones are left to Python */
+
+/* What was found, and the line that is read. */
+typedef struct {
+    PyObject *terms, *blanks, *others;
+    bool triple_terms;  /* whether they are known */
+    const byte *limit;  /* the LF of the line */
+    bool has_blank;     /* whether a triple term of the line has one */
+    Buffer text;        /* a term in canonical form that is written in another one */
+    Known known;        /* terms by the bytes they are written in */
+} Found;
+
+/* A function that reads returns the end of what it read; NULL: it is not known here, or there is an exception. */
+static const byte *read_term(Found *found, const byte *at, int depth, PyObject **term);
+
+static const byte *space_end(const byte *at)
+{
+    while (*at == ' ' || *at == '\t')
+        at++;
+    return at;
+}
+
+/* Reads up to so many terms with what separates them, each in a position where it may be. */
+static const byte *read_terms(Found *found, const byte *at, int depth, int most, PyObject **terms)
+{
+    at = space_end(at);
+    for (int i = 0; at && i < most && *at != '.'; i++) {
+        bool may_be = *at == '<' || (*at == '_' && i != 1) || (*at == '"' && i == 2);
+        at = may_be && (i == 2 || at[1] != '<') ? read_term(found, at, depth, &terms[i]) : NULL;
+        at = at ? space_end(at) : NULL;
+    }
+    return at && terms[2] ? at : NULL;
+}
+
+static const byte *read_triple(Found *found, const byte *at, int depth, PyObject **term)
+{
+    PyObject *parts[3] = {NULL};
+    if (!found->triple_terms || depth == MOST_NESTED || at[2] != '(')
+        return NULL;
+    at = read_terms(found, at + 3, depth + 1, 3, parts);
+    if (at && at[0] == ')' && at[1] == '>' && at[2] == '>') {
+        for (int i = 0; i < 3; i++)
+            found->has_blank |= PyUnicode_ReadChar(parts[i], 0) == '_';
+        *term = PyUnicode_FromFormat("<<( %U %U %U )>>", parts[0], parts[1], parts[2]);
+    }
+    for (int i = 0; i < 3; i++)
+        Py_XDECREF(parts[i]);
+    return *term ? at + 3 : NULL;
+}
+
+/* Where an IRI or a literal ends in any form. */
+static const byte *written_end(const byte *at, const byte *limit)
+{
+    if (*at == '"') {
+        for (at++; at < limit && *at != '"'; at++)
+            if (*at == '\\')
+                at++;
+        if (at++ >= limit)
+            return NULL;
+        if (*at == '@')
+            do
+                at++;
+            while (is(*at, LETTER | DIGIT) || *at == '-');
+        if (at[0] != '^' || at[1] != '^')
+            return at;
+        at += 2;
+    }
+    const byte *end = *at == '<' ? memchr(at, '>', (size_t)(limit - at)) : NULL;
+    return end ? end + 1 : NULL;
+}
+
+/* Adds what is between the delimiters of an IRI or a string, without needless escapes; false: it is not known, or an
+ * error. */
+static bool add_unescaped(Buffer *text, const byte *at, const byte *end, bool in_iri)
+{
+    while (at < end) {
+        const byte *plain = at;
+        while (at < end && *at != '\\' && *at != '\t')
+            at++;
+        if (!add(text, plain, (size_t)(at - plain)))
+            return false;
+        if (at == end)
+            return true;
+        bool by_number = at[0] == '\\' && (at[1] == 'u' || at[1] == 'U');
+        uint32_t code = *at == '\t' ? *at++ : escaped(at, &at);
+        if (in_iri ? !by_number || !(code >= 0x80 || is((byte)code, IRI_CHAR)) || !add_character(text, code)
+                   : !code || !add_in_literal(text, code))
+            return false;
+    }
+    return true;
+}
+
+/* Makes the term of other than canonical form that is written there; NULL: it is not known, or an error. */
+static PyObject *make_term(Buffer *text, const byte *at, const byte *end)
+{
+    static const char string[] = "^^<http://www.w3.org/2001/XMLSchema#string>";
+    text->size = 0;
+    if (*at == '"') {
+        const byte *quote = end;
+        while (*--quote != '"')
+            ;
+        if (!add(text, "\"", 1) || !add_unescaped(text, at + 1, quote, false) || !add(text, "\"", 1))
+            return NULL;
+        size_t size = text->size;
+        for (at = quote + 1; at < end && *at != '<'; at++)
+            if (!add(text, &(byte){is(*at, LETTER) ? *at | 0x20 : *at}, 1))
+                return NULL;
+        if (!add_unescaped(text, at, end, true))
+            return NULL;
+        if (text->size - size == strlen(string) && memcmp(text->start + size, string, strlen(string)) == 0)
+            text->size = size;
+    } else if (!add_unescaped(text, at, end, true)) {
+        return NULL;
+    }
+    if (!add(text, "", 1))  /* the NUL ends the scan */
+        return NULL;
+    const byte *start = text->start, *whole = *start == '"' ? literal_end(start) : iri_term_end(start);
+    return whole == start + text->size - 1 ? text_of(start, whole) : NULL;
+}
+
+static const byte *read_term(Found *found, const byte *at, int depth, PyObject **term)
+{
+    if (at[0] == '<' && at[1] == '<')
+        return read_triple(found, at, depth, term);
+    const byte *canonical = *at == '_' ? blank_end(at) : *at == '"' ? literal_end(at) : NULL;
+    const byte *end = canonical || *at == '_' ? canonical : written_end(at, found->limit);
+    if (!end || (*term = find_term(&found->known, at, end)))
+        return end;
+    if (*at == '<')
+        canonical = iri_term_end(at);
+    *term = canonical == end ? text_of(at, end) : make_term(&found->text, at, end);
+    if (!*term)
+        return NULL;
+    keep_term(&found->known, at, end, *term);
+    return end;
+}
+
+/* Whether a statement ends there with its line; a comment with an @ may delimit messages. */
+static bool is_end(const byte *at, const byte *limit)
+{
+    if (*at != '.')
+        return false;
+    at = space_end(at + 1);
+    if (*at == '#')
+        while (at && at < limit && *at != '@' && *at != '\r')
+            at = *at >= 0x80 ? character_end(at) : *at ? at + 1 : NULL;
+    return at == limit;
+}
+
+/* Reads the statement of a line, and adds its terms: 1, or 0: it is not known; -1: an error. */
+static int read_statement(Found *found, const byte *at, bool graphs, Py_ssize_t index)
+{
+    PyObject *terms[4] = {NULL};
+    found->has_blank = false;
+    at = read_terms(found, at, 0, graphs ? 4 : 3, terms);
+    int done = at && is_end(at, found->limit);
+    for (int i = 0; i < 4; i++) {
+        if (done <= 0) {
+            Py_XDECREF(terms[i]);
+            continue;
+        }
+        bool has_blank = terms[i] && PyUnicode_ReadChar(terms[i], 0) == '_';
+        has_blank |= i == 2 && found->has_blank;
+        if (!append(found->terms, terms[i] ? terms[i] : Py_NewRef(Py_None)) ||
+            (has_blank && !append(found->blanks, PyLong_FromSsize_t(4 * index + i))))
+            done = -1;
+    }
+    return PyErr_Occurred() ? -1 : done;
+}
+
+static bool read_lines(Found *found, const byte *at, const byte *limit, bool graphs)
+{
+    const byte *other = at;
+    Py_ssize_t count = 0;
+    while (at < limit && (found->limit = memchr(at, '\n', (size_t)(limit - at)))) {
+        int done = read_statement(found, at, graphs, count);
+        if (done < 0 || (done && !append(found->others, text_of(other, at))))
+            return false;
+        at = found->limit + 1;
+        if (done) {
+            count++;
+            other = at;
+        }
+    }
+    return append(found->others, text_of(other, limit));
+}
+
+PyObject *statements(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *lines, *result = NULL;
+    char *start;
+    Py_ssize_t size;
+    int graphs, triple_terms;
+    if (!PyArg_ParseTuple(arguments, "Spp:statements", &lines, &graphs, &triple_terms) ||
+        PyBytes_AsStringAndSize(lines, &start, &size) < 0)
+        return NULL;
+    Found found = {PyList_New(0), PyList_New(0), PyList_New(0), triple_terms, .known = {{{NULL, 0, NULL}}}};
+    if (found.terms && found.blanks && found.others &&
+        read_lines(&found, (const byte *)start, (const byte *)start + size, graphs))
+        result = PyTuple_Pack(3, found.terms, found.blanks, found.others);
+    Py_XDECREF(found.terms);
+    Py_XDECREF(found.blanks);
+    Py_XDECREF(found.others);
+    PyMem_Free(found.text.start);
+    forget(&found.known);
+    return result ? result : none_if(PyExc_UnicodeDecodeError);
+}
+
+/* --- documents ---------------------------------------------------------------------------------------------------- */
+
+/* The terms of a statement in canonical form; without a graph, that has no start. */
+typedef struct {
+    const byte *start[4], *end[4];
+} Statement;
 
 /* A predicate that was met, in lines that are still there; without one, it has no start. */
 typedef struct {
@@ -24,18 +236,16 @@ typedef struct {
     size_t size;
 } Predicate;
 
-/* Parses the statement at `at`. Returns the byte after its LF, or NULL.
+/* Parses the canonical statement at `at`. Returns the byte after its LF, or NULL.
  *
- * `before` is the previous statement, whose subject is tried first; it may alias `statement`. `likely` is the predicate
- * that is tried first.
+ * The subject that the structure has is tried first, and `likely` is the predicate that is.
  */
-static const byte *statement_end(const byte *at, const byte *limit, bool graphs, Statement *statement,
-                                 const Statement *before, Predicate likely)
+static const byte *statement_end(const byte *at, const byte *limit, bool graphs, Statement *statement, Predicate likely)
 {
     const byte *end = NULL;
-    if (before->start[0]) {
-        size_t size = (size_t)(before->end[0] - before->start[0]);
-        if (size < (size_t)(limit - at) && at[size] == ' ' && memcmp(at, before->start[0], size) == 0)
+    if (statement->start[0]) {
+        size_t size = (size_t)(statement->end[0] - statement->start[0]);
+        if (size < (size_t)(limit - at) && at[size] == ' ' && memcmp(at, statement->start[0], size) == 0)
             end = at + size;
     }
     statement->start[0] = at;
@@ -63,68 +273,6 @@ static const byte *statement_end(const byte *at, const byte *limit, bool graphs,
     }
     return end[0] == '.' && end[1] == '\n' ? end + 2 : NULL;
 }
-
-/* --- statements --------------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    PyObject *terms, *blanks, *others;
-    Known known;
-} Found;
-
-static bool add_statement(Found *found, const Statement *statement, Py_ssize_t index)
-{
-    for (int part = 0; part < 4; part++) {
-        const byte *start = statement->start[part];
-        PyObject *term = start ? known_term(&found->known, start, statement->end[part]) : Py_NewRef(Py_None);
-        if (!append(found->terms, term))
-            return false;
-        if (start && *start == '_' && !append(found->blanks, PyLong_FromSsize_t(4 * index + part)))
-            return false;
-    }
-    return true;
-}
-
-static bool read_lines(Found *found, const byte *at, const byte *limit, bool graphs)
-{
-    Statement statements[2] = {{{NULL}, {NULL}}, {{NULL}, {NULL}}};
-    const byte *other = at;
-    Py_ssize_t count = 0;
-    while (at < limit) {
-        Statement *statement = &statements[count & 1];
-        const byte *end = statement_end(at, limit, graphs, statement, &statements[~count & 1], (Predicate){0});
-        if (end) {
-            if (!append(found->others, text_of(other, at)) || !add_statement(found, statement, count++))
-                return false;
-            other = at = end;
-        } else {
-            at = memchr(at, '\n', (size_t)(limit - at));
-            at = at ? at + 1 : limit;
-        }
-    }
-    return append(found->others, text_of(other, limit));
-}
-
-PyObject *statements(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    PyObject *lines, *result = NULL;
-    char *start;
-    Py_ssize_t size;
-    int graphs;
-    if (!PyArg_ParseTuple(arguments, "Sp:statements", &lines, &graphs) ||
-        PyBytes_AsStringAndSize(lines, &start, &size) < 0)
-        return NULL;
-    Found found = {PyList_New(0), PyList_New(0), PyList_New(0), {{{NULL, 0, NULL}}}};
-    if (found.terms && found.blanks && found.others &&
-        read_lines(&found, (const byte *)start, (const byte *)start + size, graphs))
-        result = PyTuple_Pack(3, found.terms, found.blanks, found.others);
-    Py_XDECREF(found.terms);
-    Py_XDECREF(found.blanks);
-    Py_XDECREF(found.others);
-    forget(&found.known);
-    return result ? result : none_if(PyExc_UnicodeDecodeError);
-}
-
-/* --- documents ---------------------------------------------------------------------------------------------------- */
 
 /* A line, for comparison: by a number that is another one for nearly every other line of its document. */
 typedef struct {
@@ -201,7 +349,7 @@ static Py_ssize_t count_statements(Look *look, const byte *at, const byte *limit
     look->count = 0;  /* its lines are replaced from the first one on */
     while (at < limit) {
         Predicate likely = count < before ? look->lines[count].predicate : (Predicate){0};
-        const byte *end = statement_end(at, limit, graphs, &statement, &statement, likely);
+        const byte *end = statement_end(at, limit, graphs, &statement, likely);
         if (!end)
             return 0;
         if (count == look->allocated) {

@@ -41,6 +41,26 @@ bool grow(Buffer *buffer, size_t size)
     return true;
 }
 
+bool add_character(Buffer *buffer, uint32_t code)
+{
+    byte bytes[4], *at = bytes;
+    if (code < 0x80) {
+        *at++ = (byte)code;
+    } else {
+        int rest = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+        *at++ = (byte)((0xF80 >> rest & 0xFF) | code >> 6 * rest);
+        while (rest--)
+            *at++ = (byte)(0x80 | (code >> 6 * rest & 0x3F));
+    }
+    return add(buffer, bytes, (size_t)(at - bytes));
+}
+
+bool add_in_literal(Buffer *buffer, uint32_t code)
+{
+    byte letter = code < 0x80 ? short_escapes[code] : 0;
+    return letter ? add(buffer, (byte[]){'\\', letter}, 2) : add_character(buffer, code);
+}
+
 /* The place of a term among those that were met; KNOWN: it is not worth one. */
 static size_t place_of(const byte *start, const byte *end)
 {

@@ -55,6 +55,29 @@ const byte *character_end(const byte *start)
     return code && code != 0xFFFE && code != 0xFFFF ? end : NULL;
 }
 
+/* --- escapes ------------------------------------------------------------------------------------------------------ */
+
+const byte short_escapes[128] = {
+    ['\t'] = 't', ['\b'] = 'b', ['\n'] = 'n', ['\r'] = 'r', ['\f'] = 'f', ['"'] = '"', ['\\'] = '\\'};
+
+uint32_t escaped(const byte *at, const byte **end)
+{
+    static const byte characters[256] = {['t'] = '\t', ['b'] = '\b', ['n'] = '\n', ['r'] = '\r', ['f'] = '\f',
+                                         ['"'] = '"', ['\''] = '\'', ['\\'] = '\\'};
+    int digits = at[1] == 'u' ? 4 : at[1] == 'U' ? 8 : 0;
+    *end = at + 2;
+    if (!digits)
+        return characters[at[1]];
+    uint32_t code = 0;
+    for (at += 2; digits; digits--, at++) {
+        if (!is(*at, HEX_DIGIT))
+            return 0;
+        code = code << 4 | (uint32_t)(*at <= '9' ? *at - '0' : (*at | 0x20) - 'a' + 10);
+    }
+    *end = at;
+    return code > 0x10FFFF || (0xD800 <= code && code <= 0xDFFF) ? 0 : code;
+}
+
 /* --- IRIs --------------------------------------------------------------------------------------------------------- */
 
 /* OTHER_CHARS: those of the first two planes that are allowed anywhere. */
@@ -160,7 +183,11 @@ const byte *blank_end(const byte *at)
     at += 2;
     while (is(*at, LABEL_CHAR))
         at++;
-    return at[-1] == '.' ? NULL : at;
+    if (*at >= 0x80)  /* which may be of the label */
+        return NULL;
+    while (at[-1] == '.')
+        at--;
+    return at;
 }
 
 /* The datatypes that no literal states: NOT_A_DATATYPE. */

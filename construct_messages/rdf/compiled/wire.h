@@ -45,6 +45,11 @@ static inline bool is(byte character, int of)
 /* The character of UTF-8 that begins there, beyond ASCII, and its end; 0: there is none. */
 uint32_t character(const byte *start, const byte **end);
 
+/* The character that an escape stands for, which begins with a backslash, and its end; 0: none that is known. */
+uint32_t escaped(const byte *start, const byte **end);
+
+extern const byte short_escapes[128];  /* the letters after the backslash, by characters that literals have no other way */
+
 /* Each returns the end of what begins there; NULL: nothing that is known does. */
 const byte *character_end(const byte *start);        /* of UTF-8 beyond ASCII, without U+FFFE and U+FFFF */
 const byte *iri_end(const byte *start);              /* of an absolute IRI, before what no IRI has */
@@ -78,6 +83,9 @@ static inline bool add(Buffer *buffer, const void *bytes, size_t size)
     buffer->size += size;
     return true;
 }
+
+bool add_character(Buffer *buffer, uint32_t code);   /* in UTF-8 */
+bool add_in_literal(Buffer *buffer, uint32_t code);  /* with a short escape, if there is one */
 
 enum { KNOWN = 1 << 9 };
 

@@ -198,9 +198,9 @@ def terms_of_lines(lines: bytes) -> list[Term | None]:
     >>> terms_of_lines(b'<urn:s> <urn:p> "o" .\n')
     ['<urn:s>', '<urn:p>', '"o"', None]
     """
-    if compiled.wire is not None and (found := compiled.wire.statements(lines, True)):
+    if compiled.wire is not None and (found := compiled.wire.statements(lines, True, True)):
         read, _, others = found
-        if not any(others):  # they have triple terms
+        if not any(others):  # no base directions, and no other unusual terms
             return cast("list[Term | None]", read)
     terms: list[Term | None] = []
     for line in lines.decode().split("\n")[:-1]:

@@ -1,4 +1,4 @@
-"""The compiled module returns what the Python code beside it returns, or leaves the lines to it."""
+"""The compiled module reads lines as pyoxigraph does, and writes them as Python does, or leaves them to these."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ import gc
 import os
 import subprocess
 import sys
+from typing import Any
 
+import pyoxigraph as ox
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from construct_messages import Message, Quad
+from construct_messages.errors import LogError
+from construct_messages.logs import DecoderOptions
+from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines.decoder import (
+    LinesDecoder,
     StatementLines,
     _lines_read_back,
     count_canonical,
-    read_lines,
 )
 from construct_messages.rdf import compiled
 from construct_messages.rdf.compiled import PURE, Statement, Wire
-from construct_messages.rdf.terms import Term
-from tests.support.logs.lines import documents, the_compiled_module
+from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, SYNTAXES
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.terms import Lenience, Term
+from tests.support.logs.lines import documents, taken, the_compiled_module
 
 GRAPHS = pytest.mark.parametrize("graphs", [True, False], ids=["N-Quads", "N-Triples"])
 CANONICAL = [
@@ -34,16 +41,22 @@ CANONICAL = [
     b"<http://\xc3\xa9.example/%C3%A9> <urn:p> <mailto:a@b> .\n".replace(b"//\xc3\xa9.", b"//e."),
 ]
 QUAD = b'<urn:s> <urn:p> "o"@en <http://example.org/g> .\n'
+ODD = [
+    b"<urn:s>  <urn:p> \t<urn:o> .\n",
+    b"<urn:s><urn:p>_:b.\n",
+    b"<urn:s> <urn:p> <urn:o> . # a comment\n",
+    b'<urn:s> <urn:p> "o"^^<http://www.w3.org/2001/XMLSchema#string> .\n',
+    b'<urn:s> <urn:p> "o"@EN-gb .\n',
+    b'<urn:\\u00e9> <urn:p> "\\u0041\\U0001F600\\\'\\\\\t" .\n',
+    b'_:b <urn:p> <<( _:b <urn:b> <<(<urn:a><urn:b>"c"@EN)>> )>> .\n',
+]
 OTHERS = [
     b"\n",
     b"# @message\n",
-    b"<urn:s>  <urn:p> <urn:o> .\n",
-    b"<urn:s> <urn:p> <urn:o> . \n",
+    b"<urn:s> <urn:p> <urn:o> . # @message\n",
     b"<s> <urn:p> <urn:o> .\n",
-    b'<urn:s> <urn:p> "o"^^<http://www.w3.org/2001/XMLSchema#string> .\n',
-    b'<urn:s> <urn:p> "\\u0041" .\n',
     b'<urn:s> <urn:p> "a\x00b" .\n',
-    b"<urn:s> <urn:p> <<( <urn:a> <urn:b> <urn:c> )>> .\n",
+    b'<urn:s> <urn:p> "a"@en--ltr .\n',
     b"<urn:\xef\xbf\xbe> <urn:p> <urn:o> .\n",
 ]
 # what decides in a scan, of one byte and more
@@ -69,27 +82,26 @@ def wire() -> Wire:
 
 
 def alike(wire: Wire, lines: bytes, graphs: bool) -> int:
-    """Asserts that all lines are there, and that each statement is one by Python, too; returns their number."""
-    found = wire.statements(lines, graphs)
+    """Asserts that each statement is what pyoxigraph reads of its line, and that all others are there; returns how
+    many statements there are.
+    """
+    found = wire.statements(lines, graphs, True)
     try:
         text = lines.decode()
     except UnicodeDecodeError:
         assert found is None
         return 0
     assert found is not None
-    terms, blanks, others = found
-    read = [" ".join(filter(None, terms[at : at + 4])) + " .\n" for at in range(0, len(terms), 4)]
-    assert "".join(other + line for other, line in zip(others, [*read, ""], strict=True)) == text
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "wire", None)
-        by_python = read_lines("".join(read).encode(), graphs=graphs)
-    assert by_python == StatementLines(terms, blanks, [""] * (len(read) + 1))  # type: ignore[arg-type]
+    read = taken(text, StatementLines(*found))  # type: ignore[arg-type]
+    format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
+    for line, quad in read:
+        assert list(to_message(ox.parse(line, format=format))) == [quad], line
     return len(read)
 
 
 @GRAPHS
 def test_statements_are_found(wire: Wire, graphs: bool) -> None:
-    lines = [*CANONICAL, QUAD] if graphs else CANONICAL
+    lines = [*CANONICAL, *ODD, *([QUAD] if graphs else [])]
     assert alike(wire, b"".join(lines), graphs) == len(lines)
     assert alike(wire, b"".join(a + b for a in lines for b in OTHERS), graphs) == len(lines) * len(
         OTHERS
@@ -100,7 +112,7 @@ def test_statements_are_found(wire: Wire, graphs: bool) -> None:
 
 @GRAPHS
 def test_cut_and_changed_at_every_byte(wire: Wire, graphs: bool) -> None:
-    for line in [*CANONICAL, QUAD, *OTHERS]:
+    for line in [*CANONICAL, QUAD, *ODD, *OTHERS]:
         for place in range(len(line)):
             alike(wire, line[:place], graphs)
             for piece in PIECES:
@@ -111,11 +123,66 @@ def test_cut_and_changed_at_every_byte(wire: Wire, graphs: bool) -> None:
 @GRAPHS
 @given(
     parts=st.lists(
-        st.sampled_from([*CANONICAL, QUAD, *OTHERS, *PIECES]) | st.binary(max_size=4), max_size=12
+        st.sampled_from([*CANONICAL, QUAD, *ODD, *OTHERS, *PIECES]) | st.binary(max_size=4),
+        max_size=12,
     )
 )
 def test_any_bytes(graphs: bool, parts: list[bytes]) -> None:
     event(f"statements: {alike(the_compiled_module(), b''.join(parts), graphs) > 0}")
+
+
+MARKS = [
+    *(b'VERSION "1.2-messages"\n', b'VERSION "1.1-messages"\n', b"MESSAGE\n", b"# @message\n"),
+    *(b"\n", b"# a comment\n", b" \t\n", b"\r\n", b"<urn:s> <urn:p> <urn:o> . # @message\n"),
+]
+
+
+def outcome(parts: list[bytes], **options: Any) -> tuple[list[list[Quad]], str, str]:
+    """The messages of a log, the error that ended it, and what was passed."""
+    lenience = Lenience(options.pop("how"))
+    decoder = LinesDecoder(
+        options.pop("format"),
+        options.pop("syntax"),
+        DecoderOptions(labels=Labels("x"), lenience=lenience, **options),
+    )
+    read: list[list[Quad]] = []
+    try:
+        for part in parts:
+            read.extend(map(list, decoder.feed(part)))
+        read.extend(map(list, decoder.close()))
+    except LogError as error:
+        return read, f"{error!r} {error}", str(lenience)
+    return read, "", str(lenience)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[bytes]:
+    """Parts of a log, most of which are statements of all forms and delimiters; some are damaged."""
+    announced = draw(st.sampled_from([*MARKS[:2], b""]))
+    marks = [MARKS[3], b"\n"] if not announced else [b"MESSAGE\n", MARKS[3]]
+    lines = [*CANONICAL, *ODD, *ODD, QUAD, *(marks * 6)]
+    parts = [announced, *draw(st.lists(st.sampled_from(lines), max_size=12))]
+    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+        place = draw(st.integers(0, len(parts) - 1))
+        parts.insert(place, draw(st.sampled_from([*OTHERS, *MARKS, *PIECES])))
+    return parts
+
+
+@given(
+    parts=logs(),
+    format=st.sampled_from([N_QUADS, N_TRIPLES]),
+    syntax=st.sampled_from([None, *SYNTAXES]),
+    how=st.sampled_from(["strict", "pass", "skip"]),
+    shared_labels=st.sampled_from([None, True, False]),
+    comments=st.booleans(),
+)
+def test_logs_are_read_alike(parts: list[bytes], **options: Any) -> None:
+    """With and without the module: the same messages, the same error at the same place."""
+    found = outcome(parts, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "wire", None)
+        assert outcome(parts, **options) == found
+    event(f"messages: {len(found[0])}, error: {found[1] != ''}")
 
 
 @GRAPHS
@@ -165,13 +232,13 @@ def test_statements_that_are_none(wire: Wire, statement: object) -> None:
 
 @pytest.mark.slow
 def test_nothing_is_left_in_memory(wire: Wire) -> None:
-    lines = b"".join([*CANONICAL, QUAD, *OTHERS]) * 5 + b"<urn:s> <urn:p> _:c .\n" * 5
+    lines = b"".join([*CANONICAL, QUAD, *ODD, *OTHERS]) * 5 + b"<urn:s> <urn:p> _:c .\n" * 5
     for broken in (lines, lines + b"\xff", lines[:-3]):
         for _ in range(2):  # the first time, Python keeps some memory for itself
             gc.collect()
             before = sys.getallocatedblocks()
             for _ in range(50):
-                wire.statements(broken, True)
+                wire.statements(broken, True, True)
                 wire.count_canonical([broken, lines], True)
                 wire.lines_of([("<urn:s>", "<urn:p>", '"o"', None), ("<urn:s>", "", "", None)])
             gc.collect()
@@ -179,7 +246,9 @@ def test_nothing_is_left_in_memory(wire: Wire) -> None:
         assert left < 50
 
 
-@pytest.mark.parametrize("arguments", [(), ("text", True), (b"",), ([QUAD, "text"], True)])
+@pytest.mark.parametrize(
+    "arguments", [(), ("text", True, True), (b"", True), ([QUAD, "text"], True)]
+)
 def test_wrong_arguments(wire: Wire, arguments: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
         wire.statements(*arguments)  # type: ignore[arg-type, call-arg]

@@ -204,9 +204,9 @@ class Work:
         self.done = 0
         work = self
 
-        def counted(lines: bytes, *, graphs: bool) -> StatementLines:
+        def counted(lines: bytes, **options: bool) -> StatementLines:
             work.done += len(lines)
-            return read_lines(lines, graphs=graphs)
+            return read_lines(lines, **options)
 
         class Held(bytearray):
             def __iadd__(self, data: bytes) -> Held:  # type: ignore[override] # of what it is used with

@@ -1,4 +1,4 @@
-"""Lines as quads: the regular expressions and pyoxigraph give the same, accept the same and refuse the same."""
+"""Lines as quads: the compiled module, the regular expressions and pyoxigraph read the same, where they read any."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from construct_messages.errors import LimitExceeded, TermError
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import decoder as lines_decoder
 from construct_messages.logs.lines.decoder import LineParser, read_lines
+from construct_messages.rdf import compiled
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.rdf.message import Quad, make_quads
-from construct_messages.rdf.terms import RDF, XSD, Term, is_blank, literal
+from construct_messages.rdf.terms import RDF, XSD, Term, literal
 from construct_messages.rdf.terms.libraries import rows_in
+from tests.support.logs.lines import taken
 from tests.support.places import shared_path
 
 FORMATS = (N_TRIPLES, N_QUADS)
@@ -34,22 +36,13 @@ def by_pyoxigraph(text: str, format: Format) -> list[Quad] | None:
 def agree(lines: list[str], format: Format) -> int:
     """Asserts that whatever was read of some lines is what pyoxigraph reads, and nothing lost; says how many were."""
     text = "".join(f"{line}\n" for line in lines)
-    read = read_lines(text.encode(), graphs=format.graphs)
-    quads = list(make_quads(rows_in(read.terms)))
-    assert len(read.others) == len(quads) + 1
-    assert read.blanks == [
-        place for place, term in enumerate(read.terms) if term is not None and is_blank(term)
-    ]
-    # what was read is canonical: each line is as its quad is written
-    statements = [*(f"{quad}\n" for quad in quads), ""]
-    assert text == "".join(
-        part for each in zip(read.others, statements, strict=True) for part in each
-    )
-    for other in read.others:
-        assert not other or other.endswith("\n"), "a statement begins a line"
-    for quad in quads:
+    read = read_lines(text.encode(), graphs=format.graphs, triple_terms=True)
+    found = taken(text, read)
+    for line, quad in found:
+        assert by_pyoxigraph(line, format) == [quad], line
         assert by_pyoxigraph(str(quad), format) == [quad], quad
-    return len(quads)
+        assert compiled.wire or line == str(quad), "Python only reads what is canonical"
+    return len(found)
 
 
 CANONICAL = [
@@ -73,13 +66,39 @@ GRAPHS = [
     '<urn:a> <urn:p> "a <b> _:c"@en <urn:g> .',
     f'<urn:a> <urn:p> "1"^^<{XSD}integer> _:g .',
 ]
-LEFT = [
-    *("", "# @message", "MESSAGE", "<urn:a>", "<urn:a> <urn:p> <urn:b>", "x"),
-    "<urn:a>  <urn:p> <urn:b> .",
+# what the compiled module reads, and Python leaves
+ODD = [
+    "<urn:a>  <urn:p>\t<urn:b> \t.",
     "<urn:a><urn:p><urn:b>.",
     "\t<urn:a> <urn:p> <urn:b> .",
-    "<urn:a> <urn:p> <urn:b> . ",
+    "<urn:a> <urn:p> <urn:b> . \t",
     "<urn:a> <urn:p> <urn:b> . # c",
+    "<urn:a> <urn:p> <urn:b>.#é \x01 <urn:a> .",
+    "_:a<urn:p>_:b.",
+    "_:a.b <urn:p> _:a.b.",
+    r"<urn:\u0061\U000000e9> <urn:p> <urn:b> .",
+    r'<urn:a> <urn:p> "\u0041\U0001F600\u0009\u0022" .',
+    r'<urn:a> <urn:p> "\'\"\\u0041" .',
+    '<urn:a> <urn:p> "\t" .',
+    '<urn:a> <urn:p> "a"@EN .',
+    '<urn:a> <urn:p> "a"@zh-Hant-TW.',
+    f'<urn:a> <urn:p> "a"^^<{XSD}string> .',
+    rf'<urn:a> <urn:p> "1"^^<{XSD}\u0073tring>.',
+    r'<urn:a> <urn:p> "\\\""@EN.',
+    "<urn:a> <urn:p> <<( <urn:a> <urn:p> <urn:b> )>> .",
+    '<urn:a> <urn:p> <<(_:a<urn:p><<( _:b <urn:p> "\t"@EN)>>)>>.# c',
+]
+ODD_GRAPHS = [
+    '<urn:a> <urn:p> "a"@EN<urn:g>.',
+    "<urn:a> <urn:p> _:b\t_:g.",
+    r"_:a <urn:p> <<( <urn:a> <urn:p> <urn:b> )>> <urn:\u0067> .",
+]
+LEFT = [
+    *("", "# @message", "MESSAGE", "<urn:a>", "<urn:a> <urn:p> <urn:b>", "x"),
+    "<urn:a> <urn:p> <urn:b> . # @message",
+    "<urn:a> <urn:p> <urn:b> . <urn:a> <urn:p> <urn:b> .",
+    "<urn:a> <urn:p> <urn:b> ..",
+    "<urn:a> <urn:p> <urn:b> . # \x00",
     "<a> <urn:p> <urn:b> .",
     "<urn:a> _:p <urn:b> .",
     '"a" <urn:p> <urn:b> .',
@@ -88,22 +107,29 @@ LEFT = [
     "<http://a@b@c/> <urn:p> <urn:b> .",
     "<urn:a#b#c> <urn:p> <urn:b> .",
     "<urn:\ue000> <urn:p> <urn:b> .",
-    r"<urn:\u0061> <urn:p> <urn:b> .",
-    "_:a. <urn:p> <urn:b> .",
+    r"<urn:\u0020> <urn:p> <urn:b> .",
+    r"<urn:\u003E> <urn:p> <urn:b> .",
+    r"<urn:\'> <urn:p> <urn:b> .",
+    "<urn:\t> <urn:p> <urn:b> .",
     "_:· <urn:p> <urn:b> .",
-    r'<urn:a> <urn:p> "\u0041" .',
-    r'<urn:a> <urn:p> "\'" .',
-    '<urn:a> <urn:p> "\t" .',
+    "_:a.é <urn:p> <urn:b> .",
     '<urn:a> <urn:p> "\x7f" .',
     '<urn:a> <urn:p> "\x00" .',
-    '<urn:a> <urn:p> "a"@EN .',
+    r'<urn:a> <urn:p> "\uD800" .',
+    r'<urn:a> <urn:p> "\u00g0" .',
+    r'<urn:a> <urn:p> "a\" .',
     '<urn:a> <urn:p> "a"@en--ltr .',
+    '<urn:a> <urn:p> "a" @en .',
     '<urn:a> <urn:p> "a"@abcdefghi .',
-    f'<urn:a> <urn:p> "a"^^<{XSD}string> .',
     f'<urn:a> <urn:p> "a"^^<{RDF}langString> .',
     f'<urn:a> <urn:p> "a"^^<{RDF}dirLangString> .',
     '<urn:a> <urn:p> "a"^^<a> .',
-    "<urn:a> <urn:p> <<( <urn:a> <urn:p> <urn:b> )>> .",
+    '<urn:a> <urn:p> "a"^^<urn:"@en> .',
+    r'<urn:a> <urn:p> "a"^^<urn:\u003e"@en> .',
+    '<urn:a> <urn:p> <<( "a" <urn:p> <urn:b> )>> .',
+    "<urn:a> <urn:p> <<( <urn:a> <urn:p> )>> .",
+    "<urn:a> <urn:p> <<( <urn:a> <urn:p> <urn:b> ) >> .",
+    "<<( <urn:a> <urn:p> <urn:b> )>> <urn:p> <urn:b> .",
     "<urn:a> <urn:p> <urn:b> <urn:g> <urn:h> .",
     '<urn:a> <urn:p> <urn:b> "g" .',
 ]
@@ -115,6 +141,14 @@ def test_what_is_canonical(format: Format) -> None:
     assert agree(GRAPHS, format) == (len(GRAPHS) if format.graphs else 0)
     assert agree(LEFT, format) == 0
     assert agree([*CANONICAL, *LEFT], format) == len(CANONICAL), "a line does not hide another"
+
+
+@each_format
+def test_what_others_write(format: Format) -> None:
+    assert agree(ODD, format) == (len(ODD) if compiled.wire else 0)
+    assert agree(ODD_GRAPHS, format) == (len(ODD_GRAPHS) if compiled.wire and format.graphs else 0)
+    mixed = [line for each in zip(ODD, LEFT, strict=False) for line in each]
+    assert agree(mixed, format) == (len(ODD) if compiled.wire else 0)
 
 
 @each_format
@@ -202,7 +236,7 @@ PIECES = [
     ),
     *("\u2028", "\u0085", "\x0b", "\x0c", "\u00d7", "\u037e", "\u2190"),
 ]
-SEEDS = [*CANONICAL, *GRAPHS, *LEFT]
+SEEDS = [*CANONICAL, *GRAPHS, *ODD, *ODD_GRAPHS, *LEFT]
 
 
 @st.composite

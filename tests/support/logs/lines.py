@@ -7,10 +7,13 @@ from typing import Final
 from hypothesis import strategies as st
 
 from construct_messages import Message, Quad, blank, iri, literal
+from construct_messages.logs.lines.decoder import StatementLines
 from construct_messages.rdf import compiled
 from construct_messages.rdf.compiled import Wire
 from construct_messages.rdf.labels import Labels
-from construct_messages.rdf.terms import number
+from construct_messages.rdf.message import make_quads
+from construct_messages.rdf.terms import has_blank, number
+from construct_messages.rdf.terms.libraries import rows_in
 from tests.support.places import absent
 from tests.support.strategies import messages
 
@@ -67,3 +70,20 @@ def the_compiled_module() -> Wire:
     if compiled.wire is None:
         absent("the compiled module is absent: `python hatch_build.py` builds it by a C compiler")
     return compiled.wire
+
+
+def taken(text: str, read: StatementLines) -> list[tuple[str, Quad]]:
+    """The lines of a text that statements were read of, and these; asserts that all others are left in their places."""
+    quads = list(make_quads(rows_in(read.terms)))
+    assert len(read.others) == len(quads) + 1
+    blanks = [place for place, term in enumerate(read.terms) if term and has_blank(term)]
+    assert read.blanks == blanks
+    found, end = [], 0
+    for other, quad in zip(read.others, quads, strict=False):
+        assert text.startswith(other, end)
+        assert not other or other.endswith("\n"), "a statement begins a line"
+        start = end + len(other)
+        end = text.index("\n", start) + 1
+        found.append((text[start : end - 1], quad))
+    assert text[end:] == read.others[-1]
+    return found
