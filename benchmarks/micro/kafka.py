@@ -2,7 +2,8 @@
 
 `python -m benchmarks micro kafka`. The ratio is the rate to that of confluent-kafka alone with the same guarantee: for
 writing, a producer with the same properties that sends the same values, keys and headers, and at the end of each batch
-waits, or, for once per key, commits a transaction; for reading, a consumer that looks at the same parts of each record.
+waits, or, for once per key, commits a transaction; for reading, a consumer that looks at the same parts of each record,
+and for a log, one that writes each value and a delimiter, unread, into a file.
 The broker runs on this machine; runs alternate. The garbage collector does not look at the messages to send, which a
 program would make on the way.
 """
@@ -14,21 +15,24 @@ import asyncio
 import gc
 import statistics
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.structs import TopicPartition
 from confluent_kafka import Consumer, Producer
+from confluent_kafka import Message as KafkaMessage
 from confluent_kafka import TopicPartition as Partition
 
 from benchmarks.harness import Figure, report
-from construct_messages import Message, Quad, iri, literal
+from construct_messages import GrowingLog, Message, Quad, iri, literal
 from construct_messages.feeds import publish, subscribe
+from construct_messages.feeds.recording import record
 from construct_messages.feeds.transport import Record
+from construct_messages.rdf.formats import RDFM
 from tests.support.engines.kafka import Kafka, kafka
 
 _GOAL: Final = "≥ 0.7"
@@ -36,9 +40,12 @@ _ALONE: Final = {
     "read by confluent-kafka": "read by confluent-kafka",
     "read by aiokafka": "read by confluent-kafka",
     "subscribed": "read by confluent-kafka",
+    "recorded in a log": "recorded by confluent-kafka",
     "published once per key": "written by confluent-kafka in transactions",
 }
 """What a run is compared with, if not with `written by confluent-kafka`."""
+
+_DELIMITER: Final = RDFM.delimiter.encode()
 
 _HEADERS: Final[list[tuple[str, str | bytes | None]]] = [
     (name, value.encode()) for name, value in Record(b"", "application/n-quads").named.items()
@@ -113,16 +120,28 @@ class Shape:
 
     async def confluent_reads(self) -> None:
         """The library alone, from the topic that was written last."""
+        found: list[object] = []
+        for each in self._consumed():
+            each.headers(), each.key(), each.timestamp(), each.offset()
+            found.append(each.value())
+        self._checked(found, self._lines)
+
+    async def confluent_records(self) -> None:
+        """The library alone, from the topic that was written last into a file."""
+        with TemporaryFile() as file:
+            for each in self._consumed():
+                file.write((each.value() or b"") + _DELIMITER)
+
+    def _consumed(self) -> Iterator[KafkaMessage]:
         config = {"bootstrap.servers": self._broker.address, "group.id": "benchmark"}
         consumer = Consumer({**config, "enable.auto.commit": False})
         consumer.assign([Partition(self.topic, 0, 0)])
-        found: list[object] = []
-        while len(found) < len(self._lines):
-            for record in consumer.consume(500, 0.1):
-                record.headers(), record.key(), record.timestamp(), record.offset()
-                found.append(record.value())
+        left = len(self._lines)
+        while left:
+            found = consumer.consume(min(left, 500), 0.1)
+            left -= len(found)
+            yield from found
         consumer.close()
-        self._checked(found, self._lines)
 
     async def aiokafka_writes(self) -> None:
         """The other library alone."""
@@ -170,6 +189,14 @@ class Shape:
         elements = subscribe(self._broker.url(self.topic), follow=False)
         self._checked([element.nquads async for element in elements], self._nquads)
 
+    async def record(self) -> None:
+        """This package, from the topic that was written last into a log, as the command `subscribe` does."""
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "log.nq"
+            with GrowingLog(path).opened() as log:
+                await record(subscribe(self._broker.url(self.topic), follow=False), log)
+            self._checked([path.read_bytes()], [b"".join(map(_DELIMITER.__add__, self._lines))])
+
 
 def measured(
     rounds: int, runs: Sequence[Callable[[], Coroutine[Any, Any, None]]]
@@ -215,6 +242,8 @@ def main() -> None:
                 "published": shape.written,
                 "published once per key": shape.written_once,
                 "subscribed": shape.read,
+                "recorded by confluent-kafka": shape.confluent_records,
+                "recorded in a log": shape.record,
             }
             found = dict(zip(runs, measured(options.rounds, list(runs.values())), strict=True))
             for what, (seconds, cpu) in found.items():

@@ -34,7 +34,7 @@ from construct_messages.logs import Encoder, EncoderOptions, encoder_for, option
 from construct_messages.logs.reading import LogReader
 from construct_messages.logs.spaces import fold, unfold
 from construct_messages.logs.targets import format_of_target
-from construct_messages.logs.writing import write_log
+from construct_messages.logs.writing import passes_lines, write_log
 from construct_messages.rdf.files.output import GrowingFile
 from construct_messages.rdf.formats import N_QUADS, WRITTEN
 from construct_messages.rdf.formats.lookup import find_format, find_log
@@ -165,6 +165,8 @@ def _convert(options: argparse.Namespace) -> int:
             options.log, options, label_prefix=prefix, keep_labels=skolemize is None
         ) as reader,
     ):
+        if passes_lines(*find_log(format, options.syntax)):
+            reader.keep_lines()
         messages = _begun(reader)
         if change is not None:
             messages = transformed(change, messages)

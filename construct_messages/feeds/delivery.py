@@ -28,10 +28,10 @@ from construct_messages.logs.writing import GrowingLog
 from construct_messages.rdf.formats import LogType
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.labels import Labels, are_unique, may_have_labels
-from construct_messages.rdf.message import Message, of_lines
+from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import Term
 from construct_messages.streams import Element
-from construct_messages.streams.publication import received
+from construct_messages.streams.publication import received, received_message
 
 # --- batches --------------------------------------------------------------------------------------
 # Groups the items of a source into batches: all that wait when the previous batch was delivered. No I/O.
@@ -134,10 +134,10 @@ def labelled(elements: Sequence[Element], labels: Callable[[Term], Term]) -> lis
     The elements are in canonical form, as a transport yields them.
     """
     return [
-        element.message.map_blanks(labels)
-        if may_have_labels(element.nquads) and not are_unique(element.nquads.decode())
-        else of_lines(element.nquads + b"\n" if element.nquads else b"")
-        for element in elements
+        message.map_blanks(labels)
+        if may_have_labels(message.lines) and not are_unique(message.lines.decode())
+        else message
+        for message in map(received_message, elements)
     ]
 
 
@@ -268,6 +268,7 @@ class ReadableLog(Transport):
     """A log; see `Transport`. A position is a number of messages, which are skipped when the log is read again."""
 
     def __init__(self, log: LogReader, name: str) -> None:
+        log.keep_lines()
         self._log, self._name = log, name
         self._position: Checkpoint | None = None
 

@@ -18,6 +18,7 @@ from construct_messages.feeds.state import Checkpoint, Received, read_state, wri
 from construct_messages.feeds.subscription import Subscription
 from construct_messages.logs.writing import OpenLog
 from construct_messages.streams.element import Element
+from construct_messages.streams.publication import received_message
 
 _SAVE_SECONDS: Final = 1.0  # the maximal time before the state includes a message of the log
 
@@ -73,31 +74,35 @@ async def _record(
     assert task is not None
     writer = _StateWriter(state, log, elements)
 
-    def stop(_: object) -> None:  # saving failed
+    def stop(_: object) -> None:  # writing or saving failed
         task.cancel()
 
-    saving: asyncio.Task[None] | None = None
+    keeping: list[asyncio.Task[None]] = []
     try:
         async with writer.acknowledging():
             writer.save()
-            saving = asyncio.create_task(writer.keep_saving())
-            saving.add_done_callback(stop)
+            for work in (writer.keep_flushing(), writer.keep_saving()):
+                keeping.append(asyncio.create_task(work))
+                keeping[-1].add_done_callback(stop)
             async for element in elements:
                 writer.write(element)
                 step()
                 if writer.saves_each:
                     await writer.acknowledge()
     except asyncio.CancelledError:
-        if saving is None or not saving.done():
+        if not any(each.done() for each in keeping):
             raise
     finally:
-        if saving is not None:
-            saving.remove_done_callback(stop)
-            saving.cancel()
-            await asyncio.wait([saving])
-        writer.save()  # also before an error: written elements stay
-    if saving is not None and not saving.cancelled():
-        saving.result()  # raises its error
+        for each in keeping:
+            each.remove_done_callback(stop)
+            each.cancel()
+        await asyncio.gather(*keeping, return_exceptions=True)
+        # also before an error: written elements stay
+        writer.flush()
+        writer.save()
+    for each in keeping:
+        if not each.cancelled():
+            each.result()  # raises its error
 
 
 class _StateWriter:
@@ -106,27 +111,34 @@ class _StateWriter:
     def __init__(self, state: RecordingState | None, log: OpenLog, elements: Subscription) -> None:
         self._state, self._log, self._elements = state, log, elements
         self.saves_each = state is not None and not state.can_be_cut
-        self._changed, self._many = asyncio.Event(), asyncio.Event()
+        self._held, self._changed, self._many = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._count = 0  # since the last time
-        self._is_whole = True  # the last element was written
+        self._is_whole = True  # the log has, or holds, the last element and all before it
         self._saved: Checkpoint | None = None
         self._acknowledged: Checkpoint | None = None
         self._acknowledging = asyncio.Lock()  # the end waits for what `keep_saving` has begun
 
     def write(self, element: Element) -> None:
         self._is_whole = False
-        self._log.write(element.message)
+        self._log.hold(received_message(element))
         self._is_whole = True
         if self.saves_each:
             self.save()
             return
+        self._held.set()
         self._changed.set()
         self._count += 1
         if self._count >= _SAVE_ELEMENTS:
             self._many.set()
 
+    def flush(self) -> None:
+        is_whole, self._is_whole = self._is_whole, False
+        self._log.flush()
+        self._is_whole = is_whole
+
     def save(self) -> None:
         if self._is_whole:
+            self.flush()
             self._changed.clear()
             self._many.clear()
             self._count = 0
@@ -156,6 +168,13 @@ class _StateWriter:
     async def _finish(self) -> None:
         self.save()
         await self.acknowledge()
+
+    async def keep_flushing(self) -> None:
+        """Writes the elements that came together, before the next ones are awaited."""
+        while True:
+            await self._held.wait()
+            self._held.clear()
+            self.flush()
 
     async def keep_saving(self) -> None:
         """Saves within a second after a write, or later if saving itself takes long."""

@@ -612,6 +612,12 @@ class LogReader(Tabular):
         """The number of messages so far."""
         return self._decoder.message_count
 
+    def keep_lines(self) -> None:
+        """Makes messages keep their lines if these are canonical N-Quads: for a caller that writes them unchanged, and
+        asks for few terms. Call it before the first message is read.
+        """
+        self._decoder.decoding = replace(self._decoder.decoding, keep_lines=True)
+
     @property
     def name(self) -> str:
         """The name of the file; empty if there is none."""

@@ -28,11 +28,13 @@ from construct_messages.logs.targets import LogTarget, format_of_target, log_fil
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.files.output import append_once, growing, settled_size, write_whole
 from construct_messages.rdf.files.unpacking import COMPRESSIONS
-from construct_messages.rdf.formats import COLUMNS
+from construct_messages.rdf.formats import COLUMNS, N_QUADS, Format, Syntax
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.single_use import each_of
 from construct_messages.rdf.terms import Lenience
+
+_CHUNK_BYTES: Final = 1 << 16
 
 # --- growing --------------------------------------------------------------------------------------
 # Logs that grow: messages are appended to a file as they arrive, each exactly once, however the process ends.
@@ -52,8 +54,8 @@ class OpenLog:
         sync: syncs the written bytes to disk.
 
     Attributes:
-        size: the number of bytes of the log so far.
-        message_count: the number of written messages.
+        size: the number of bytes of the log so far, with those that are held.
+        message_count: the number of messages, with those that are held.
     """
 
     def __init__(
@@ -64,10 +66,14 @@ class OpenLog:
         size: int = 0,
         sync: Callable[[], object] = lambda: None,
     ) -> None:
-        self._encoder, self._write, self.sync = encoder, write, sync
+        self._encode, self._finish = encoder.encode, encoder.finish
+        self._write, self._sync = write, sync
+        self._held: list[bytes] = []
+        self._held_after = size  # the size when these bytes were first held
         self.size, self.message_count = size, 0
         if not size:
-            self._put(encoder.start())
+            self._hold(encoder.start())
+            self.flush()
 
     def write(self, message: Message) -> None:
         """Writes a message.
@@ -75,15 +81,40 @@ class OpenLog:
         Raises:
             UnsupportedByFormat: the format cannot represent it; no part of it is written.
         """
-        self._put(self._encoder.encode(message))
+        self.hold(message)
+        self.flush()
+
+    def hold(self, message: Message) -> None:
+        """Adds a message, which `flush` or `sync` writes together with others: for messages that wait already.
+
+        Raises:
+            UnsupportedByFormat: see `write`.
+        """
+        self._hold(self._encode(message))
         self.message_count += 1
+        if self.size - self._held_after >= _CHUNK_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the messages that are held."""
+        if self._held:
+            data = b"".join(self._held)
+            self._held.clear()
+            self._held_after = self.size
+            self._write(data)
+
+    def sync(self) -> None:
+        """Writes the messages that are held, and syncs all to disk."""
+        self.flush()
+        self._sync()
 
     def finish(self) -> None:
         """Writes the end of the log, if the format has one."""
-        self._put(self._encoder.finish())
+        self._hold(self._finish())
+        self.flush()
 
-    def _put(self, data: bytes) -> None:
-        self._write(data)
+    def _hold(self, data: bytes) -> None:
+        self._held.append(data)
         self.size += len(data)
 
 
@@ -233,8 +264,6 @@ class GrowingLog:
 
 # --- writing --------------------------------------------------------------------------------------
 
-_CHUNK_BYTES: Final = 1 << 16
-
 
 @checked
 def write_log(
@@ -332,6 +361,11 @@ async def awrite_log(
     return log.message_count
 
 
+def passes_lines(format: Format, syntax: Syntax) -> bool:
+    """Whether a log has the lines of each message unchanged and unexamined, so that their terms are not needed."""
+    return format is N_QUADS and syntax.triple_terms and syntax.directions
+
+
 class _Log:
     """Yields the bytes of a log, message by message; none before the first, so that an early error writes nothing."""
 
@@ -357,6 +391,8 @@ class _Log:
         self._lenience = Lenience() if lenient else None
         self._encoder: Encoder | None = None
         self.message_count = 0
+        if isinstance(messages, LogReader) and passes_lines(self._format, self._syntax):
+            messages.keep_lines()
 
     def encode(self, message: Message) -> bytes:
         self.message_count += 1

@@ -10,9 +10,9 @@ from itertools import repeat
 from typing import Any, Final, NamedTuple, cast
 
 from construct_messages.errors import UsageError
-from construct_messages.logs.lines.decoder import to_messages
+from construct_messages.logs.lines.decoder import count_canonical, to_messages
 from construct_messages.rdf.arguments import checked_fields
-from construct_messages.rdf.message import Message
+from construct_messages.rdf.message import Message, of_lines
 from construct_messages.rdf.terms import XSD, Term, is_literal, literal_parts
 from construct_messages.rdf.terms.values import TYPES, date_time_of, microseconds_of_date_time
 
@@ -53,7 +53,10 @@ class Element(NamedTuple):
     @property
     def message(self) -> Message:
         """The message; a new object each time."""
-        return messages_of([self])[0]
+        lines = self.nquads + b"\n"
+        if count_canonical((lines,), graphs=True) is None:
+            return messages_of([self])[0]
+        return of_lines(lines)
 
 
 make_elements = cast(

@@ -196,6 +196,16 @@ def received_lines(
     return list(make_elements(zip(repeat(stream), sequences, microseconds, nquads, repeat(None))))
 
 
+def received_message(element: Element) -> Message:
+    r"""Returns the message of an element that a transport yielded, whose lines are canonical: they are kept, and not
+    read.
+
+    >>> received_message(Element("a", 7, 0, b'<urn:s> <urn:p> "o" .')).lines
+    b'<urn:s> <urn:p> "o" .\n'
+    """
+    return of_lines(element.nquads + b"\n" if element.nquads else b"")
+
+
 class Publications(NamedTuple):
     """Messages to append together.
 

@@ -190,6 +190,7 @@ class LogTransport(ConnectedTransport):
                 contexts=self._settings.contexts,
                 message_bytes=self._settings.message_bytes,
                 labels=Labels(),
+                keep_lines=True,
             )
             decoder = decoder_for(format, syntax, options)
             state.begins(response, url)

@@ -30,6 +30,7 @@ from construct_messages.streams.publication import received
 
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _BOM: Final = b"\xef\xbb\xbf"
+_DATA: Final = b"data: "
 
 
 class ServerSentEvent(NamedTuple):
@@ -53,7 +54,8 @@ class EventParser:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        # a line that arrives in parts is counted twice, which is acceptable for a limit
+        self._bound = 2 * most
         self._parts: list[bytes] = []  # of an incomplete line
         self._held = 0  # the size of the incomplete event, in bytes
         self._first, self._ended_by_cr = True, False
@@ -80,21 +82,24 @@ class EventParser:
             if self._first:
                 line, self._first = line.removeprefix(_BOM), False
             if line:
-                self._check(len(line))
-                self._field(line)
-            else:
-                yield from self._dispatch()
+                self._held += len(line)
+                if self._held > self._bound:
+                    raise self._too_long()
+                if line.startswith(_DATA):  # most lines
+                    self._data.append(line[len(_DATA) :])
+                else:
+                    self._field(line)
+            elif (event := self._dispatch()) is not None:
+                yield event
         if rest:
             self._parts.append(rest)
-            self._check(len(rest))
+            self._held += len(rest)
+            if self._held > self._bound:
+                raise self._too_long()
 
-    def _check(self, more: int) -> None:
-        self._held += more
-        # a line that arrives in parts is counted twice, which is acceptable for a limit
-        if self._held > 2 * self._most:
-            raise LimitExceeded(
-                f"an event has more than {self._most} bytes", hint="raise message_bytes"
-            )
+    def _too_long(self) -> LimitExceeded:
+        message = f"an event has more than {self._bound // 2} bytes"
+        return LimitExceeded(message, hint="raise message_bytes")
 
     def _field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
@@ -109,11 +114,11 @@ class EventParser:
             case b"retry" if value.isdigit() and len(value) < 10:
                 self.retry = int(value)
 
-    def _dispatch(self) -> Iterator[ServerSentEvent]:
-        self.last_id = self._id
-        if self._data:
-            yield ServerSentEvent(self._type or "message", self._id, b"\n".join(self._data))
+    def _dispatch(self) -> ServerSentEvent | None:
+        """Returns the event that a blank line ends; None: it has no data."""
+        type, data, self.last_id = self._type, self._data, self._id
         self._type, self._data, self._held = "", [], 0
+        return ServerSentEvent(type or "message", self._id, b"\n".join(data)) if data else None
 
 
 # --- sse ------------------------------------------------------------------------------------------
@@ -145,6 +150,7 @@ class EventsTransport(ConnectedTransport):
         is_other = state.event_id is not None and not state.identity
         asked = url if is_other else state.url(url)
         response = await self._client.open("GET", asked, headers)
+        name, types = without_query(url), self._types
         async with self._client.reading(response, url) as chunks:
             reader = self._reader(response, asked)
             numbered = state.begins(response, url)
@@ -154,15 +160,15 @@ class EventsTransport(ConnectedTransport):
                 for event in parser.feed(chunk):
                     if event.type == Event.ERROR:
                         reason = shown(event.data.decode(errors="replace"))
-                        raise SourceError(f"{without_query(url)} ended with an error: {reason}")
-                    if event.type not in self._types:
+                        raise SourceError(f"{name} ended with an error: {reason}")
+                    if event.type not in types:
                         continue
                     last = state.sequence or 0
                     sequence = int(event.id) if is_sequence(event.id) else last + 1
                     if numbered:
                         if sequence <= last:
                             continue  # it was already read
-                        check_next(without_query(url), last, sequence)
+                        check_next(name, last, sequence)
                     else:  # ids have no order, and may stay the same
                         if event.id and event.id == resumed:
                             continue  # the server sends the last one again

@@ -42,12 +42,14 @@ def there(path: Path, type: LogType) -> list[Message]:
     counts=st.lists(st.integers(1, 3), min_size=1, max_size=4),
     left=st.floats(0, 1),
     appends=st.booleans(),
+    holds=st.booleans(),
 )
 def test_every_message_once(
     type: LogType,
     counts: list[int],
     left: float,
     appends: bool,
+    holds: bool,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """The last of the parts was written in part, and after the restart comes again."""
@@ -69,7 +71,7 @@ def test_every_message_once(
         path.write_bytes(whole[: at + int(left * (len(whole) - at))])
         with growing(path, type).opened(at) as log:
             for message in part:
-                log.write(message)
+                (log.hold if holds else log.write)(message)
             log.sync()
             assert log.size == path.stat().st_size
             assert log.message_count == len(part)
