@@ -22,7 +22,8 @@ class ColumnArguments(TypedDict, total=False):
     raw: bool
     types: Mapping[str, str]
     languages: Sequence[str]
-    invalid: Literal["error", "null"]
+    decimals: Literal["decimal", "double"]
+    invalid: Literal["error", "null", "string"]
     batch_rows: int
 
 
@@ -42,7 +43,10 @@ class ColumnOptions(FormatOptions):
             `"string"` (the characters of any term, as SPARQL's STR returns them) or `"raw"` (N-Triples). The type of
             another variable is decided by the datatypes of the first batch.
         languages: variables with an additional column, `NAME_language`, for the language tags of their values.
-        invalid: the handling of values that do not fit into their column: `"error"`, or `"null"`, which is counted.
+        decimals: the type of columns of decimals: `"decimal"` is exact; `"double"` can be multiplied by floats.
+        invalid: the handling of values that do not fit into their column: `"error"`; `"null"`, which is counted; or
+            `"string"`, which makes a column of such values one of strings, unless its type is declared. For that, the
+            whole result is held in memory before the types are decided.
         batch_rows: the largest number of rows of a batch; a batch of large values, or of many columns, has fewer.
 
     Raises:
@@ -63,7 +67,8 @@ class ColumnOptions(FormatOptions):
     raw: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
     languages: Sequence[str] = ()
-    invalid: Literal["error", "null"] = "error"
+    decimals: Literal["decimal", "double"] = "decimal"
+    invalid: Literal["error", "null", "string"] = "error"
     batch_rows: Count = BATCH_ROWS
 
     def __post_init__(self) -> None:
@@ -115,7 +120,8 @@ class ColumnOptions(FormatOptions):
             "terms as N-Triples": self.raw,
             f"types {types}": bool(types),
             f"languages of {', '.join(self.languages)}": bool(self.languages),
-            "null for values that do not fit": self.invalid == "null",
+            "decimals as doubles": self.decimals == "double",
+            f"{self.invalid} for values that do not fit": self.invalid != "error",
         }
         return ", ".join(word for word, is_so in words.items() if is_so)
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any, Final
 
 from construct_messages.errors import ColumnError, UsageError, shown
@@ -30,6 +31,7 @@ from construct_messages.logs.columns.types import (
     has_zone,
     joined,
     term_array,
+    warn,
 )
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import RDF, XSD
@@ -39,7 +41,8 @@ from construct_messages.rdf.terms.natives import integer_bounds, native
 # A typed column of one variable: its type, by the first terms or the caller, and its arrays.
 #
 # The datatypes of the first batch decide the type, because files and readers have the schema before the rows. A later
-# value that does not fit is an error, or null: a type never changes. No files here.
+# value that does not fit is an error, or null: a type never changes. Only where the whole result is held first, for
+# columns that become strings if need be, all batches decide it. No files here.
 
 _TEXT: Final = "text"
 _RESOURCE: Final = "resource"
@@ -72,7 +75,7 @@ class TypedColumn:
     Traceback (most recent call last):
     construct_messages.errors.ColumnError: solution 3: ?n is "seven", a string, in a column of int64
       hint: declare a type that fits all values, as in n=string or n=raw (types, --column-type), or ask for null \
-instead of them (invalid="null", --invalid-values null)
+instead of them, or for a column of strings (invalid="null" or "string", --invalid-values null or string)
     """
 
     def __init__(
@@ -82,10 +85,12 @@ instead of them (invalid="null", --invalid-values null)
         *,
         # whether a column of language tags follows
         languages: bool = False,
+        # whether decimals are doubles
+        doubles: bool = False,
         invalid: str = "error",
     ) -> None:
         self.variable, self._declared, self._languages = variable, declared, languages
-        self._is_lenient = invalid == "null"
+        self._doubles, self._is_lenient = doubles, invalid == "null"
         self._type = declared
         self._categories: frozenset[str] | None = None  # that fit; None: all
         self._metadata: dict[str, str] = {}
@@ -97,31 +102,35 @@ instead of them (invalid="null", --invalid-values null)
 
     # --- the type ---------------------------------------------------------------------------------------------------
 
-    def decide(self, terms: Any) -> None:
-        """Sets the type by the first terms of the result, unless it is declared."""
+    def decide(self, *batches: Any) -> None:
+        """Sets the type by the first batches of terms, unless it is declared."""
         if self._type is not None:
             return
-        column = self._first = characters(terms)
-        counts = column.counts
+        columns = [characters(terms) for terms in batches]
+        if len(columns) == 1:
+            self._first = columns[0]
+        counts = Counter[TermKind]()
+        for column in columns:
+            counts.update(column.counts)
         categories = Counter[str]()
         for kind, count in counts.items():
             categories[_category(kind)] += count
+        if numbers := [each for each in NUMBERS if each in categories]:  # the last holds them all
+            categories[numbers[-1]] = sum(categories.pop(each) for each in numbers)
         fitting = set(categories)
-        if fitting <= set(NUMBERS):
-            fitting = {max(fitting, key=NUMBERS.index)} if fitting else set()
         if len(fitting) > 1:
             if not self._is_lenient:
-                raise self._mixed(terms, column)
+                raise self._mixed(batches, columns)
             fitting = {categories.most_common(1)[0][0]}
         category = fitting.pop() if fitting else None
-        self._fix(category, column)
+        self._fix(category, columns)
         datatypes = sorted({kind.datatype for kind in counts if kind.datatype is not None})
         self._metadata = {
             "term": "literal" if datatypes else "iri" if category == _RESOURCE else category or "",
             "datatypes": " ".join(datatypes),
         }
 
-    def _fix(self, category: str | None, column: Characters) -> None:
+    def _fix(self, category: str | None, columns: Sequence[Characters]) -> None:
         """Sets the type for a category, and the categories that fit."""
         if category is None:
             # unbound in all: strings, of the first category with values
@@ -132,37 +141,39 @@ instead of them (invalid="null", --invalid-values null)
         if category in NUMBERS:
             self._categories = frozenset(NUMBERS[: NUMBERS.index(category) + 1])
         if category == "dateTime":
-            self._type = self._of_times(category, column)
-        elif category in ("date", "time") and self._has_zones(category, column):
+            self._type = self._of_times(category, columns)
+        elif category in ("date", "time") and self._has_zones(category, columns):
             self._type = TYPES[STRING]
-        elif category == "integer" and self._is_large(column):
-            self._type = LARGE_INTEGERS
+        elif category == "integer" and any(map(self._is_large, columns)):
+            self._type = TYPES["double"] if self._doubles else LARGE_INTEGERS
+        elif category == "decimal" and self._doubles:
+            self._type = TYPES["double"]
         else:
             self._type = TYPES[_PLAIN.get(category, STRING)]
 
-    def _texts(self, category: str, column: Characters) -> list[str]:
-        return [
-            form
-            for form, kind in zip(column.forms, column.kinds, strict=True)
-            if form is not None and kind is not None and _category(kind) == category
-        ]
+    def _texts(self, category: str, columns: Sequence[Characters]) -> Iterator[str]:
+        for column in columns:
+            for form, kind in zip(column.forms, column.kinds, strict=True):
+                if form is not None and kind is not None and _category(kind) == category:
+                    yield form
 
-    def _has_zones(self, category: str, column: Characters) -> bool:
+    def _has_zones(self, category: str, columns: Sequence[Characters]) -> bool:
         usual = TYPES[category].usual
-        if usual is not None and usual.fits(column.array):
+        if usual is not None and all(usual.fits(column.array) for column in columns):
             return False
-        return any(map(has_zone, self._texts(category, column)))
+        return any(map(has_zone, self._texts(category, columns)))
 
-    def _of_times(self, category: str, column: Characters) -> ColumnType:
-        if ZONED_TIMES.usual is not None and ZONED_TIMES.usual.fits(column.array):
+    def _of_times(self, category: str, columns: Sequence[Characters]) -> ColumnType:
+        usual = ZONED_TIMES.usual
+        if usual is not None and all(usual.fits(column.array) for column in columns):
             return ZONED_TIMES
-        zoned = [has_zone(text) for text in self._texts(category, column)]
+        texts = list(self._texts(category, columns))
+        zoned = list(map(has_zone, texts))
         if all(zoned):
             return ZONED_TIMES
         if not any(zoned) or self._is_lenient:
             return TYPES["timestamp"] if zoned.count(True) * 2 < len(zoned) else ZONED_TIMES
         of_zoned, of_others = zoned.index(True), zoned.index(False)
-        texts = self._texts(category, column)
         raise ColumnError(
             f"?{self.variable} has times with a time zone, such as {shown(texts[of_zoned])}, and without one, such as "
             f"{shown(texts[of_others])}",
@@ -180,21 +191,25 @@ instead of them (invalid="null", --invalid-values null)
             len(text) > _SHORT_INTEGER
             and _INTEGER.fullmatch(text)
             and not -(1 << 63) <= Decimal(text) < 1 << 63
-            for text in self._texts("integer", column)
+            for text in self._texts("integer", [column])
         )
 
-    def _mixed(self, terms: Any, column: Characters) -> ColumnError:
-        seen: dict[str, int] = {}
-        for place, kind in enumerate(column.kinds):
-            if kind is not None:
-                category = _category(kind)
-                seen.setdefault("number" if category in NUMBERS else category, place)
-        first, second, *_ = seen.values()
-        kinds = column.kinds
+    def _mixed(self, batches: Sequence[Any], columns: Sequence[Characters]) -> ColumnError:
+        seen: dict[str, tuple[int, str, str]] = {}
+        places = (
+            (terms, place, kind)
+            for terms, column in zip(batches, columns, strict=True)
+            for place, kind in enumerate(column.kinds)
+        )
+        for number, (terms, place, kind) in enumerate(places, 1):
+            category = _category(kind) if kind is not None else ""
+            category = "number" if category in NUMBERS else category
+            if category and category not in seen:
+                seen[category] = number, _shown(terms[place]), _named(kind)
+        (first, one, name), (second, other, other_name), *_ = seen.values()
         return ColumnError(
-            f"{_shown(terms[second])}, {_named(kinds[second])}, where solution {first + 1} has {_shown(terms[first])}, "
-            f"{_named(kinds[first])}",
-            number=second + 1,
+            f"{other}, {other_name}, where solution {first} has {one}, {name}",
+            number=second,
             variable=self.variable,
             hint=self._hint,
         )
@@ -204,7 +219,8 @@ instead of them (invalid="null", --invalid-values null)
         name = self.variable
         return (
             f"declare a type that fits all values, as in {name}=string or {name}=raw (types, --column-type), "
-            'or ask for null instead of them (invalid="null", --invalid-values null)'
+            'or ask for null instead of them, or for a column of strings (invalid="null" or "string", '
+            "--invalid-values null or string)"
         )
 
     @property
@@ -242,6 +258,24 @@ instead of them (invalid="null", --invalid-values null)
                 else pa.array([kind and kind.language for kind in column.kinds], pa.string())
             )
         return arrays
+
+    def whole(self, batches: Sequence[Any]) -> list[list[Any]]:
+        """Returns the arrays of all batches of a result; where values do not fit, they are strings."""
+        try:
+            self.decide(*batches)
+            return self._of_all(batches)
+        except ColumnError as error:
+            if self._declared is not None:
+                raise
+            reason = str(error).partition("\n")[0]
+            warn("%s; therefore ?%s is a column of strings", reason, self.variable)
+        self._declared = self._type = TYPES[STRING]
+        self._metadata = {"type": STRING}
+        return self._of_all(batches)
+
+    def _of_all(self, batches: Sequence[Any]) -> list[list[Any]]:
+        before = accumulate(map(len, batches), initial=0)
+        return [self.arrays(terms, first) for terms, first in zip(batches, before, strict=False)]
 
     def _fits(self, kind: TermKind) -> bool:
         assert self._type is not None
@@ -426,6 +460,7 @@ class SolutionRows:
                 name,
                 column_type(options.types[name]) if name in options.types else otherwise,
                 languages=name in options.languages,
+                doubles=options.decimals == "double",
                 invalid=options.invalid,
             )
             for name in variables
@@ -434,6 +469,8 @@ class SolutionRows:
         self._most_rows = max(1, min(options.batch_rows, MOST_FIELDS // len(variables)))
         self._held: list[list[Any]] = [[] for _ in variables]  # the arrays of terms of each column
         self._rows = self._bytes = self._count = 0
+        # the terms of all batches, one list for each batch; None: a batch is converted when it is complete
+        self._whole: list[list[Any]] | None = [] if options.invalid == "string" else None
         self._schema: Any = None
 
     def add(self, solutions: Solutions) -> list[Any]:
@@ -444,20 +481,21 @@ class SolutionRows:
             if room:
                 self._hold(solutions.head(room))
                 solutions = solutions.tail(len(solutions) - room)
-            batches.append(self._batch())
+            batches += self._batch()
         self._hold(solutions)
         if self._bytes > MOST_BYTES:
-            batches.append(self._batch())
+            batches += self._batch()
         return batches
 
     def finish(self) -> list[Any]:
-        """Returns the last record batch, which is empty without solutions."""
-        batches = [self._batch()] if self._rows or self._schema is None else []
+        """Returns the last record batches, an empty one without solutions."""
+        is_first = self._schema is None and not self._whole
+        batches = self._batch() if self._rows or is_first else []
+        if self._whole is not None:
+            batches = self._of_whole(self._whole)
         for column in self._columns:
             if column.nulls:
-                import logging  # imported here because most programs do not need it
-
-                logging.getLogger(__name__).warning(
+                warn(
                     "null in place of %d value%s of ?%s that did not fit into the column",
                     column.nulls,
                     "" if column.nulls == 1 else "s",
@@ -474,24 +512,36 @@ class SolutionRows:
             self._bytes += terms.nbytes
         self._rows += len(solutions)
 
-    def _batch(self) -> Any:
-        pa = arrow()
+    def _batch(self) -> list[Any]:
+        """Returns the record batch of the terms that are held, if it can be made already."""
         columns = list(map(joined, self._held))
         self._held = [[] for _ in columns]
+        rows, self._rows, self._bytes = self._rows, 0, 0
+        if self._whole is not None:
+            self._whole.append(columns)
+            return []
         if self._schema is None:
             for column, terms in zip(self._columns, columns, strict=True):
                 column.decide(terms)
-            self._schema = pa.schema(
-                [field for column in self._columns for field in column.fields],
-                metadata=self._metadata,
-            )
         arrays = [
-            array
+            column.arrays(terms, self._count)
             for column, terms in zip(self._columns, columns, strict=True)
-            for array in column.arrays(terms, self._count)
         ]
-        self._count += self._rows
-        self._rows = self._bytes = 0
+        self._count += rows
+        return [self._record_batch(arrays)]
+
+    def _of_whole(self, batches: list[list[Any]]) -> list[Any]:
+        arrays = []
+        for column in self._columns:
+            arrays.append(column.whole([terms.pop(0) for terms in batches]))
+        return [self._record_batch(columns) for columns in zip(*arrays, strict=True)]
+
+    def _record_batch(self, columns: Sequence[Sequence[Any]]) -> Any:
+        pa = arrow()
+        if self._schema is None:
+            fields = [field for column in self._columns for field in column.fields]
+            self._schema = pa.schema(fields, metadata=self._metadata)
+        arrays = [array for column in columns for array in column]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from construct_messages.errors import UsageError
-from construct_messages.logs.columns.types import arrow, needed
+from construct_messages.logs.columns.types import arrow, needed, warn
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.single_use import SingleUse
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from construct_messages.logs.columns.options import ColumnArguments, ColumnOptions
 
+_FIRST_DAY, _LAST_DAY = -719162, 2932896  # 0001-01-01 and 9999-12-31, in days since 1970
 _BACKENDS: Final = ("numpy", "numpy_nullable", "pyarrow")
 
 
@@ -34,7 +35,8 @@ class Tabular(SingleUse):
         A reader is a stream: pass it to DuckDB, Polars or pyarrow, or call `read_all()`. Memory is bounded by a batch.
 
         Args:
-            columns: the fields of `ColumnOptions`: `layout`, `raw`, `types`, `languages`, `invalid` and `batch_rows`.
+            columns: the fields of `ColumnOptions`: `layout`, `raw`, `types`, `languages`, `decimals`, `invalid` and
+                `batch_rows`.
 
         Returns:
             A `pyarrow.RecordBatchReader`. The first batch has been read already, as it determines the schema. An error
@@ -62,14 +64,16 @@ class Tabular(SingleUse):
     ) -> pd.DataFrame:
         """Returns the rows as a DataFrame of pandas.
 
+        A column whose values are of several types is one of strings, with a warning of `logging`; `invalid="error"`
+        raises an error instead. So is one of dates before the year 1, or after 9999, unless its types are Arrow's.
+
         Args:
             dtype_backend: the types of pandas: `"numpy_nullable"` has integers and booleans that can be missing;
                 `"pyarrow"` has those of Arrow; `"numpy"` turns integers with missing values into floats.
             columns: the fields of `ColumnOptions`; see `to_arrow`.
 
         Raises:
-            UsageError: pandas or pyarrow is not installed, invalid options, or a date of a year that Python does not
-                have.
+            UsageError: pandas or pyarrow is not installed, or invalid options.
             ColumnError, SourceError, LogError: see `to_arrow`.
         """
         if dtype_backend not in _BACKENDS:
@@ -78,12 +82,13 @@ class Tabular(SingleUse):
                 hint='choose "numpy_nullable", "pyarrow" or "numpy"',
             )
         pandas = needed("pandas", "pip install pandas")
-        with self:
-            table = self.to_arrow(**columns).read_all()
+        table = self._table(columns)
         mapper = None
         if dtype_backend == "pyarrow":
             mapper = pandas.ArrowDtype
-        elif dtype_backend == "numpy_nullable":
+        else:
+            table = _with_dates_of_python(table)
+        if dtype_backend == "numpy_nullable":
             pa = arrow()
             mapper = {
                 pa.int64(): pandas.Int64Dtype(),
@@ -91,20 +96,13 @@ class Tabular(SingleUse):
                 pa.bool_(): pandas.BooleanDtype(),
                 pa.string(): pandas.StringDtype(),
             }.get
-        try:
-            frame: pd.DataFrame = table.to_pandas(types_mapper=mapper)
-        except (
-            ValueError,
-            OverflowError,
-        ) as error:  # Python's dates are those of the years 1 to 9999
-            raise UsageError(
-                f"a date that Python does not have: {error}",
-                hint='ask for dtype_backend="pyarrow", or for the type string or raw (types)',
-            ) from error
+        frame: pd.DataFrame = table.to_pandas(types_mapper=mapper)
         return frame
 
     def to_polars(self, **columns: Unpack[ColumnArguments]) -> pl.DataFrame:
         """Returns the rows as a DataFrame of Polars.
+
+        A column whose values are of several types is one of strings, as in `to_pandas`.
 
         Args:
             columns: the fields of `ColumnOptions`; see `to_arrow`.
@@ -114,9 +112,31 @@ class Tabular(SingleUse):
             ColumnError, SourceError, LogError: see `to_arrow`.
         """
         polars = needed("polars", "pip install polars")
-        with self:
-            frame: pl.DataFrame = polars.from_arrow(self.to_arrow(**columns).read_all())
+        frame: pl.DataFrame = polars.from_arrow(self._table(columns))
         return frame
+
+    def _table(self, columns: ColumnArguments) -> Any:
+        columns.setdefault("invalid", "string")
+        with self:
+            return self.to_arrow(**columns).read_all()
+
+
+def _with_dates_of_python(table: Any) -> Any:
+    """The table with strings for dates that Python does not have, as pandas has its dates in columns of dates."""
+    pa, compute = arrow(), arrow("compute")
+    for place, field in enumerate(table.schema):
+        if field.type != pa.date32():
+            continue
+        days = table.column(place).cast(pa.int32())
+        least, most = compute.min_max(days).as_py().values()
+        if least is not None and not (least >= _FIRST_DAY and most <= _LAST_DAY):
+            warn(
+                "?%s is a column of strings: Python has no dates before the year 1 and after 9999",
+                field.name,
+            )
+            text = table.column(place).cast(pa.string())
+            table = table.set_column(place, pa.field(field.name, pa.string()), text)
+    return table
 
 
 def _all(first: Any, rest: Generator[Any]) -> Generator[Any]:

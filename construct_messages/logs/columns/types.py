@@ -63,6 +63,13 @@ def needed(module: str, install: str) -> Any:
         ) from error
 
 
+def warn(message: str, *values: object) -> None:
+    """Logs what a caller should know about a column."""
+    import logging  # imported here because most programs do not need it
+
+    logging.getLogger("construct_messages.logs.columns").warning(message, *values)
+
+
 # --- characters -----------------------------------------------------------------------------------
 # The characters of terms by column: IRIs without brackets, literals without quotes, and the kind of each term.
 #

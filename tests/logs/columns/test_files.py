@@ -99,14 +99,65 @@ def test_pandas(store: ox.Store) -> None:
         construct_messages(QUERY, store).to_pandas(dtype_backend="polars")
 
 
-def test_pandas_has_dates_of_all_years_by_arrow(store: ox.Store) -> None:
+MIXED = """CONSTRUCT { ?s <urn:of> ?o } WHERE { VALUES (?s ?o) {
+    (<urn:a> 1) (<urn:b> 2.5) (<urn:c> %s) (<urn:d> UNDEF) } }"""
+
+
+@pytest.mark.parametrize(
+    ("last", "values"),
+    [
+        ('"unknown"', ["1", "2.5", "unknown", None]),
+        ('"3"@en', ["1", "2.5", "3", None]),
+        ("<urn:x>", ["1", "2.5", "urn:x", None]),
+        (f'"0001-01-01"^^<{XSD}date>', ["1", "2.5", "0001-01-01", None]),
+        (f'"x"^^<{XSD}integer>', ["1", "2.5", "x", None]),
+    ],
+)
+def test_frames_of_mixed_values_have_strings(
+    store: ox.Store, last: str, values: list[str | None], caplog: pytest.LogCaptureFixture
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    query = MIXED % last
+    frame = construct_messages(query, store).to_pandas(batch_rows=2)
+    assert frame["o"].dtype == "string"
+    assert [None if value is pandas.NA else value for value in frame["o"]] == values
+    assert "solution 3: ?o is" in caplog.text
+    assert "therefore ?o is a column of strings" in caplog.text
+    assert construct_messages(query, store).to_polars(batch_rows=1)["o"].to_list() == values
+    for options in ({"invalid": "error"}, {"types": {"o": "int64"}}):
+        with pytest.raises(ColumnError):
+            construct_messages(query, store).to_pandas(**options)
+    nulls = construct_messages(query, store).to_pandas(invalid="null")
+    assert nulls["o"].isna().tolist() == [False, False, True, True]
+
+
+def test_decimals_are_doubles_on_request(store: ox.Store) -> None:
     pytest.importorskip("pandas")
-    query = f"""CONSTRUCT {{ ?s <urn:on> ?day }}
-        WHERE {{ VALUES (?s ?day) {{ (<urn:s> "-0044-03-15"^^<{XSD}date>) }} }}"""
-    with pytest.raises(UsageError, match="a date that Python does not have") as caught:
-        construct_messages(query, store).to_pandas()
-    assert 'dtype_backend="pyarrow"' in (caught.value.hint or "")
-    assert len(construct_messages(query, store).to_pandas(dtype_backend="pyarrow")) == 1
+    query = MIXED % "UNDEF"
+    with pytest.raises(TypeError):
+        construct_messages(query, store).to_pandas()["o"] * 1.1
+    frame = construct_messages(query, store).to_pandas(decimals="double")
+    assert (frame["o"] * 1.1).sum() == pytest.approx(3.85)
+    large = MIXED % f"{1 << 70}"
+    assert construct_messages(large, store).to_pandas(decimals="double")["o"].max() == 2.0**70
+
+
+def test_doubles_that_are_no_number_stay(store: ox.Store) -> None:
+    pytest.importorskip("pandas")
+    frame = construct_messages(MIXED % f'"NaN"^^<{XSD}double>', store).to_pandas()
+    assert frame["o"].isna().tolist() == [False, False, False, True]
+    assert str(frame["o"][2]) == "nan"
+
+
+def test_dates_that_python_does_not_have(store: ox.Store, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("pandas")
+    query = f"""CONSTRUCT {{ ?s <urn:on> ?day }} WHERE {{ VALUES (?s ?day) {{
+        (<urn:s> "-0044-03-15"^^<{XSD}date>) (<urn:t> "2024-05-01"^^<{XSD}date>) }} }}"""
+    frame = construct_messages(query, store).to_pandas()
+    assert frame["day"].tolist() == ["-0044-03-15", "2024-05-01"]
+    assert "before the year 1" in caplog.text
+    days = construct_messages(query, store).to_pandas(dtype_backend="pyarrow")["day"]
+    assert str(days.dtype) == "date32[day][pyarrow]"
 
 
 def test_csv_is_that_of_sparql_results(store: ox.Store, tmp_path: Path) -> None:

@@ -131,6 +131,44 @@ def test_a_later_batch_changes_no_type(first: list[Term], later: list[Term], mes
     assert fitting[3] == fitting[0]
 
 
+WHOLE = [
+    ([typed(1, "integer"), typed("1.5", "decimal")], pa.decimal128(38, 18)),
+    ([typed(1, "integer"), typed("1.5", "decimal"), typed("1e0", "double")], pa.float64()),
+    ([typed(1, "integer"), typed(1 << 70, "integer")], pa.decimal128(38, 0)),
+    ([Term(""), typed(1, "integer")], pa.int64()),
+    ([literal("a"), typed(1, "integer")], pa.string()),
+    ([typed(1, "integer"), typed(300, "byte")], pa.string()),
+    ([typed("2024-05-01", "date"), typed("2024-05-01Z", "date")], pa.string()),
+    ([Term('<<( <urn:s> <urn:p> "o" )>>'), IRI], pa.string()),
+]
+
+
+@pytest.mark.parametrize(("terms", "kind"), WHOLE)
+def test_all_batches_decide_where_strings_are_the_way_out(terms: list[Term], kind: Any) -> None:
+    for rows in (1, 2, 100):
+        found = column(terms, ColumnOptions(batch_rows=rows, invalid="string"))
+        assert found.type == kind
+        if kind == pa.string():
+            assert found.to_pylist() == [text(term) for term in terms]
+
+
+@given(st.lists(TERMS | st.just(Term("")), max_size=6), st.integers(1, 7))
+def test_strings_are_a_way_out_for_all_terms(terms: list[Term], rows: int) -> None:
+    found = column(terms, ColumnOptions(batch_rows=rows, invalid="string"))
+    assert found.equals(column(terms, ColumnOptions(invalid="string")))
+    try:
+        assert found.equals(column(terms, ColumnOptions()))
+    except ColumnError:
+        assert found.to_pylist() == [text(term) for term in terms]
+
+
+def text(term: Term) -> str | None:
+    """The characters of a term, as SPARQL's STR returns them; triple terms as they are."""
+    if is_literal(term):
+        return literal_parts(term)[0]
+    return str(term)[1:-1] if term.startswith("<") and not is_triple(term) else term or None
+
+
 def test_what_is_unbound_at_first_may_be_text_later() -> None:
     found = column([Term(""), Term(""), IRI], ColumnOptions(batch_rows=2))
     assert found.to_pylist() == [None, None, "urn:i"]
