@@ -144,7 +144,7 @@ bench:
 	$(PYTHON) -m benchmarks micro stream_server million
 	$(PYTHON) -m benchmarks micro parsing
 
-# DBpedia-shaped data, what people do today beside this package, and docs/benchmarks/ from it: half an hour on two idle cores
+# DBpedia-shaped data, what people do today beside this package, and docs/benchmarks/ from it: twenty minutes on two idle cores
 benchmark-suite:
 	$(PYTHON) -m benchmarks run --profile default
 	$(PYTHON) -m benchmarks report benchmarks/results/suite-default.json

@@ -43,7 +43,8 @@ class Profile:
         few_from: the size from which on only `few` are run.
         capped: names of the queries that are also asked of Virtuoso with DBpedia's caps.
         capped_from: the size from which on they are.
-        largest: names of competitors that are run from ten million triples on.
+        largest: names of competitors that are run from `largest_from` triples on; where answers are capped, all are.
+        largest_from: the size from which on only `largest` are.
         documents: tasks of `values/` that are run after the rest, with rows; empty for none of them.
     """
 
@@ -55,12 +56,13 @@ class Profile:
     capped: tuple[str, ...] = ("capped", "tree")
     capped_from: int = 0
     largest: tuple[str, ...] = ("ours", "ours-spark", "oxigraph-cli")
+    largest_from: int = 10_000_000
     documents: tuple[str, ...] = ()
 
     def asks(self, competitor: Competitor, query: Query, size: int) -> bool:
         """Whether the profile has a row of that size."""
         if size < competitor.smallest or (
-            size >= 10_000_000 and competitor.name not in self.largest
+            size >= self.largest_from and competitor.name not in self.largest
         ):
             return False
         return not self.few or size < self.few_from or query.name in self.few
@@ -78,9 +80,25 @@ PROFILES = {
         sizes=(10_000, 100_000, 1_000_000),
         runs=1,
         limit=30,
-        few=("star", "tree", "blank-data", "aggregate", "capped"),
+        few=(
+            *("star", "star-wide", "tree", "path", "optional", "blank-data"),
+            *("negation", "languages", "aggregate", "capped"),
+        ),
         few_from=1_000_000,
         capped_from=1_000_000,
+        # those which have all groups right in reasonable time, so that the others would only be waited for
+        largest=(
+            *(
+                "ours",
+                "ours-python",
+                "ours-endpoint",
+                "ours-server",
+                "select-pyoxigraph",
+                "oxigraph-cli",
+            ),
+            *("select-sparqlwrapper", "select-pages", "flat-pyoxigraph"),
+        ),
+        largest_from=1_000_000,
     ),
     # what makes it long is a million triples: programs that load them take 80 s together for a query, others 15 s
     "million": Profile(sizes=(10_000, 100_000, 1_000_000), runs=1, limit=30, capped_from=1_000_000),
@@ -136,7 +154,7 @@ class Session:
             if query.name in profile.capped and size >= profile.capped_from and size < 10_000_000:
                 plan += [
                     (query, replace(each, engine="virtuoso-dbpedia"))
-                    for each in asked
+                    for each in self.competitors
                     if each.engine != "file"
                 ]
         return plan

@@ -69,8 +69,9 @@ _REPEAT: Final = """\
 ```
 
 `run` makes the data from a seed, runs every program that is installed, names the others, and goes on where it was
-interrupted. `--profile smoke` takes a few minutes, `default` half an hour, `million` (all queries at a million triples)
-an hour, and `full` hours. `--real FOLDER` adds real DBpedia files.
+interrupted. `--profile smoke` takes a few minutes, `default` twenty (at a million triples, ten queries by the programs
+that get all groups right), `million` (all queries by all at a million triples) an hour, and `full` hours.
+`--real FOLDER` adds real DBpedia files.
 `--endpoint https://dbpedia.org/sparql --contact ADDRESS` asks a live endpoint a few queries, one request a second;
 nothing else needs a network. `report` writes these pages. `make benchmark-suite` does both.
 """
