@@ -381,7 +381,7 @@ class Rows:
         self._terms: list[Term | None] = []  # the terms of the frame, four per statement
         # the terms of the last statement, and the open graph
         self._last: list[Term | None] = [UNSET] * 4
-        self._complete = False  # whether all of these are set
+        self._has_graphs = False  # whether graphs start and end
         self._handlers: dict[int, Callable[[bytes], None]] = {1: self._options}  # by field of a row
 
     def message(self, frame: bytes) -> Message | None:
@@ -441,7 +441,8 @@ class Rows:
             frame,
             start,
             stop,
-            _tag(self._statement) if self._complete else -1,
+            _tag(self._statement),
+            self._has_graphs,
             self._last,
             self._terms,
             (names.strings, names.size),
@@ -522,7 +523,7 @@ class Rows:
                 self._fields = reader.of_quad
                 self._statement = 3
             case PhysicalType.GRAPHS:
-                self._statement = 2
+                self._statement, self._has_graphs = 2, True
                 self._handlers |= {4: self._start_graph, 5: self._end_graph}
         self._handlers[self._statement] = self._any_statement
 
@@ -531,7 +532,6 @@ class Rows:
         if UNSET in self._last:
             missing = POSITIONS[self._last.index(UNSET)]
             raise Malformed(f"a statement without its {missing}, and none before it that has one")
-        self._complete = True
         self._terms.extend(self._last)
 
     def _start_graph(self, data: bytes) -> None:
@@ -542,7 +542,6 @@ class Rows:
 
     def _end_graph(self, _: bytes) -> None:
         self._last[3] = UNSET
-        self._complete = False
 
     def _namespace(self, data: bytes) -> None:
         name, value = "", None

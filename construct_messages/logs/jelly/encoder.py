@@ -8,7 +8,6 @@ Jelly 1.1, serialization; RDF Messages section 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import UnsupportedByFormat
@@ -18,7 +17,7 @@ from construct_messages.logs.jelly.wire import DEEPEST, Table, delimited, varint
 from construct_messages.logs.text_encoder import PlainTemplateEncoder
 from construct_messages.rdf import compiled
 from construct_messages.rdf.formats import Format, Syntax
-from construct_messages.rdf.message import Message, Quad
+from construct_messages.rdf.message import Message
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import Term, iri, is_triple, triple_parts, unescape
 
@@ -77,6 +76,11 @@ def options_row(options: JellyOptions) -> bytes:
 
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
+_KINDS: Final[dict[PhysicalType | None, bytes]] = {
+    PhysicalType.TRIPLES: TRIPLE,
+    PhysicalType.QUADS: QUAD,
+    PhysicalType.GRAPHS: GRAPH_START,
+}
 _NO_TERM: Final = Term("")
 _NOWHERE: Final = -2  # an invalid id that also follows no other id
 _MOST: Final = 1 << 12  # languages and datatypes to remember
@@ -93,8 +97,8 @@ class FrameWriter:
         self, options: JellyOptions, namespaces: Mapping[str, Term], message_count: int = 0
     ) -> None:
         self.options, self._namespaces = options, namespaces
-        # the tag of rows of statements
-        self.kind = QUAD if options.physical_type is PhysicalType.QUADS else TRIPLE
+        # the tag of rows of statements; of graphs, if these hold triples
+        self.kind = _KINDS[options.physical_type]
         # whether the stream's options are written
         self.is_open = False
         # the number of messages so far, including rejected ones
@@ -121,10 +125,9 @@ class FrameWriter:
         self.message_count += 1
         rows = [] if self.is_open else self._opening()
         try:
-            if self.options.physical_type is PhysicalType.GRAPHS:
-                self._graphs(message, rows)
-            else:
-                self.statements(message.statements, rows)
+            self.statements(message.statements, rows)
+            if self.kind is GRAPH_START:
+                self._end_graph(rows)
         except UnsupportedByFormat as error:
             raise self.refused(error) from None
         self.is_open = True
@@ -157,6 +160,7 @@ class FrameWriter:
                 wire.jelly_statements(
                     remaining,
                     self.kind[0],
+                    bool(self.options.rdf_star),
                     self.last,
                     self.prefix,
                     self.name,
@@ -178,26 +182,28 @@ class FrameWriter:
     def _statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
         """Appends the rows of any statements, in Python."""
         for quad in quads:
+            if self.kind is GRAPH_START and quad[3] != self.last[3]:
+                self._start_graph(quad, rows)
             body = self._triple(quad, rows)
             if quad[3] != self.last[3]:
                 body += self.graph(quad[3], quad, rows)
             self.last = quad
-            rows.append(row(self.kind, body))
+            rows.append(row(QUAD if self.kind is QUAD else TRIPLE, body))
 
-    def _graphs(self, message: Iterable[Quad], rows: list[bytes]) -> None:
-        for name, quads in groupby(message, key=lambda quad: quad.graph):
-            for number, quad in enumerate(quads):
-                if number == 0:
-                    started = (
-                        STARTED_DEFAULT_GRAPH
-                        if name is None
-                        else self.term(STARTED_GRAPH, name, quad, rows)
-                    )
-                    rows.append(row(GRAPH_START, started))
-                body = self._triple(quad, rows)
-                self.last = quad
-                rows.append(row(TRIPLE, body))
+    def _start_graph(self, quad: Statement, rows: list[bytes]) -> None:
+        self._end_graph(rows)
+        name = quad[3]
+        started = (
+            STARTED_DEFAULT_GRAPH if name is None else self.term(STARTED_GRAPH, name, quad, rows)
+        )
+        rows.append(row(GRAPH_START, started))
+        self.last = (*self.last[:3], name)
+
+    def _end_graph(self, rows: list[bytes]) -> None:
+        """Ends the graph of the last statement, if it is open."""
+        if self.last[3] != _NO_TERM:
             rows.append(row(GRAPH_END, b""))
+            self.last = (*self.last[:3], _NO_TERM)
 
     def _triple(self, quad: Statement, rows: list[bytes]) -> bytes:
         """Encodes the terms of a statement that differ from those of the last one."""

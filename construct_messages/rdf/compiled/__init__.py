@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 Term = TypeVar("Term", bound=str)
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
-INTERFACE: Final = 4
+INTERFACE: Final = 5
 """The number of the interface that `Wire` describes; module.c has the same. Raise both with each change of it."""
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
 """The environment variable that disables the compiled module, if it is set to anything."""
@@ -53,6 +53,7 @@ class Wire(Protocol):
         start: int,
         stop: int,
         statement: int,
+        graphs: bool,
         last: list[Term | None],
         terms: list[Term | None],
         names: tuple[dict[int, str], int],
@@ -71,7 +72,8 @@ class Wire(Protocol):
     ) -> tuple[int, str, int, int, int, int, int]:
         """Reads rows of a frame: `Rows._rows` of `logs/jelly/decoder.py`, where `_compiled_rows` names what it returns.
 
-        A statement's row has the tag `statement`; if that is not a tag, the function supports no statement.
+        A statement's row has the tag `statement`. `graphs`: whether rows start and end graphs. `last`: the terms of the
+        last statement, and the open graph; the empty string where there is none.
         """
         ...
 
@@ -79,6 +81,7 @@ class Wire(Protocol):
         self,
         quads: Iterator[Statement[Term]],
         kind: int,
+        triple_terms: bool,
         last: Statement[Term],
         prefix: int,
         name: int,
@@ -92,8 +95,10 @@ class Wire(Protocol):
     ) -> tuple[bytes, Statement[Term] | None, Statement[Term], int, int, int, int]:
         """Writes rows of statements: `FrameWriter._statements` of `logs/jelly/encoder.py`.
 
-        Returns them, the statement that is not known (None: there is none), the last one before it, the ids of the last
-        IRI, and how many names and prefixes were entered.
+        A statement's row has the tag `kind`. If that is the tag of rows that start a graph, statements are triples, and
+        rows that end and start graphs are added. Returns the rows, the statement that is not known (None: there is
+        none), the last one before it with the open graph, the ids of the last IRI, and how many names and prefixes
+        were entered.
         """
         ...
 

@@ -1,14 +1,15 @@
-/* Rows of Jelly frames, read: entries of names and prefixes, and statements of IRIs, blank nodes and literals.
+/* Rows of Jelly frames, read: entries of names and prefixes, statements, and starts and ends of graphs.
  *
  * Beside logs/jelly/decoder.py. Jelly 1.1, serialization (rdf.proto).
  */
 
 #include "wire.h"
 
-enum { ROW = 0x0A, QUAD = 0x1A, NAME = 0x4A, PREFIX = 0x52 };
+enum { ROW = 0x0A, QUAD = 0x1A, GRAPH_START = 0x22, GRAPH_END = 0x2A, NAME = 0x4A, PREFIX = 0x52 };
 
 enum {
     MOST_PREFIXES = 1 << 6,      /* of one name */
+    MOST_NESTED = 16,            /* quoted triples; deeper ones are left to Python */
     LONGEST_LITERAL = 1 << 16,   /* Python lets other threads have their turn within longer ones */
 };
 
@@ -99,6 +100,8 @@ typedef struct {
     Entries names, prefixes;
     PyObject *iris, *suffixes, *blank;
     PyObject *begin;  /* the last prefix, which belongs to the structure */
+    PyObject *last;   /* the terms of the last statement, and the open graph; the empty string: none */
+    int depth;        /* of quoted triples */
     Py_ssize_t prefix, name, made, most_made;
     Buffer text;
 } Reader;
@@ -157,8 +160,6 @@ static PyObject *read_iri(Reader *reader, Part ids)
 /* Adds the characters of a literal with their escapes; false: it has one without a short escape, or an error. */
 static bool add_escaped(Buffer *text, Part lexical)
 {
-    static const byte escapes[128] = {
-        ['\t'] = 't', ['\b'] = 'b', ['\n'] = 'n', ['\r'] = 'r', ['\f'] = 'f', ['"'] = '"', ['\\'] = '\\'};
     while (lexical.at < lexical.limit) {
         const byte *end = lexical.at;
         while (end < lexical.limit && (is(*end, TEXT_CHAR) || *end >= 0x80)) {
@@ -170,7 +171,7 @@ static bool add_escaped(Buffer *text, Part lexical)
             return false;
         lexical.at = end;
         if (end < lexical.limit) {
-            byte escape[2] = {'\\', escapes[*end]};
+            byte escape[2] = {'\\', short_escapes[*end]};
             if (!escape[1] || !add(text, escape, 2))
                 return false;
             lexical.at++;
@@ -207,6 +208,8 @@ static PyObject *read_blank(Reader *reader, Part label)
     return term;
 }
 
+static PyObject *read_triple(Reader *reader, Part fields);
+
 static PyObject *read_term(Reader *reader, byte tag, Part data)
 {
     switch (tag) {
@@ -216,6 +219,8 @@ static PyObject *read_term(Reader *reader, byte tag, Part data)
         return read_blank(reader, data);
     case 0x5A:
         return read_literal(reader, data);
+    case 0x62:
+        return read_triple(reader, data);
     case 0x7A:
         return Py_NewRef(Py_None);
     }
@@ -241,19 +246,33 @@ static bool read_terms(Reader *reader, Part fields, int count, PyObject **found)
     return true;
 }
 
-/* Reads a statement, adds its terms, and keeps them as the last ones; false: it is not known, or an error. */
-static bool read_statement(Reader *reader, Part fields, int count, PyObject *last, PyObject *terms)
+/* Reads a quoted triple, which has all terms itself; one that Python skips begins with a NUL. */
+static PyObject *read_triple(Reader *reader, Part fields)
 {
-    PyObject *found[4] = {NULL};
-    Py_ssize_t prefix = reader->prefix, name = reader->name;
-    PyObject *begin = Py_NewRef(reader->begin);
+    PyObject *found[3] = {NULL}, *term = NULL;
+    if (reader->depth == MOST_NESTED)
+        return NULL;
+    reader->depth++;
+    bool done = read_terms(reader, fields, 3, found);
+    reader->depth--;
+    for (int i = 0; i < 3; i++)
+        done = done && found[i] && PyUnicode_ReadChar(found[i], 0) != 0;
+    if (done)
+        term = PyUnicode_FromFormat("<<( %U %U %U )>>", found[0], found[1], found[2]);
+    for (int i = 0; i < 3; i++)
+        Py_XDECREF(found[i]);
+    return term;
+}
+
+/* Reads a statement, adds its terms, and keeps them as the last ones; false: it is not known, or an error. */
+static bool read_statement(Reader *reader, Part fields, int count, PyObject *terms)
+{
+    PyObject *found[4] = {NULL}, *last = reader->last;
     bool done = read_terms(reader, fields, count, found);
-    if (!done) {
-        PyObject *after = reader->begin;
-        reader->prefix = prefix, reader->name = name, reader->begin = begin;
-        begin = after;
+    for (int i = 0; done && i < 4; i++) {
+        PyObject *term = found[i] ? found[i] : PyList_GetItem(last, i);
+        done = term == Py_None || PyUnicode_GetLength(term) > 0;
     }
-    Py_DECREF(begin);
     for (int i = 0; i < 4; i++) {
         if (!done)
             Py_XDECREF(found[i]);
@@ -265,45 +284,67 @@ static bool read_statement(Reader *reader, Part fields, int count, PyObject *las
     return done;
 }
 
+static bool start_graph(Reader *reader, Part fields)
+{
+    byte tag;
+    Part data;
+    if (!take_field(&fields, &tag, &data) || fields.at != fields.limit || tag > 0x1A)
+        return false;
+    PyObject *name = tag == 0x1A ? Py_NewRef(Py_None) : read_term(reader, tag, data);
+    return name && PyList_SetItem(reader->last, 3, name) == 0;
+}
+
 /* Reads a row, and returns its end; NULL: it is not known, or an error. */
-static const byte *row_end(Reader *reader, Part rest, int statement, PyObject *last, PyObject *terms)
+static const byte *row_end(Reader *reader, Part rest, int statement, bool graphs, PyObject *terms)
 {
     byte tag, kind;
     Part row, content;
     if (!take_field(&rest, &tag, &row) || tag != ROW || !take_field(&row, &kind, &content) || row.at != row.limit)
         return NULL;
     bool done = false;
+    Py_ssize_t id = 0, prefix = reader->prefix, name = reader->name;
+    PyObject *begin = Py_NewRef(reader->begin);
     if (kind == statement) {
-        done = read_statement(reader, content, kind == QUAD ? 4 : 3, last, terms);
+        done = read_statement(reader, content, kind == QUAD ? 4 : 3, terms);
+    } else if (kind == GRAPH_START && graphs) {
+        done = start_graph(reader, content);
+    } else if (kind == GRAPH_END && graphs) {
+        done = PyList_SetItem(reader->last, 3, PyUnicode_FromString("")) == 0;
     } else if (kind == NAME) {
-        Py_ssize_t id = enter(&reader->names, content);
+        id = enter(&reader->names, content);
         done = id && set_with_id(reader->iris, id, PyDict_New());
     } else if (kind == PREFIX) {
-        Py_ssize_t id = enter(&reader->prefixes, content);
+        id = enter(&reader->prefixes, content);
         done = id;
-        if (done && id == reader->prefix) {
+        if (done && id == prefix) {
             Py_DECREF(reader->begin);
             reader->begin = Py_NewRef(with_id(reader->prefixes.strings, id));
         }
     }
+    if (!done) {  /* Python reads it from its start */
+        PyObject *after = reader->begin;
+        reader->prefix = prefix, reader->name = name, reader->begin = begin;
+        begin = after;
+    }
+    Py_DECREF(begin);
     return done ? rest.at : NULL;
 }
 
 PyObject *jelly_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *frame, *last, *terms, *names, *prefixes, *result = NULL;
+    PyObject *frame, *terms, *names, *prefixes, *result = NULL;
     Py_ssize_t at, stop, size;
-    int statement;
+    int statement, graphs;
     char *start;
     Reader reader = {0};
-    if (!PyArg_ParseTuple(arguments, "SnniO!O!(O!n)(O!n)O!O!OnUnnnnn:jelly_rows", &frame, &at, &stop, &statement,
-                          &PyList_Type, &last, &PyList_Type, &terms, &PyDict_Type, &names, &reader.names.size,
+    if (!PyArg_ParseTuple(arguments, "SnnipO!O!(O!n)(O!n)O!O!OnUnnnnn:jelly_rows", &frame, &at, &stop, &statement,
+                          &graphs, &PyList_Type, &reader.last, &PyList_Type, &terms, &PyDict_Type, &names, &reader.names.size,
                           &PyDict_Type, &prefixes, &reader.prefixes.size, &PyDict_Type, &reader.iris, &PyDict_Type,
                           &reader.suffixes, &reader.blank, &reader.most_made, &reader.begin, &reader.prefix,
                           &reader.name, &reader.made, &reader.names.last, &reader.prefixes.last) ||
         PyBytes_AsStringAndSize(frame, &start, &size) < 0)
         return NULL;
-    if (PyList_Size(last) != 4 || at < 0 || at > size || stop > size) {
+    if (PyList_Size(reader.last) != 4 || at < 0 || at > size || stop > size) {
         PyErr_SetString(PyExc_ValueError, "no part of the frame, or not four terms");
         return NULL;
     }
@@ -311,7 +352,7 @@ PyObject *jelly_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
     reader.prefixes.strings = prefixes;
     Py_INCREF(reader.begin);
     const byte *begin = (const byte *)start, *end;
-    while (at < stop && (end = row_end(&reader, (Part){begin + at, begin + size}, statement, last, terms)))
+    while (at < stop && (end = row_end(&reader, (Part){begin + at, begin + size}, statement, graphs, terms)))
         at = end - begin;
     PyMem_Free(reader.text.start);
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))

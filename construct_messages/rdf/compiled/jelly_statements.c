@@ -1,4 +1,4 @@
-/* Rows of Jelly frames, written: statements of IRIs, blank nodes and literals, and entries of names and prefixes.
+/* Rows of Jelly frames, written: statements, entries of names and prefixes, and starts and ends of graphs.
  *
  * Beside logs/jelly/encoder.py and logs/jelly/wire.py. Jelly 1.1, serialization (rdf.proto).
  */
@@ -6,9 +6,11 @@
 #include "wire.h"
 
 enum { SUBJECT, PREDICATE, OBJECT, GRAPH };
-enum { ROW = 0x0A, QUAD = 0x1A, DEFAULT_GRAPH = 0x7A };
+enum { ROW = 0x0A, TRIPLE = 0x12, QUAD = 0x1A, GRAPH_START = 0x22, GRAPH_END = 0x2A };
+enum { QUOTED = 0x62, DEFAULT_GRAPH = 0x7A, STARTED_DEFAULT_GRAPH = 0x1A };
 enum {
     MOST_IRIS = 1 << 14,   /* to remember */
+    MOST_NESTED = 16,      /* triple terms; deeper ones are left to Python */
     MOST_BYTES = 1 << 20,  /* of rows at once: then other threads have their turn */
 };
 
@@ -23,6 +25,8 @@ typedef struct {
     Table names, prefixes;
     PyObject *iris, *named, *suffixes, *iri_of;
     Py_ssize_t prefix, name;  /* the ids of the last IRI */
+    int kind;                 /* of rows of statements; GRAPH_START: of triples, in graphs */
+    int triple_terms;         /* whether they are allowed */
     Buffer rows, body, text;  /* the body of a row, and a text without escapes */
 } Writer;
 
@@ -83,9 +87,10 @@ static int may_need(PyObject *quad, PyObject *string, bool is_name)
         if (term == Py_None)
             continue;
         Py_UCS4 first = PyUnicode_ReadChar(term, 0);
-        if (first == '<')
-            found = PyUnicode_ReadChar(term, 1) == '<' ||
-                    PyUnicode_Tailmatch(term, text, 0, PY_SSIZE_T_MAX, is_name ? 1 : -1);
+        if (first == '<' && PyUnicode_ReadChar(term, 1) == '<')
+            found = PyUnicode_Find(term, text, 0, PY_SSIZE_T_MAX, 1) >= 0;
+        else if (first == '<')
+            found = PyUnicode_Tailmatch(term, text, 0, PY_SSIZE_T_MAX, is_name ? 1 : -1);
     }
     Py_XDECREF(text);
     return PyErr_Occurred() ? -1 : found;
@@ -231,11 +236,9 @@ static bool add_iri(Writer *writer, int tag, PyObject *term, PyObject *quad)
     return done;
 }
 
-/* Takes the escapes out of a literal; false: it has other ones than short ones, or an error. */
+/* Takes the escapes out of a literal; false: it has some that are not known, or an error. */
 static bool unescape(Buffer *text, const byte *at, const byte *end)
 {
-    static const byte characters[256] = {
-        ['t'] = '\t', ['b'] = '\b', ['n'] = '\n', ['r'] = '\r', ['f'] = '\f', ['"'] = '"', ['\\'] = '\\'};
     text->size = 0;
     while (at < end) {
         const byte *found = memchr(at, '\\', (size_t)(end - at)), *plain = found ? found : end;
@@ -243,9 +246,9 @@ static bool unescape(Buffer *text, const byte *at, const byte *end)
             return false;
         if (!found)
             return true;
-        if (end - found < 2 || !characters[found[1]] || !add(text, &characters[found[1]], 1))
+        uint32_t code = escaped(found, &at);
+        if (at > end || !code || !add_character(text, code))
             return false;
-        at = found + 2;
     }
     return true;
 }
@@ -270,25 +273,63 @@ static bool add_literal(Writer *writer, const byte *start, const byte *end)
            add(&writer->body, PyBytes_AsString(kind), rest);
 }
 
+static const byte *add_triple(Writer *writer, const byte *at, PyObject *quad, int depth);
+
 /* Adds a term as a field; false: it is left to Python, or an error. */
 static bool add_term(Writer *writer, int position, PyObject *term, PyObject *quad)
 {
     int tag = 0x0A + 0x20 * position;
     Py_UCS4 first = PyUnicode_ReadChar(term, 0);
-    if (first == '<')
+    bool quoted = first == '<' && position == OBJECT && PyUnicode_ReadChar(term, 1) == '<';
+    if (first == '<' && !quoted)
         return add_iri(writer, tag, term, quad);
-    if (!((first == '"' && position == OBJECT) || (first == '_' && position != PREDICATE)))
+    if (!quoted && !((first == '"' && position == OBJECT) || (first == '_' && position != PREDICATE)))
         return false;
     PyObject *bytes = PyUnicode_AsUTF8String(term);
     if (!bytes)
         return false;
     const byte *start = (const byte *)PyBytes_AsString(bytes), *end = start + PyBytes_Size(bytes);
     size_t label = (size_t)(end - start) - 2;
-    bool done = first == '"' ? add_literal(writer, start, end)
-                             : end - start > 1 && add_tagged(&writer->body, tag + 8, label) &&
-                                   add(&writer->body, start + 2, label);
+    bool done = quoted         ? add_triple(writer, start, quad, 0) == end
+                : first == '"' ? add_literal(writer, start, end)
+                               : end - start > 1 && add_tagged(&writer->body, tag + 8, label) &&
+                                     add(&writer->body, start + 2, label);
     Py_DECREF(bytes);
     return done;
+}
+
+/* Adds the triple term that begins there as a field, and returns its end; NULL: it is left to Python, or an error. */
+static const byte *add_triple(Writer *writer, const byte *at, PyObject *quad, int depth)
+{
+    Buffer *body = &writer->body;
+    size_t start = body->size;
+    if (!writer->triple_terms || depth == MOST_NESTED || strncmp((const char *)at, "<<( ", 4) != 0)
+        return NULL;
+    at += 4;
+    for (int position = SUBJECT; position <= OBJECT; position++) {
+        const byte *end = *at == '"' ? literal_end(at) : *at == '<' ? iri_term_end(at) : blank_end(at);
+        if (at[0] == '<' && at[1] == '<') {
+            end = position == OBJECT ? add_triple(writer, at, quad, depth + 1) : NULL;
+        } else {
+            PyObject *term = end ? text_of(at, end) : NULL;
+            if (term && !add_term(writer, position, term, quad))
+                end = NULL;
+            Py_XDECREF(term);
+        }
+        if (!end || *end != ' ')
+            return NULL;
+        at = end + 1;
+    }
+    size_t size = body->size - start, before = 1 + number_size(size);
+    if (strncmp((const char *)at, ")>>", 3) != 0 ||
+        (body->allocated - body->size < before && !grow(body, before)))
+        return NULL;
+    memmove(body->start + start + before, body->start + start, size);
+    body->size = start;
+    if (!add_tagged(body, QUOTED, size))
+        return NULL;
+    body->size += size;
+    return at + 3;
 }
 
 /* --- statements ---------------------------------------------------------------------------------------------------- */
@@ -311,9 +352,38 @@ static bool is_same(PyObject *one, PyObject *other)
     return one == other || (one != Py_None && other != Py_None && PyUnicode_Compare(one, other) == 0);
 }
 
-/* Adds the row of a statement, after those of the entries that it needs; false: it is left to Python, or an error. */
-static bool add_statement(Writer *writer, int kind, PyObject *quad, PyObject *last)
+/* Replaces the open graph; the empty string: none is. */
+static bool set_graph(PyObject **last, PyObject *graph)
 {
+    PyObject *before = *last, *now = graph ? PyTuple_Pack(4, PyTuple_GetItem(before, SUBJECT),
+                                                          PyTuple_GetItem(before, PREDICATE),
+                                                          PyTuple_GetItem(before, OBJECT), graph) : NULL;
+    Py_XDECREF(graph);
+    if (!now)
+        return false;
+    *last = now;
+    Py_DECREF(before);
+    return true;
+}
+
+/* Adds the rows that end the open graph, if one is, and start another one; false: it is left to Python, or an error. */
+static bool start_graph(Writer *writer, PyObject *quad, PyObject **last)
+{
+    PyObject *name = PyTuple_GetItem(quad, GRAPH), *open = PyTuple_GetItem(*last, GRAPH);
+    if ((open == Py_None || PyUnicode_GetLength(open) > 0) &&
+        (!add_row(&writer->rows, GRAPH_END, 0) || !set_graph(last, PyUnicode_FromString(""))))
+        return false;
+    writer->body.size = 0;
+    return (name == Py_None ? add_tagged(&writer->body, STARTED_DEFAULT_GRAPH, 0)
+                            : add_term(writer, SUBJECT, name, quad)) &&
+           add_row(&writer->rows, GRAPH_START, writer->body.size) &&
+           add(&writer->rows, writer->body.start, writer->body.size) && set_graph(last, Py_NewRef(name));
+}
+
+/* Adds the row of a statement, after those of the entries that it needs; false: it is left to Python, or an error. */
+static bool add_statement(Writer *writer, PyObject *quad, PyObject *last)
+{
+    int kind = writer->kind;
     writer->body.size = 0;
     for (int position = 0; position < 4; position++) {
         PyObject *term = PyTuple_GetItem(quad, position);
@@ -326,17 +396,24 @@ static bool add_statement(Writer *writer, int kind, PyObject *quad, PyObject *la
             return false;
         }
     }
-    return add_row(&writer->rows, kind, writer->body.size) &&
+    return add_row(&writer->rows, kind == QUAD ? QUAD : TRIPLE, writer->body.size) &&
            add(&writer->rows, writer->body.start, writer->body.size);
 }
 
 /* Adds rows until a statement that is left to Python, which is returned; NULL: none is, or an error. */
-static PyObject *add_statements(Writer *writer, int kind, PyObject *quads, PyObject **last)
+static PyObject *add_statements(Writer *writer, PyObject *quads, PyObject **last)
 {
     PyObject *quad;
     while ((quad = PyIter_Next(quads))) {
         Py_ssize_t prefix = writer->prefix, name = writer->name;
-        if (writer->rows.size > MOST_BYTES || !are_terms(quad) || !add_statement(writer, kind, quad, *last)) {
+        bool done = writer->rows.size <= MOST_BYTES && are_terms(quad);
+        if (done && writer->kind == GRAPH_START &&
+            !is_same(PyTuple_GetItem(quad, GRAPH), PyTuple_GetItem(*last, GRAPH))) {
+            done = start_graph(writer, quad, last);
+            if (done)
+                prefix = writer->prefix, name = writer->name;
+        }
+        if (!done || !add_statement(writer, quad, *last)) {
             writer->prefix = prefix, writer->name = name;
             break;
         }
@@ -349,11 +426,10 @@ static PyObject *add_statements(Writer *writer, int kind, PyObject *quads, PyObj
 PyObject *jelly_statements(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *quads, *last, *result = NULL;
-    int kind;
     Writer writer = {.names.tag = 0x4A, .prefixes.tag = 0x52};
     Table *names = &writer.names, *prefixes = &writer.prefixes;
-    if (!PyArg_ParseTuple(arguments, "OiO!nnO!O!O!O(O!O!nn)(O!O!nn):jelly_statements", &quads, &kind, &PyTuple_Type,
-                          &last, &writer.prefix, &writer.name, &PyDict_Type, &writer.iris, &PyDict_Type, &writer.named,
+    if (!PyArg_ParseTuple(arguments, "OipO!nnO!O!O!O(O!O!nn)(O!O!nn):jelly_statements", &quads, &writer.kind,
+                          &writer.triple_terms, &PyTuple_Type, &last, &writer.prefix, &writer.name, &PyDict_Type, &writer.iris, &PyDict_Type, &writer.named,
                           &PyDict_Type, &writer.suffixes, &writer.iri_of, &PyDict_Type, &names->ids, &PyList_Type,
                           &names->strings, &names->size, &names->last, &PyDict_Type, &prefixes->ids, &PyList_Type,
                           &prefixes->strings, &prefixes->size, &prefixes->last))
@@ -363,7 +439,7 @@ PyObject *jelly_statements(PyObject *Py_UNUSED(module), PyObject *arguments)
         return NULL;
     }
     Py_INCREF(last);
-    PyObject *stopped = add_statements(&writer, kind, quads, &last);
+    PyObject *stopped = add_statements(&writer, quads, &last);
     /* a term without UTF-8, or without characters, is refused by Python */
     if (PyErr_Occurred() && (PyErr_ExceptionMatches(PyExc_UnicodeError) || PyErr_ExceptionMatches(PyExc_IndexError)))
         PyErr_Clear();
