@@ -49,9 +49,10 @@ def _open_zstd(file: Any, mode: str) -> IO[bytes]:
 PIECE_BYTES: Final = 1 << 16
 """The approximate number of bytes of output at once."""
 
-# like the openers above, the libraries are imported on use
+# like the openers above, the libraries are imported on use; `deflate` is a content coding of HTTP
 _MEMBERS: Final[Mapping[str, str]] = {
     ".gz": f"{__name__}:_GzipMember",
+    "deflate": f"{__name__}:_DeflateMember",
     ".bz2": "bz2:BZ2Decompressor",
     ".xz": "lzma:LZMADecompressor",
     ".zst": f"{ZSTD}:ZstdDecompressor",
@@ -101,8 +102,8 @@ class _Member(Protocol):
 class _GzipMember:
     """zlib's decompressor with the interface of the others."""
 
-    def __init__(self) -> None:
-        self._zlib = zlib.decompressobj(wbits=31)
+    def __init__(self, wbits: int = 31) -> None:
+        self._zlib = zlib.decompressobj(wbits=wbits)
         self.needs_input = True
 
     @property
@@ -120,6 +121,25 @@ class _GzipMember:
         return piece
 
 
+class _DeflateMember(_GzipMember):
+    """The format of zlib (RFC 9110, section 8.4.1.2), or deflated data without it, which some servers send."""
+
+    def __init__(self) -> None:
+        super().__init__(zlib.MAX_WBITS)
+        self._head: bytes | None = b""  # the first byte, until the second shows the format
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        if self._head is not None:
+            data = self._head + data
+            if len(data) < 2:
+                self._head = data
+                return b""
+            self._head = None
+            if data[0] & 0x0F != zlib.DEFLATED or int.from_bytes(data[:2]) % 31:  # RFC 1950, 2.2
+                self._zlib = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+        return super().decompress(data, max_length)
+
+
 class Unpacker:
     """Decompresses one content: `feed(data)` for each chunk, then `close()`. `window_log`: the binary logarithm of the
     largest window of zstd, which is kept in memory; None: 27.
@@ -135,18 +155,23 @@ class Unpacker:
         if extension == ".zst" and window_log is not None:
             most = resolve_name(f"{ZSTD}:DecompressionParameter").window_log_max
             self._new = partial(self._new, options={most: window_log})
+        self._has_several = extension != "deflate"
         self._member = self._new()
         self._between = False
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yields the data that can be decompressed now, in pieces; exhaust it before the next call."""
+    def feed(self, data: bytes, size: int = PIECE_BYTES) -> Iterator[bytes]:
+        """Yields the data that can be decompressed now, in pieces of at most `size` bytes; exhaust it before the next
+        call.
+        """
         while True:
             if self._between:
                 data = data.lstrip(b"\0")
                 if not data:
                     return
+                if not self._has_several:
+                    raise EOFError("there is data after its end")
                 self._member, self._between = self._new(), False
-            if piece := self._member.decompress(data, PIECE_BYTES):
+            if piece := self._member.decompress(data, size):
                 yield piece
             data = b""
             if self._member.eof:

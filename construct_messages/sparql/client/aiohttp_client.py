@@ -7,12 +7,14 @@ Follows no redirect to another origin, keeps no cookies, decompresses nothing, a
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import socket
 import urllib.request
 from collections.abc import Awaitable, Callable, Sequence
 from io import BytesIO
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
@@ -47,7 +49,10 @@ def new_session(
 
     `trust_env`: whether to use the proxies of the environment, as urllib does.
     """
+    traces = aiohttp.TraceConfig()
+    traces.on_connection_reuseconn.append(_note_kept)
     return aiohttp.ClientSession(
+        trace_configs=[traces],
         connector=connector or aiohttp.TCPConnector(socket_factory=_open_socket),
         response_class=_ClientResponse,
         trust_env=trust_env,
@@ -153,12 +158,17 @@ async def asend(
     url: str,
     timeouts: Timeouts,
     credentials: Credentials | None = None,
+    *,
+    is_safe: bool = False,
 ) -> aiohttp.ClientResponse:
-    """The response to a request, whose body is still to be read; the caller closes it. `url` is for errors."""
+    """The response to a request, whose body is still to be read; the caller closes it. `url` is for errors.
+
+    `is_safe`: whether the request changes nothing, also if it is a POST.
+    """
     run = _runner(credentials)
     exchange: Exchange = await run(Exchange, request, url, credentials)
     while True:
-        response = await _aopen(session, exchange.request, url, timeouts)
+        response = await _aopen(session, exchange.request, url, timeouts, is_safe=is_safe)
         try:
             is_answer = await run(exchange.ends, response.status, response.headers.get)
         except BaseException:
@@ -206,18 +216,32 @@ async def _at_once(function: Callable[..., T], *arguments: object) -> T:
 
 
 async def _aopen(
-    session: aiohttp.ClientSession, request: urllib.request.Request, url: str, timeouts: Timeouts
+    session: aiohttp.ClientSession,
+    request: urllib.request.Request,
+    url: str,
+    timeouts: Timeouts,
+    *,
+    is_safe: bool,
 ) -> aiohttp.ClientResponse:
     left = timeouts.remaining()
     try:
         async with asyncio.timeout(left):
-            response = await session.request(
-                request.get_method(),
-                yarl.URL(request.full_url, encoded=True),
-                data=_body(request.data),
-                headers=dict(request.header_items()),
-                allow_redirects=False,
-            )
+            while True:
+                way = _Way()
+                try:
+                    response = await session.request(
+                        request.get_method(),
+                        yarl.URL(request.full_url, encoded=True),
+                        data=_body(request.data),
+                        headers=dict(request.header_items()),
+                        allow_redirects=False,
+                        trace_request_ctx=way,
+                    )
+                    break
+                except aiohttp.ClientConnectionError as error:
+                    # aiohttp itself sends only other methods than POST again
+                    if not (is_safe and way.was_kept and _is_unheard(error)):
+                        raise
     except aiohttp.ConnectionTimeoutError as error:
         raise timeouts.unconnected() from error
     except TimeoutError as error:
@@ -226,6 +250,30 @@ async def _aopen(
         raise unreachable(url, error) from error
     _watch(response)
     return response
+
+
+class _Way:
+    """How a request is sent: whether over a connection that was kept."""
+
+    was_kept = False
+
+
+async def _note_kept(
+    _session: aiohttp.ClientSession,
+    context: SimpleNamespace,
+    _: aiohttp.TraceConnectionReuseconnParams,
+) -> None:
+    if isinstance(context.trace_request_ctx, _Way):
+        context.trace_request_ctx.was_kept = True
+
+
+def _is_unheard(error: aiohttp.ClientConnectionError) -> bool:
+    """Whether the connection was closed before anything of an answer came; see `is_lost`."""
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return isinstance(error.message, str)  # else it is the head of an answer
+    return responses.is_lost(error) or (
+        isinstance(error, OSError) and error.errno in (errno.ECONNRESET, errno.EPIPE)
+    )
 
 
 def unreachable(url: str, error: BaseException) -> SourceError:

@@ -223,6 +223,15 @@ def _passes(cause: object) -> bool:
     return isinstance(cause, OSError) and cause.errno in _PASSING
 
 
+def is_lost(cause: BaseException) -> bool:
+    """Whether an error means that a connection was closed.
+
+    If it was kept, and nothing came since the request, then the server closed it before, and has not read the request:
+    one that changes nothing is sent again at once, and is no retry (RFC 9112, section 9.3.1).
+    """
+    return isinstance(cause, (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError))
+
+
 def reason(cause: object) -> str:
     """The message of an exception, or its class if it has none."""
     return shown(str(cause)) or type(cause).__name__
@@ -297,15 +306,29 @@ class Exchange:
     def ends(self, status: int, header: Header) -> bool:
         """Whether a response is the answer; otherwise it is closed, and `request` is sent next.
 
-        Raises `SourceError` for a redirect that is not followed, and if no credentials can be fetched.
+        Raises `SourceError` for a redirect that is not followed, if no credentials can be fetched, and for a request
+        that would be sent again, but whose body can be read only once.
         """
+        is_streamed = not isinstance(self.request.data, bytes | None)
         # once for the whole exchange: credentials that are new and rejected, too, are wrong
         if status == 401 and self._credentials is not None and not self._is_rejected:
             self._is_rejected = True
-            return not self._authorize(header("WWW-Authenticate") or "")
+            is_renewed = self._authorize(header("WWW-Authenticate") or "")
+            if is_renewed and is_streamed:
+                raise SourceError(
+                    f"{self._url} answered with HTTP status 401: its credentials were renewed meanwhile",
+                    response_status=status,
+                    transient=True,
+                )
+            return not is_renewed
         target = redirected(self.request.full_url, status, header)
         if target is None:
             return True
+        if is_streamed:
+            raise SourceError(
+                f"{self._url} redirects to {shown(without_query(target))}, where a body that is already sent cannot go",
+                hint="use the new URL",
+            )
         self._redirects += 1
         if self._redirects == REDIRECTS:
             raise SourceError(f"{self._url} redirected more than {REDIRECTS} times")

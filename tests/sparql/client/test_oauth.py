@@ -1,23 +1,28 @@
 """`sparql/client/oauth.py`: client credentials at a token endpoint over a socket, for both clients."""
 
 import asyncio
+import urllib.request
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import aiohttp
 import pytest
 from aiohttp import web
 
 from construct_messages.errors import SourceError, UsageError
+from construct_messages.rdf.formats.media_types import FORM
 from construct_messages.rdf.solutions import Solutions
+from construct_messages.sparql.client.aiohttp_client import asend, new_session
 from construct_messages.sparql.client.oauth import (
     AccessTokens,
     ClientCredentials,
     read_secret,
     tokens_for,
 )
+from construct_messages.sparql.client.retries import Timeouts
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.endpoint import Endpoint, EndpointSource
 from construct_messages.sparql.sources.http.upstream import Upstream
@@ -101,6 +106,31 @@ async def test_an_endpoint_that_accepts_none(how: str, issuer: Issuer, endpoint:
     assert raised.value.response_status == 401
     assert "token-" not in str(raised.value)
     assert len(endpoint.sent) == 2, "once more, and not again"
+
+
+async def test_a_body_that_is_sent_once(issuer: Issuer, endpoint: Protected) -> None:
+    """It cannot be repeated with a new token; whoever made it can make it again."""
+    tokens, bodies = AccessTokens(issuer.credentials()), 0
+    endpoint.revoked.add("token-1")
+
+    async def body() -> AsyncIterator[bytes]:
+        nonlocal bodies
+        bodies += 1
+        yield b"query=SELECT"
+
+    async def send(session: aiohttp.ClientSession) -> int:
+        request = urllib.request.Request(endpoint.url, body(), {"Content-Type": FORM})  # type: ignore[arg-type] # aiohttp sends it
+        response = await asend(session, request, endpoint.url, Timeouts(60), tokens)
+        response.close()
+        return response.status
+
+    async with new_session() as session:
+        with pytest.raises(SourceError, match="renewed") as raised:
+            await send(session)
+        assert (raised.value.transient, raised.value.response_status) == (True, 401)
+        assert (endpoint.sent, bodies) == (["Bearer token-1"], 1)
+        assert await send(session) == 200
+    assert (endpoint.sent[1:], bodies) == (["Bearer token-2"], 2)
 
 
 async def test_when_a_token_expires(issuer: Issuer) -> None:

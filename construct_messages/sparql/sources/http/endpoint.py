@@ -26,11 +26,12 @@ from construct_messages.sparql.client.responses import (
     check_header,
 )
 from construct_messages.sparql.client.retries import CONNECT_SECONDS, Attempts, Timeouts
-from construct_messages.sparql.client.urllib_client import receive, send
+from construct_messages.sparql.client.urllib_client import Connections, receive, send
 from construct_messages.sparql.client.urls import check_url, without_query
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.paging import ResultPage, pages
 from construct_messages.sparql.sources.http.profiles import Profile
+from construct_messages.sparql.sources.http.response import ASKED_CODINGS
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -49,8 +50,7 @@ _METHODS: Final = ("get", "post")
 FORMAT_PARAMETERS: Final = ("format", "output", "results", "callback", "messages")
 """Parameters by which engines choose the format of the answer, instead of the Accept header."""
 
-# a server that compresses delays solutions
-_DEFAULTS: Final = {"Accept": "*/*", "Accept-Encoding": "identity"}
+_DEFAULTS: Final = {"Accept": "*/*"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +149,13 @@ class Endpoint:
     ) -> urllib.request.Request:
         """The request for a query or update, which is always sent as a form; None asks for the service description.
 
-        Parameters follow those of the endpoint, headers override them; names as in `Accept`.
+        Parameters follow those of the endpoint, headers override them; names as in `Accept`. Unless one of them says
+        otherwise, nothing is to be compressed.
 
         >>> Endpoint.at("https://example.org/sparql", method="get").request("ASK {}", (), {}).full_url
         'https://example.org/sparql?query=ASK+%7B%7D'
         """
-        given = {**self.headers, **headers}
+        given = {"Accept-Encoding": "identity", **self.headers, **headers}
         pairs = [*self.parameters, *parameters]
         if update or (self.method == "post" and text is not None):
             form = urlencode([("update" if update else "query", text or ""), *pairs])
@@ -194,9 +195,10 @@ def read(
     page: ResultPage,
     timeouts: Timeouts,
     credentials: Credentials | None,
+    connections: Connections | None = None,
 ) -> Generator[Solutions]:
-    """Sends a request, and reads the answer; closing the generator closes the connection."""
-    with closing(send(request, page.url, timeouts, credentials)) as response:
+    """Sends a request, and reads the answer; closing the generator closes the connection, unless all was read."""
+    with closing(send(request, page.url, timeouts, credentials, connections)) as response:
         reader = page.open(response.status, response.headers.get)
         while chunk := receive(response, timeouts, reader.cut):
             for piece in reader.pieces(chunk):
@@ -219,7 +221,7 @@ async def aread(
     from construct_messages.sparql.client.aiohttp_client import areceive, asend, has_trailing_data
 
     loop = asyncio.get_running_loop()
-    response = await asend(session, request, page.url, timeouts, credentials)
+    response = await asend(session, request, page.url, timeouts, credentials, is_safe=True)
     try:
         reader = page.open(response.status, response.headers.get)
         while chunk := await areceive(response, timeouts, reader.cut):
@@ -277,9 +279,15 @@ class EndpointSource:
             raise UsageError(
                 f"unknown results format {results!r}", hint=f"choose auto, {', '.join(READ)}"
             )
+        if results == "tsv" and not self._profile.tsv_is_exact:
+            raise UsageError(
+                f"the TSV of {profile} does not tell all texts and numbers apart",
+                hint='ask for JSON results: results="json"',
+            )
         self._asked = self._profile.results if results == "auto" else (results,)
         self._retries, self._connect_seconds = retries, connect_seconds
         self._read_seconds = self._endpoint.read_seconds if read_seconds is None else read_seconds
+        self._connections = Connections()
 
     @property
     def predefined(self) -> Mapping[str, str]:
@@ -297,7 +305,9 @@ class EndpointSource:
                     with attempt:
                         if select := page.select:
                             sent = self._http_request(request, select)
-                            yield from read(sent, page, timeouts, self._endpoint.credentials)
+                            yield from read(
+                                sent, page, timeouts, self._endpoint.credentials, self._connections
+                            )
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         # it takes longer to import than the other client takes for a short answer
@@ -334,7 +344,8 @@ class EndpointSource:
                                     yield batch
 
     def close(self) -> None:
-        """Does nothing: connections end with the generators that use them."""
+        """Closes the connections that were kept; those in use end with their generators."""
+        self._connections.close()
 
     def _pages(self, request: Request) -> Iterator[ResultPage]:
         if request.lenience is not None and request.lenience.base is None:
@@ -354,6 +365,8 @@ class EndpointSource:
         parameters += [("named-graph-uri", graph) for graph in request.named_graphs]
         parameters += [pair for pair in request.parameters if pair[0] not in FORMAT_PARAMETERS]
         headers = {"Accept": _accept(self._asked)}
+        if "Accept-Encoding" not in self._endpoint.headers:
+            headers["Accept-Encoding"] = ", ".join(ASKED_CODINGS)
         for name, value in request.headers:
             if (title := name.title()) not in _NOT_OF_THE_SELECT and not title.startswith("If-"):
                 check_header(name, value)

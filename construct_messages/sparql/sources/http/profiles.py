@@ -20,6 +20,8 @@ class Profile:
     # the results formats to request, best first: of `json`, `xml`, `tsv`. TSV only for engines that write it as the
     # recommendation requires
     results: tuple[str, ...] = ("json", "xml")
+    # whether its TSV says for each value whether it is a text or a number, and keeps how numbers are written
+    tsv_is_exact: bool = True
     # prefixes that queries may use without declaring them
     prefixes: Mapping[str, str] = field(default_factory=dict)
     stable_blank_nodes: bool = False  # a blank node label means the same node in every response
@@ -125,6 +127,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
     # own
     "virtuoso": Profile(
         results=("json",),
+        tsv_is_exact=False,
         prefixes=_DBPEDIA,
         stable_blank_nodes=True,
         # it refuses ORDER BY with OFFSET and LIMIT of more than 10,000, but not in a sub-select, where it orders
@@ -137,18 +140,21 @@ PROFILES: Final[Mapping[str, Profile]] = {
     ),
     # it compares decimals with NaN by raising an error
     "rdflib": Profile(),
-    # its order by value is none for terms of several types: it answers with status 200 and nothing
-    "rdf4j": Profile(timeouts=("Query evaluation took too long",)),
-    "graphdb": Profile(timeouts=("Query evaluation took too long",)),
-    # its order by value is none for terms of several types, and it may repeat solutions
+    # its order by value is none for terms of several types: it answers with status 200 and nothing; its TSV has texts
+    # without quotation marks, and 1.5 for 1.50
+    "rdf4j": Profile(tsv_is_exact=False, timeouts=("Query evaluation took too long",)),
+    "graphdb": Profile(tsv_is_exact=False, timeouts=("Query evaluation took too long",)),
+    # its order by value is none for terms of several types, and it may repeat solutions; its TSV has texts without
+    # quotation marks, also those that look like numbers
     "blazegraph": Profile(
+        tsv_is_exact=False,
         prefixes=_WIKIDATA,
         timeouts=("TimeoutException", "QueryTimeout"),
     ),
     "fuseki": Profile(timeouts=("Query timed out",), unsafe_functions=("java:",)),
     "stardog": Profile(timeouts=("exceeded query timeout",)),
     # it cannot sort terms of several types by value; it writes strings into TSV without quotation marks
-    "ontop": Profile(results=("json",)),
+    "ontop": Profile(results=("json",), tsv_is_exact=False),
     # its status 429 means that a query took too long, not that there were too many; old versions end JSON after a
     # million solutions (MAX_NOF_ROWS_IN_RESULT)
     "qlever": Profile(results=("json",), row_cap=1_000_000, timeouts=("timed out", "timeout")),

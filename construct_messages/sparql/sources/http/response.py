@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import codecs
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, shown
 from construct_messages.query.select import Select
+from construct_messages.rdf.files.unpacking import Unpacker, packing_of, unpack_errors
 from construct_messages.rdf.formats.results import JSON, READ, ResultsFormat, find_results
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Lenience
@@ -119,7 +119,7 @@ _USUAL: Final = 4  # variables; more of them take noticeable time
 _CODED: Final = 1 << 12  # bytes that are decompressed at once: the rest is copied for each piece
 # of one solution, or of the text around all; a few of them compress very well
 _SOLUTION_BYTES: Final = 8 << 20
-_GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
+_WINDOW_LOG: Final = 23  # of zstd, 8 MiB: RFC 9659, section 3
 _DIGITS: Final = 20  # a number with more is not a number of solutions
 
 
@@ -168,7 +168,7 @@ class ResponseReader:
                 f"{url} sent transfer coding {shown(framing.coding)!r}, which was not requested"
             )
         self._promised = framing.length
-        self._body = _Body(header("Content-Encoding"))
+        self._body = _Body(url, header("Content-Encoding"), is_error=status not in OK)
         self._text: _Text | None = None
         self._detail = b""  # of an error
         self._detail_size = _DETAIL_BYTES + (0 if select is None else len(str(select).encode()))
@@ -261,7 +261,7 @@ class ResponseReader:
                 hint=_ORDER if self._profile == PROFILES["rdf4j"] else f"{_ORDER}{_OF_RDF4J}",
                 transient=not self._framing.is_delimited,
             )
-        self._body.close()
+        self._body.close(transient=not self._framing.is_delimited)
         last = [] if self._text is None else list(self.feed(self._text.close()))
         try:
             self._rest = self._decoder.close()
@@ -433,53 +433,68 @@ _HINTS: Final[Mapping[int, str]] = {
 }
 
 
-class _Body:
-    """Decodes the content coding (RFC 9110, section 8.4.1), in pieces of limited size."""
+# the codings (RFC 9110, section 8.4.1), and how `Unpacker` names them
+_CODINGS: Final = {"gzip": ".gz", "x-gzip": ".gz", "deflate": "deflate", "zstd": ".zst"}
+ASKED_CODINGS: Final = ("gzip", "zstd")
+"""The content codings that are asked for; `deflate`, which servers understand in two ways, is only read."""
 
-    def __init__(self, coding: str | None) -> None:
-        self._inflater = None
-        self._begun = b""  # the beginning of the body, until gzip and zlib can be distinguished
-        match (coding or "identity").strip().lower():
-            case "identity":
-                pass
-            case "gzip" | "x-gzip" | "deflate":
-                # detects gzip and zlib by itself
-                self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-            case other:
-                raise SourceError(
-                    f"the endpoint sent content coding {shown(other)!r}, which was not requested"
-                )
+
+class _Body:
+    """Decodes the content coding (RFC 9110, section 8.4.1), in pieces of limited size.
+
+    `is_error`: whether it is the body of an error, of which only what can be decoded is wanted.
+    """
+
+    def __init__(self, url: str, declared: str | None, *, is_error: bool) -> None:
+        self._url, self._coding = url, (declared or "identity").strip().lower()
+        self._is_error, self._is_begun = is_error, False
+        self._unpacker: Unpacker | None = None
+        if self._coding in _CODINGS:
+            self._unpacker = Unpacker(_CODINGS[self._coding], _WINDOW_LOG)
+        elif self._coding != "identity" and not is_error:
+            raise SourceError(
+                f"{url} sent content coding {shown(self._coding)!r}, which was not requested"
+            )
 
     def decode(self, data: bytes, size: int) -> Iterator[bytes]:
         """Yields the decoded bytes, in pieces of this size."""
-        step = size if self._inflater is None else _CODED
-        for start in range(0, len(data), step):
-            part = data[start : start + step]
-            if self._inflater is None:
-                yield part
-            else:
-                self._begun = (self._begun + part[:2])[:2]
-                yield from self._inflate(part, size)
-
-    def _inflate(self, data: bytes, size: int) -> Iterator[bytes]:
-        assert self._inflater is not None
-        while data:
-            if (
-                self._inflater.eof
-            ):  # of one member, of which gzip may have several (RFC 1952, section 2.2)
-                if self._begun != _GZIP or not _GZIP.startswith(data[:2]):
-                    raise IncompleteResult("there is data after the compressed result")
-                self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        if self._unpacker is None:
+            if self._coding != "identity":
+                return
+            if not self._is_begun and packing_of(data):  # no result begins like this
+                raise SourceError(
+                    f"{self._url} sent a compressed result without Content-Encoding", hint=_PLAIN
+                )
+            self._is_begun = self._is_begun or bool(data)
+            yield from (data[start : start + size] for start in range(0, len(data), size))
+            return
+        for start in range(0, len(data), _CODED):
             try:
-                yield self._inflater.decompress(data, size)
-            except zlib.error as error:
-                raise IncompleteResult(f"the compressed result is damaged: {error}") from error
-            data = self._inflater.unconsumed_tail or self._inflater.unused_data
+                yield from self._unpacker.feed(data[start : start + _CODED], size)
+            except unpack_errors() as error:
+                if self._is_error:
+                    return
+                raise self._damaged(error) from error
 
-    def close(self) -> None:
-        if self._inflater is not None and not self._inflater.eof:
-            raise IncompleteResult("the compressed result is truncated")
+    def _damaged(self, error: Exception) -> SourceError:
+        return IncompleteResult(
+            f"{self._url} declares Content-Encoding: {self._coding}, and the compressed result is damaged: "
+            f"{shown(str(error))}",
+            hint=_PLAIN,
+        )
 
+    def close(self, *, transient: bool) -> None:
+        """Checks that the body is complete. `transient`: whether a connection that was interrupted looks the same."""
+        try:
+            if self._unpacker is not None:
+                self._unpacker.close()
+        except EOFError as error:
+            raise IncompleteResult(
+                f"the compressed result of {self._url} is truncated", transient=transient
+            ) from error
+
+
+_PLAIN: Final = 'ask without compression: headers={"Accept-Encoding": "identity"}'
 
 _UTF8: Final = ("utf-8", "ascii")
 _WIDE: Final = ("utf-16", "utf-32")

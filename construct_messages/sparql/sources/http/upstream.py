@@ -246,6 +246,7 @@ class Upstream:
                         self._endpoint.name,
                         timeouts,
                         self._endpoint.credentials,
+                        is_safe=not operation.update,
                     )
                     if response.status in TRANSIENT:
                         busy = response

@@ -48,7 +48,7 @@ def test_the_form(server: FaultServer, client: str) -> None:
         == "application/sparql-results+json, application/x-sparqlstar-results+json, "
         "application/sparql-results+xml;q=0.5"
     )
-    assert asked.headers["accept-encoding"] == "identity"
+    assert asked.headers["accept-encoding"] == "gzip, zstd"
     assert asked.headers["user-agent"].startswith("construct-messages/")
     assert asked.headers["x-key"] == "c3a4"
     assert asked.parameters == {
@@ -241,3 +241,9 @@ def test_the_union_of_all_graphs_is_refused(server: FaultServer, client: str) ->
     _, error = read(client, EndpointSource(server.url), Request(SELECT, (UNION,)))
     assert isinstance(error, UsageError)
     assert server.asked == []
+
+
+@pytest.mark.parametrize("profile", ["virtuoso", "rdf4j", "graphdb", "blazegraph", "ontop"])
+def test_inexact_tsv_is_refused(profile: str) -> None:
+    with pytest.raises(UsageError, match="does not tell all texts and numbers apart"):
+        EndpointSource("http://127.0.0.1:1/", profile=profile, results="tsv")

@@ -140,7 +140,7 @@ async def test_request_headers(server: FaultServer) -> None:
     assert "connection" not in relayed.headers
     assert (plain.headers["accept"], plain.headers["accept-encoding"]) == ("*/*", "identity")
     assert select.headers["accept"].startswith(JSON)
-    assert (select.headers["accept-encoding"], select.headers["x-trace"]) == ("identity", "1")
+    assert (select.headers["accept-encoding"], select.headers["x-trace"]) == ("gzip, zstd", "1")
     assert "range" not in select.headers
     assert select.parameters == {"query": [str(SELECT)], "timeout": ["3"]}
     for asked in server.asked:
