@@ -174,6 +174,7 @@ def test_a_coding_that_is_not_declared(
         ("br", b"no memory", "status 503"),
         ("gzip", b"", "status 503"),
     ],
+    ids=["whole", "damaged", "unknown", "empty"],
 )
 def test_refusals_keep_their_status(
     server: FaultServer, client: str, coding: str, body: bytes, words: str
