@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any, Final
 
+import msgspec
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
 from pyld.resolved_context import ResolvedContext  # type: ignore[import-untyped] # nor has this
 
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, UsageError
 from construct_messages.logs.jsonld.json_text import NO_BASE
+from construct_messages.logs.jsonld.nodes import Rare, Terms
 from construct_messages.logs.turtle.scanner import MOST_BASE
 
 # --- context weight -------------------------------------------------------------------------------
@@ -61,7 +63,8 @@ class Weight:
             self.contexts, self.terms = active.contexts, active.terms
             self._longest, self._relative = active._longest, active._relative
 
-    def add(self, document: Any, given: Mapping[str, Any]) -> None:
+    def add(self, document: Any, given: Mapping[str, Any], *, whole: bool = False) -> None:
+        """Counts a document. `whole`: whether its own context is counted already."""
         used: list[str] = []
         parts = [document]
         while parts:
@@ -69,7 +72,8 @@ class Weight:
             if isinstance(part, dict):
                 for key, value in part.items():
                     if key == "@context":
-                        self.add_context(value, given)
+                        if not (whole and part is document):
+                            self.add_context(value, given)
                         continue
                     self.values += 1
                     self.names += 1
@@ -81,9 +85,11 @@ class Weight:
             elif isinstance(part, str):
                 self.names += 1
                 used.append(part)
-        for scoped in (self._scoped, self._active._scoped if self._active else ()):
-            if scoped:
-                self.contexts += sum(map(scoped.__contains__, used))
+        weight: Weight | None = self
+        while weight is not None:
+            if weight._scoped:
+                self.contexts += sum(map(weight._scoped.__contains__, used))
+            weight = weight._active
 
     def add_context(self, context: Any, given: Mapping[str, Any]) -> None:
         """Counts a context, with those that it loads and those of its terms."""
@@ -93,10 +99,7 @@ class Weight:
             if isinstance(context, list):
                 contexts += context
             elif isinstance(context, str):
-                counted = context in self._loaded or (
-                    self._active is not None and context in self._active._loaded
-                )
-                if context in given and not counted:
+                if context in given and not self._has_loaded(context):
                     self._loaded.add(context)
                     contexts.append(given[context].get("@context"))
             elif isinstance(context, dict):
@@ -109,6 +112,9 @@ class Weight:
                     elif isinstance(definition, dict) and "@context" in definition:
                         self._scoped.add(name)
                         contexts.append(definition["@context"])
+
+    def _has_loaded(self, iri: str) -> bool:
+        return iri in self._loaded or (self._active is not None and self._active._has_loaded(iri))
 
     def _measure(self, context: Mapping[str, Any]) -> None:
         """Counts the lengths of a context's IRIs: a term may begin with another one, which begins with another."""
@@ -136,7 +142,7 @@ class Weight:
     def _length(self, name: str) -> int | None:
         if name in self._lengths or self._active is None:
             return self._lengths.get(name)
-        return self._active._lengths.get(name)
+        return self._active._length(name)
 
     def check(self, number: int, most: float) -> None:
         """Checks that the document is not too large. `most`: the maximal number of characters of the message; names,
@@ -163,6 +169,10 @@ class Weight:
 # --- contexts -------------------------------------------------------------------------------------
 
 _MOST_CONTEXTS: Final = 100
+_MOST_TEXT: Final = 1 << 20
+"""How many contexts of documents are kept: their number, and the length of their JSON in characters."""
+_MOST_WEIGHTS: Final = 16
+NO_CONTEXT: Final = object()
 
 
 class Contexts:
@@ -190,24 +200,41 @@ class Contexts:
         self._processed: dict[str, Any] = {}
         self._active = _Active(None)
 
+    def terms(
+        self, active: Any, context: Any = NO_CONTEXT, *, number: int = 1, most: float = inf
+    ) -> Terms:
+        """Returns the names of a document under the active context and its own, if it has one; raises `Rare` if
+        `expand` reads it, or finds the error. `most`: see `expand`.
+        """
+        self._begin(active)
+        self._weight_of(context).check(number, most)
+        if isinstance(context, dict) and "@context" in context:
+            raise Rare
+        processor, options = Processor(), self._options
+        made = processor._get_initial_context(options)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)
+                if active is not None:
+                    made = processor.process_context(made, active, options)
+                if context is not NO_CONTEXT:
+                    made = processor._process_context(made, copy.deepcopy(context), options)
+            return Terms(made, self._base)
+        except MemoryError:
+            raise
+        except Exception as error:  # an arbitrary one, see below: `expand` says what is wrong
+            raise Rare from error
+
     def expand(
         self, document: Any, active: Any = None, *, number: int = 1, most: float = inf
     ) -> list[Any]:
         """Returns the document in expanded form. `most`: the maximal number of characters of the expanded message."""
-        if len(self._processed) > _MOST_CONTEXTS:
-            self._processed.clear()
-        if active is not self._active.context:
-            self._active = _Active(active)
-            self._active.weight.add_context(active, self._given)
-        weight = Weight(self._active.weight)
-        weight.add(document, self._given)
+        self._begin(active)
+        context = document.get("@context", NO_CONTEXT) if isinstance(document, dict) else NO_CONTEXT
+        weight = Weight(self._weight_of(context))
+        weight.add(document, self._given, whole=True)
         weight.check(number, most)
-        options = {
-            "base": self._base,
-            "documentLoader": self.load,
-            # keeps processed contexts from one document to the next
-            "contextResolver": _Resolver(self._active, self._processed, self.load),
-        }
+        options = self._options
         if active is not None:
             options["expandContext"] = active
         try:
@@ -221,6 +248,45 @@ class Contexts:
         except Exception as error:
             raise reason_of(error) from error
         return expanded
+
+    def _begin(self, active: Any) -> None:
+        """Forgets contexts if there are many, except for those of the caller, and weighs an active one."""
+        if len(self._processed) > _MOST_CONTEXTS or sum(map(len, self._processed)) > _MOST_TEXT:
+            self._processed = {
+                iri: kept for iri, kept in self._processed.items() if iri in self._given
+            }
+        if active is not self._active.context:
+            self._active = _Active(active)
+            self._active.weight.add_context(active, self._given)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {
+            "base": self._base,
+            "processingMode": "json-ld-1.1",
+            "documentLoader": self.load,
+            # keeps processed contexts from one document to the next
+            "contextResolver": _Resolver(self._active, self._processed, self.load),
+        }
+
+    def _weight_of(self, context: Any) -> Weight:
+        """Returns the weight of the active context and of a document's own; those with names are kept."""
+        if context is NO_CONTEXT:
+            return self._active.weight
+        kept = self._active.weights
+        named = isinstance(context, str) or (
+            isinstance(context, list) and any(isinstance(each, str) for each in context)
+        )
+        key = msgspec.json.encode(context) if named else b""
+        if key in kept:
+            return kept[key]
+        weight = Weight(self._active.weight)
+        weight.add_context(context, self._given)
+        if named:
+            if len(kept) >= _MOST_WEIGHTS:
+                kept.clear()
+            kept[key] = weight
+        return weight
 
     def load(self, iri: str, _options: object) -> dict[str, Any]:
         """Returns a context of the caller; the document loader of PyLD."""
@@ -256,6 +322,8 @@ class _Active:
     def __init__(self, context: Any) -> None:
         self.context = context
         self.weight = Weight()
+        # those of this context and another one, by its JSON
+        self.weights: dict[bytes, Weight] = {}
         # the results, by the context that was active before
         self.processed: dict[str, ResolvedContext] = {}
 

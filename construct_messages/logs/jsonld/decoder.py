@@ -30,13 +30,13 @@ from construct_messages.logs.jsonld.json_text import (
     NO_IRI,
     JsonReader,
     mask_halves,
-    may_need_preparation,
     prepare,
 )
+from construct_messages.logs.jsonld.nodes import Nodes, Rare, Terms
 from construct_messages.rdf.formats import Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
-from construct_messages.rdf.terms import Lenience
+from construct_messages.rdf.terms import Lenience, from_pyoxigraph
 from construct_messages.rdf.terms.wellformed import NO_CHARACTER
 
 if TYPE_CHECKING:
@@ -64,21 +64,15 @@ _LITERAL: Final = 50
 _IN_A_LIST: Final = 2 * (_BLANK + _TYPE + _BLANK)
 
 
-def characters(document: Any, context: Mapping[str, Any]) -> int:
+def characters(document: Any) -> int:
     """Returns the approximate number of characters of a document's quads as N-Quads.
 
-    >>> characters({"@id": "urn:a", "urn:p": ["b", {"@id": "urn:c"}]}, {})
+    >>> characters({"@id": "urn:a", "urn:p": ["b", {"@id": "urn:c"}]})
     76
     """
 
     def iri(name: Any) -> int:
-        if not isinstance(name, str):
-            return _BLANK
-        begins, _, _ = name.partition(":")
-        namespace = context.get(begins, "")
-        if isinstance(namespace, dict):
-            namespace = namespace.get("@id", "")
-        return len(name) + len(namespace)
+        return len(name) if isinstance(name, str) else _BLANK
 
     total = 0
     nodes: list[tuple[Any, int]] = [(document, 0)]  # each with the length of its graph's name
@@ -131,9 +125,13 @@ def _each(values: Any) -> Iterator[Any]:
 
 _NAME: Final = re.compile(r"(?!_$)[^@:/][^:/]*")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-_PLAIN_BASE: Final = re.compile(r"[a-z]+://[^/?#]*/(?:(?!/\.).)*")
 _UNSET: Final = object()
 _RELATIVE: Final = re.compile(rf"<{NO_BASE}([^>]*)>")
+_MOST_CONTEXTS: Final = 32
+_MOST_TEXT: Final = 1 << 20
+"""How many processed contexts of documents are kept: their number, and the bytes of their JSON."""
+_EXPANDED: Final = Terms({"mappings": {}}, None)
+"""The names of documents in expanded form."""
 
 
 class Documents:
@@ -159,13 +157,12 @@ class Documents:
         self._base, self._given, self._labels, self._lenience = base, contexts, labels, lenience
         # whether terms that are not RDF are accepted
         self.lenient = lenience is not None and not lenience.is_strict
-        # both libraries resolve relative IRIs in the same way only with such a base
-        self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
         self._active: Any = _UNSET
         self._before = None if context is None else [context]
-        self._only_prefixes = (
-            context is None
-        )  # in the active context, so that pyoxigraph and PyLD interpret it in the same way
+        # the prefixes of the active context, if it has nothing else
+        self._only: dict[str, str] | None = {} if context is None else None
+        # the processed contexts of documents, by their JSON; None: only PyLD reads documents with them
+        self._terms: dict[bytes, Terms | None] = {}
         # the prefixes that active contexts have declared so far
         self.prefixes: dict[str, str] = {}
 
@@ -187,13 +184,15 @@ class Documents:
                 return None
             if document == {}:
                 return Message()
-            quads, rename = (
-                self._quads(document, number, most),
-                self._labels.in_message(number).__getitem__,
-            )
-            if self.lenient:
-                quads = self._sound(quads, mask)
-            return to_message(quads, rename, self._lenience, number=number, most=most)
+            if not mask and isinstance(document, dict):
+                terms = self._terms_of(document, number, most)
+                if terms is not None:
+                    nodes = Nodes(terms, self._labels.in_message(number), number, most)
+                    try:
+                        return nodes.message_of(document, wrapped=self._active is not _UNSET)
+                    except Rare:
+                        pass
+            return self._by_pyld(document, number, most, mask)
         except UsageError as error:
             raise LogError(
                 error.message, number=number, position=position, hint=error.hint
@@ -211,14 +210,27 @@ class Documents:
             text = str(quad)
             if mask and mask in text:
                 error = TermError("half a surrogate pair is not a character", kind=NO_CHARACTER)
-            elif relative := _RELATIVE.search(text):
-                error = TermError(f"IRI <{relative[1]}> is relative", kind="a relative IRI")
+            elif _RELATIVE.search(text):
+                error = self._relative(quad, self._lenience)
             elif NO_IRI in text:
                 continue  # a name that a context maps to null
             else:
                 yield quad
                 continue
             self._lenience.skips(error)
+
+    @staticmethod
+    def _relative(quad: ox.Quad, lenience: Lenience) -> TermError:
+        """Returns the first error of a quad with a relative IRI; malformed terms before it count."""
+        for term in (quad.subject, quad.predicate, quad.object):
+            if _RELATIVE.search(str(term)):
+                break
+            try:
+                from_pyoxigraph(term, "x", lenience)
+            except TermError as error:
+                return error
+        relative = _RELATIVE.findall(str(quad))[0]
+        return TermError(f"IRI <{relative}> is relative", kind="a relative IRI")
 
     @cached_property
     def _contexts(self) -> Contexts:
@@ -228,116 +240,78 @@ class Documents:
         return Contexts(self._given, self._base)
 
     def _set_context(self, context: Any, number: int, most: float) -> None:
-        declared, self._only_prefixes = _declared(context)
-        if not self._only_prefixes:
+        declared, only = _declared(context, {})
+        if not only:
             self._contexts.expand(
                 {"@graph": {}}, context, number=number, most=most
             )  # so that an error belongs to this document
-        self._active = context
+        self._active, self._only = context, declared if only else None
+        self._terms.clear()
         self.prefixes.update(declared)
 
-    def _quads(self, document: Any, number: int, most: float) -> Iterator[ox.Quad]:
-        plain = self._only_prefixes and self._plain_base and _is_node(document)
-        if plain:
-            if self._active is not _UNSET:
-                context = {
-                    name: self._active[name] for name in _names(document) if name in self._active
-                }
-                document = {"@context": context, "@graph": document}
-        elif self._active is not _UNSET:
-            document = self._contexts.expand(
+    def _terms_of(self, document: dict[str, Any], number: int, most: float) -> Terms | None:
+        """Returns the names under the context of a document."""
+        context = document.get("@context", _UNSET)
+        key = b"" if context is _UNSET else msgspec.json.encode(context)
+        kept = self._terms
+        if key in kept:
+            return kept[key]
+        if len(kept) >= _MOST_CONTEXTS or sum(map(len, kept)) + len(key) > _MOST_TEXT:
+            kept.clear()
+        try:
+            kept[key] = self._process(context, number, most)
+        except Rare:
+            kept[key] = None
+        return kept[key]
+
+    def _process(self, context: Any, number: int, most: float) -> Terms:
+        if self._only is not None:
+            declared, only = ({}, True) if context is _UNSET else _declared(context, self._only)
+            if only:
+                prefixes = {**self._only, **declared}.items()
+                mappings = {name: {"@id": iri, "_prefix": True} for name, iri in prefixes}
+                return Terms({"mappings": mappings}, self._base)
+        active = self._before if self._active is _UNSET else self._active
+        if context is _UNSET:
+            return self._contexts.terms(active, number=number, most=most)
+        return self._contexts.terms(active, context, number=number, most=most)
+
+    def _by_pyld(self, document: Any, number: int, most: float, mask: str) -> Message:
+        """Reads a document with anything that `Nodes` does not read."""
+        if self._active is _UNSET:
+            expanded = self._contexts.expand(document, self._before, number=number, most=most)
+        else:
+            expanded = self._contexts.expand(
                 {"@graph": document}, self._active, number=number, most=most
             )
-        else:
-            document = self._contexts.expand(document, self._before, number=number, most=most)
-        written = msgspec.json.encode(document)
-        if not plain or may_need_preparation(written):
-            document = prepare(document)
-            written = msgspec.json.encode(document)
+        if not mask:
+            nodes = Nodes(_EXPANDED, self._labels.in_message(number), number, most)
+            try:
+                return nodes.message_of(expanded, wrapped=True)
+            except Rare:
+                pass
+        quads = self._quads(prepare(expanded), number, most)
+        if self.lenient:
+            quads = self._sound(quads, mask)
+        rename = self._labels.in_message(number).__getitem__
+        return to_message(quads, rename, self._lenience, number=number, most=most)
+
+    def _quads(self, expanded: list[Any], number: int, most: float) -> Iterator[ox.Quad]:
+        written = msgspec.json.encode(expanded)
         # an upper bound of the result, which is small for nearly all documents
-        if written.count(b",") * len(written) > most:
-            context = document.get("@context", {}) if isinstance(document, dict) else {}
-            if characters(document, context) > most:
-                raise too_much(number, int(most))
+        if written.count(b",") * len(written) > most and characters(expanded) > most:
+            raise too_much(number, int(most))
         try:
-            yield from ox.parse(
-                written,
-                format=ox.RdfFormat.JSON_LD,
-                base_iri=self._base if plain else None,
-                lenient=self.lenient,
-            )
+            yield from ox.parse(written, format=ox.RdfFormat.JSON_LD, lenient=self.lenient)
         except SyntaxError as error:
-            raise UsageError(f"malformed JSON-LD: {error.msg}") from error
+            said = error.msg
+            if NO_BASE in said:  # of which the parser takes another character for the reason
+                said = said.replace(NO_BASE, "").rpartition(": ")[0] + ": it is relative"
+            raise UsageError(f"malformed JSON-LD: {said}") from error
 
 
-# --- documents without expansion, which pyoxigraph and PyLD read in the same way (tests/logs/jsonld/test_documents.py)
-
-
-def _is_node(node: Any) -> bool:
-    """Returns whether it is a node object of IRIs, compact IRIs and values, without a context or rarer keywords."""
-    if not isinstance(node, dict):
-        return False
-    for key, value in node.items():
-        if key == "@id":
-            plain = _is_name(value)
-        elif key == "@type":
-            plain = all(map(_is_name, value)) if isinstance(value, list) else _is_name(value)
-        elif key == "@graph":
-            plain = all(map(_is_node, value)) if isinstance(value, list) else _is_node(value)
-        elif key == "@included":
-            plain = isinstance(value, list) and all(
-                _is_node(node) and node.keys() - {"@id"} for node in value
-            )
-        else:
-            plain = _ABSOLUTE.match(key) is not None and (
-                all(map(_is_value, value)) if isinstance(value, list) else _is_value(value)
-            )
-        if not plain:
-            return False
-    return True
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and not value.startswith("@")
-
-
-def _names(document: Any) -> set[str]:
-    """Returns possible uses of prefixes in a node: its IRIs and its types."""
-    names: set[str] = set()
-    parts = [document]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, dict):
-            for key, value in part.items():
-                names.add(key.partition(":")[0])
-                if key in ("@id", "@type"):
-                    names.update(
-                        name.partition(":")[0]
-                        for name in (value if isinstance(value, list) else [value])
-                    )
-                else:
-                    parts.append(value)
-        elif isinstance(part, list):
-            parts += part
-    return names
-
-
-def _is_value(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return isinstance(value, str | int | float)
-    if "@value" not in value:
-        return _is_node(value)
-    tags = value.keys() - {"@value"}
-    if tags == {"@type"}:
-        # the notation of a number depends on its type, which may be a compact IRI
-        return isinstance(value["@value"], str) and _is_name(value["@type"])
-    return tags <= {"@language"} | {"@direction"} and all(
-        isinstance(part, str) for part in value.values()
-    )
-
-
-def _declared(context: Any) -> tuple[dict[str, str], bool]:
-    """Returns the prefixes that a context declares, and whether it has nothing else."""
+def _declared(context: Any, active: Mapping[str, str]) -> tuple[dict[str, str], bool]:
+    """Returns the prefixes that a context declares, and whether it has nothing else. `active`: the prefixes before."""
     if not isinstance(context, dict):
         return {}, False
     prefixes: dict[str, str] = {}
@@ -353,7 +327,8 @@ def _declared(context: Any) -> tuple[dict[str, str], bool]:
         if _NAME.fullmatch(name) and isinstance(value, str) and _ABSOLUTE.match(value):
             prefixes[name] = value
     # a namespace that begins with a term is itself a compact IRI
-    plain = all(value.partition(":")[0] not in context for value in prefixes.values())
+    begins = {value.partition(":")[0] for value in prefixes.values()}
+    plain = begins.isdisjoint(context) and begins.isdisjoint(active)
     return prefixes, plain and len(prefixes) == len(context)
 
 

@@ -109,8 +109,13 @@ def refusing(context: Mapping[str, Any], iri: str) -> dict[str, Any]:
     return {**context, "@vocab": f"{_UNKNOWN}{iri}|"}
 
 
+def names_nothing_known(iri: str) -> bool:
+    """Returns whether an IRI is of a name that `prepare` rejects."""
+    return iri.startswith(_UNKNOWN)
+
+
 def _check_name(name: str) -> str:
-    if name.startswith(_UNKNOWN):
+    if names_nothing_known(name):
         iri, _, term = name.removeprefix(_UNKNOWN).partition("|")
         raise UsageError(
             f'"{term}" is no name of the vocabulary whose context is <{iri}>',

@@ -1,31 +1,27 @@
-"""Documents as messages: the W3C suite, and that the short way by pyoxigraph alone means what the long way means."""
+"""Documents as messages: the W3C suite, and what is kept of contexts. `test_nodes.py` compares both ways."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyoxigraph as ox
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 
 from construct_messages.errors import LogError, Position, UsageError
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.jsonld.contexts import Contexts
-from construct_messages.logs.jsonld.decoder import Documents, _is_node
-from construct_messages.logs.jsonld.json_text import prepare
+from construct_messages.logs.jsonld.decoder import Documents
 from construct_messages.rdf.formats import NDJSON_LD
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import Term, is_literal, literal_parts
+from tests.support.logs.json_ld import BASE, known, suite
 from tests.support.logs.kinds import Kind, read
-from tests.support.places import shared_path
 
 assert NDJSON_LD.own is not None
 LINES = Kind(NDJSON_LD, NDJSON_LD.own)
@@ -33,7 +29,6 @@ LABELS = Labels("x")
 
 # --- the toRdf suite of JSON-LD 1.1 -------------------------------------------------------------------------------
 
-BASE = "https://w3c.github.io/json-ld-api/tests/"
 
 EXCEPTIONS = {
     # another processor than that of JSON-LD 1.1 is asked for
@@ -54,19 +49,6 @@ EXCEPTIONS = {
 
 DIRECTIONS = {"#tdi02", "#tdi04", "#tdi05", "#tdi06"}
 """JSON-LD 1.1 drops the directions that RDF 1.2 has a place for: equal but for them."""
-
-ABSENT = {"#ter56"}
-"""Whose input is part of another suite."""
-
-
-@cache
-def suite() -> dict[str, Any]:
-    manifest = shared_path("suites/w3c/json-ld/toRdf-manifest.jsonld")
-    return {
-        case["@id"]: case | {"folder": manifest.parent}
-        for case in json.loads(manifest.read_text())["sequence"]
-        if case["@id"] not in ABSENT
-    }
 
 
 def names() -> Sequence[object]:
@@ -101,19 +83,6 @@ def outcome(case: Any) -> Message | LogError:
         return Documents(base, contexts, LABELS).read(document, 1, Position(1, 1)) or Message()
     except LogError as error:
         return error
-
-
-_known: dict[Path, dict[str, Any]] = {}
-
-
-def known(folder: Path) -> dict[str, Any]:
-    """Every file of these tests that may be a context, by its IRI."""
-    if folder not in _known:
-        _known[folder] = {
-            BASE + str(path.relative_to(folder)): json.loads(path.read_text())
-            for path in (folder / "toRdf").rglob("*.jsonld")
-        }
-    return _known[folder]
 
 
 def meets(case: Any, came: Message | LogError) -> bool:
@@ -167,13 +136,6 @@ def test_tally() -> None:
     assert len(positive - EXCEPTIONS.keys() - DIRECTIONS) == 348
 
 
-# --- the short way and the long way -------------------------------------------------------------------------------
-
-CONTEXT = {
-    "ex": "http://example.org/",
-    "a": {"@id": "http://example.org/a", "@prefix": True},
-    "urn": "http://urn.example/#",
-}
 REFERENCES = [
     "",
     "s",
@@ -224,85 +186,6 @@ KEYS = st.sampled_from(
 )
 NUMBERS = st.sampled_from([0, -3, 10**19, 10**20, 1.5, 5.0, -0.0, 1e30, 1e20, 5e-7])
 SCALARS = st.one_of(NAMES, st.booleans(), NUMBERS, st.none())
-LANGUAGES = st.sampled_from(["en", "EN-us", "a b", "", "x"])
-
-
-def one_or_more(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return values | st.lists(values, max_size=2)
-
-
-VALUE_OBJECTS = st.fixed_dictionaries(
-    {"@value": SCALARS}, optional={"@type": NAMES}
-) | st.fixed_dictionaries(
-    {"@value": SCALARS},
-    optional={"@language": LANGUAGES, "@direction": st.sampled_from(["ltr", "rtl", "x"])},
-)
-
-
-@st.composite
-def nodes(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
-    within = nodes(depth - 1) if depth else st.fixed_dictionaries({"@id": NAMES})
-    keywords = {"@id": NAMES, "@type": one_or_more(NAMES)}
-    if draw(st.booleans()):
-        keywords |= {"@graph": one_or_more(within), "@included": one_or_more(within)}
-    node = draw(st.fixed_dictionaries({}, optional=keywords))
-    for key in draw(st.lists(KEYS, max_size=2)):
-        node[key] = draw(
-            one_or_more(
-                st.sampled_from([SCALARS, VALUE_OBJECTS, within]).flatmap(lambda kind: kind)
-            )
-        )
-    return node
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("context", [None, CONTEXT], ids=["without a context", "with prefixes"])
-@pytest.mark.parametrize("base", [None, "http://example.org/a/b?q#f"])
-@settings(max_examples=settings.default.max_examples // 2)
-@given(nodes())
-def test_both_ways_give_the_same(base: str | None, context: Any, node: dict[str, Any]) -> None:
-    assume(_is_node(node))
-    document = {"@context": context, "@graph": node} if context else node
-    long = by_pyld(document, base)
-    event("refused" if long is None else "empty" if not len(long) else "quads")
-    documents = Documents(base, None, LABELS)
-    if context:
-        documents.read({"@context": context}, 1, Position(1, 1))
-    try:
-        short: Message | None = documents.read(node, 1, Position(1, 1))
-    except LogError:
-        short = None
-    assert "_contexts" not in documents.__dict__, "the long way was taken"
-    assert (long is None and short is None) or (
-        long is not None and short is not None and long.isomorphic(short)
-    )
-
-
-def by_pyld(document: Any, base: str | None) -> Message | None:
-    try:
-        expanded = prepare(Contexts(None, base).expand(document))
-        return to_message(ox.parse(msgspec.json.encode(expanded), format=ox.RdfFormat.JSON_LD))
-    except (SyntaxError, UsageError):
-        return None
-
-
-LONG_WAY: dict[str, tuple[Any, Any, str | None]] = {
-    "a local context": ({}, {"@context": {}, "urn:p": "x"}, None),
-    "a term": ({"p": "urn:p"}, {"urn:p": "x"}, None),
-    "a vocabulary": ({"@vocab": "http://example.org/"}, {"urn:p": "x"}, None),
-    "a prefix that is a compact IRI": ({"a": "b:c#", "b": "urn:"}, {"urn:p": "x"}, None),
-    "a base with dots": ({}, {"urn:p": "x"}, "http://example.org/a/../b"),
-    "a rarer keyword": ({}, {"urn:p": {"@list": []}}, None),
-}
-
-
-@pytest.mark.parametrize("case", LONG_WAY)
-def test_whatever_is_not_plain_goes_the_long_way(case: str) -> None:
-    context, document, base = LONG_WAY[case]
-    documents = Documents(base, None, LABELS)
-    documents.read({"@context": context}, 1, Position(1, 1))
-    documents.read(document, 1, Position(1, 1))
-    assert "_contexts" in documents.__dict__
 
 
 def test_what_is_kept_of_contexts_is_bounded() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyoxigraph as ox
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 
-from tests.support.places import absent
+from tests.support.places import absent, shared_path
 
 NODE = Path(os.environ.get("CONSTRUCT_MESSAGES_NODE", "node_modules-are-nowhere"))
 TO_RDF = """
@@ -49,3 +50,34 @@ def by_jsonld_js(documents: list[Any]) -> list[str]:
     )
     found: list[str] = json.loads(run.stdout)
     return found
+
+
+# --- the toRdf suite of JSON-LD 1.1 -----------------------------------------------------------------------------------
+
+BASE = "https://w3c.github.io/json-ld-api/tests/"
+
+ABSENT = {"#ter56"}
+"""Whose input is part of another suite."""
+
+
+@cache
+def suite() -> dict[str, Any]:
+    manifest = shared_path("suites/w3c/json-ld/toRdf-manifest.jsonld")
+    return {
+        case["@id"]: case | {"folder": manifest.parent}
+        for case in json.loads(manifest.read_text())["sequence"]
+        if case["@id"] not in ABSENT
+    }
+
+
+_known: dict[Path, dict[str, Any]] = {}
+
+
+def known(folder: Path) -> dict[str, Any]:
+    """Every file of these tests that may be a context, by its IRI."""
+    if folder not in _known:
+        _known[folder] = {
+            BASE + str(path.relative_to(folder)): json.loads(path.read_text())
+            for path in (folder / "toRdf").rglob("*.jsonld")
+        }
+    return _known[folder]
