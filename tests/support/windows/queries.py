@@ -193,6 +193,7 @@ def grouped(random: Random, depth: int) -> str:
 AGGREGATES = [
     *("COUNT(*)", "COUNT(?o)", "COUNT(DISTINCT ?o)", "SUM(?o)", "AVG(?o)"),
     *("MIN(?o)", "MAX(?o)", "SUM(?o * 2)", "SUM(DISTINCT ?o)"),
+    *("COUNT(?o * 2)", "COUNT(DISTINCT STR(?o))", "COUNT(IF(?o > 1, ?o, 1 / 0))"),
 ]
 # pyoxigraph 0.5.13 evaluates the third of them with what is bound around the first: docs/reference/engines.md
 DEEP = re.compile(r"OPTIONAL \{[^{}]*OPTIONAL \{[^{}]*OPTIONAL")
