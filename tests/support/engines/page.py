@@ -50,7 +50,8 @@ Queries for the embedded engine are rewritten where its answers differ from SPAR
 It remains that the third of three nested `OPTIONAL`s sees what is bound around the first if it has no variable in
 common with the second, as in `?s :q ?o OPTIONAL { ?s :q ?o OPTIONAL { :a :r ?x OPTIONAL { ?s :p ?o } } }`.
 
-The same holds for `GRAPH ?m` in windows.
+The same holds for `GRAPH ?m` in windows. For the engine, `<`, `<=`, `>` and `>=` are also errors between two
+different booleans, so that a FILTER with them leaves the solution out: compare with `=`.
 
 **Virtuoso.**
 
