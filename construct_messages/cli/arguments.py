@@ -225,7 +225,7 @@ def _add(group: argparse._ActionsContainer, declared: Option, help: str) -> None
     flag, value = _usage(declared)
     choices = [get_args(each) for each in declared.types if is_choice(each)]
     arguments: dict[str, Any] = {}
-    if choices:
+    if choices and int not in declared.types:
         value = f"{{{','.join(choices[0])}}}"
     elif bool in declared.types:
         value = ""
@@ -258,7 +258,9 @@ def _usage(declared: Option) -> tuple[str, str]:
     return f"--{no}{declared.name.replace('_', '-')}", value
 
 
-def _number(declared: Option, text: str) -> float:
+def _number(declared: Option, text: str) -> float | str:
+    if any(text in get_args(each) for each in declared.types if is_choice(each)):
+        return text
     with suppress(ValueError):
         if declared.admits(value := (int if int in declared.types else float)(text)):
             return value

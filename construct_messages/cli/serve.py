@@ -81,7 +81,7 @@ def _add_settings(group: argparse._ActionsContainer, table: str) -> None:
         else:
             default = each.default if each.default not in (REQUIRED, None, ()) else None
             choices = [get_args(kind) for kind in each.types if is_choice(kind)]
-            usage += f" {'|'.join(choices[0])}" if choices else ""
+            usage += f" {'|'.join(choices[0])}" if choices and " " not in usage else ""
             more = {"nargs": "+"} if usage.endswith("...") else {}
             help += "" if default is None else f"; default: {default}"
             option(group, usage.removesuffix("..."), help, dest=name, type=str, **more)

@@ -260,6 +260,11 @@ BY_TEXT_ONLY: Final = (
 """Only texts and blank nodes: for engines that fail to compare some values, as most do."""
 
 
+_KEY_TEXT: Final = 'COALESCE(IF(isIRI(?{0}), STR(?{0}), ""), "")'
+# other functions with IRIs are those of an engine, which may return anything
+_CASTS: Final = ("xsd:", "<http://www.w3.org/2001/xmlschema#")
+
+
 def page(
     select: Select, limit: int, offset: int, *, wrap: bool = False, keys: Sequence[str] = BY_TEXT
 ) -> Select | None:
@@ -291,11 +296,14 @@ def page(
 def by_key(
     select: Select, key: str, limit: int, *, least: str | None = None, offset: int = 0
 ) -> Select:
-    """The first solutions in the order of the strings of a key, starting at one of these strings.
+    """The first solutions in the order of the texts of a key, starting at one of these texts.
+
+    The text of an IRI is the IRI, and that of every other value, or none, is empty: these come first.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
-    >>> str(by_key(select, "s", 10, least="urn:a"))
-    'SELECT ?s WHERE { { SELECT ?s WHERE { ?s ?p ?o } } FILTER(STR(?s) >= "urn:a") } ORDER BY STR(?s) LIMIT 10'
+    >>> print(by_key(select, "s", 10, least="urn:a"))  # doctest: +NORMALIZE_WHITESPACE
+    SELECT ?s WHERE { ?s ?p ?o FILTER(COALESCE(IF(isIRI(?s), STR(?s), ""), "") >= "urn:a") }
+      ORDER BY COALESCE(IF(isIRI(?s), STR(?s), ""), "") LIMIT 10
     """
     if select.order or select.slice:
         clause = (select.order or select.slice).split()[0]
@@ -309,20 +317,83 @@ def by_key(
             f"?{key} is no key of the solutions",
             hint=f"use one that is an IRI in each of them: {listed}",
         )
-    nested = select.nested()
-    group = nested.group
-    if least is not None:
-        group = f"{group[:-1]}FILTER(STR(?{key}) >= {literal(least)}) }}"
+    part = from_key(select, key, least)
     window = f" LIMIT {limit}" + (f" OFFSET {offset}" if offset else "")
     return replace(
-        nested,
-        group=group,
-        order=f" ORDER BY STR(?{key})",
-        slice=window,
+        part,
+        order=f" ORDER BY {_KEY_TEXT.format(key)}",
+        slice=window + _gap(part),
         limit=limit,
         offset=offset,
         parsed=None,
     )
+
+
+def from_key(select: Select, key: str, least: str | None) -> Select:
+    """The solutions whose key has this text, or a later one; None: all.
+
+    The FILTER is within the group, where some engines evaluate less for it, unless the group is not all that binds the
+    variable.
+    """
+    if least is None:
+        return select
+    condition = f"FILTER({_KEY_TEXT.format(key)} >= {literal(least)}) }}"
+    tree = select.tree
+    elements = () if tree.form.where is None else tree.form.where.elements
+    nested = select
+    if (
+        (select.aggregation or select.values.strip() or select.keys is not None)
+        or any(isinstance(node, syntax.SelectForm | syntax.Unknown) for node in elements)
+        or any(isinstance(node, syntax.AliasNode | syntax.Unknown) for node in _projected(tree))
+    ):
+        nested = select.nested()
+    return replace(nested, group=f"{nested.group[:-1].rstrip(' ')} {condition}", parsed=None)
+
+
+def _projected(tree: Query) -> tuple[Any, ...]:
+    form = tree.form
+    return (form.projection or ()) if isinstance(form, syntax.SelectForm) else ()
+
+
+def paging_key(select: Select) -> str | None:
+    """A variable by whose texts pages can follow each other: the first that is the subject of a triple; or None.
+
+    A key has the same texts in each evaluation, so there is none where these may differ: where the query is random, or
+    uses parts of other results (LIMIT, REDUCED, SAMPLE, GROUP_CONCAT), another endpoint, or a dialect. Variables that
+    an expression computes are no keys. Groups (GROUP BY) have none, because Virtuoso 7 ignores LIMIT around them.
+
+    >>> paging_key(Select("", "SELECT ?o ?s ", ("o", "s"), "WHERE ", "{ ?s ?p ?o }"))
+    's'
+    >>> paging_key(Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o FILTER(RAND() < 0.5) }")) is None
+    True
+    """
+    tree = select.tree
+    if select.aggregation or select.order or select.slice or select.keys is not None:
+        return None
+    nodes = list(walk(tree.form))
+    if any(_may_differ(node, tree.text) for node in nodes):
+        return None
+    computed = {node.variable.name for node in nodes if isinstance(node, syntax.AliasNode)}
+    subjects = {
+        node.subject.name
+        for node in nodes
+        if isinstance(node, syntax.TripleNode) and isinstance(node.subject, syntax.VariableNode)
+    }
+    return next((name for name in select.variables if name in subjects - computed), None)
+
+
+def _may_differ(node: Any, text: str) -> bool:
+    """Whether the solutions of what contains this node may differ between two evaluations over the same data."""
+    match node:
+        case syntax.Unknown() | syntax.ServicePattern() | syntax.SliceClause():
+            return True
+        case syntax.SelectForm(modifier=modifier):
+            return modifier.upper() == "REDUCED"
+        case syntax.AggregateNode(name=name):
+            return name.upper() in ("SAMPLE", "GROUP_CONCAT")
+        case syntax.CallNode(function=syntax.IriNode(written=name)):
+            return not name.lower().startswith(_CASTS)
+    return _is_volatile(node, text)
 
 
 def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:

@@ -101,7 +101,7 @@ class Option(NamedTuple):
         """Its values in words; `none` stands for None, which is left out if it is empty.
 
         >>> options_of(Requests)["page_size"].described(), options_of(Grouping)["order"].described()
-        ('a whole number of at least 1 or None', '"appearance" or "sorted"')
+        ('a whole number of at least 1 or "auto" or None', '"appearance" or "sorted"')
         """
         return " or ".join(filter(None, (self._described(each, none) for each in self.types)))
 
@@ -305,7 +305,8 @@ class Requests:
 
     Args:
         timeout: stop if the whole answer takes longer.
-        page_size: request N solutions at a time, for endpoints that limit their answers.
+        page_size: request N solutions at a time, for endpoints that limit their answers; auto: few, then more, by the
+            times of pages.
         page_key: request pages by the IRIs of ?v, not by OFFSET: ?v is an IRI in every solution.
         strict: make warnings errors: blank nodes that occur in several pages.
         method: the HTTP method for an endpoint.
@@ -323,11 +324,11 @@ class Requests:
 
     >>> Requests(profile="virtuoso", page_size=0)
     Traceback (most recent call last):
-    construct_messages.errors.UsageError: page_size=0 must be a whole number of at least 1 or None
+    construct_messages.errors.UsageError: page_size=0 must be a whole number of at least 1 or "auto" or None
     """
 
     timeout: Seconds | None = None
-    page_size: Count | None = None
+    page_size: Count | Literal["auto"] | None = None
     page_key: str | None = None
     strict: bool = False
     method: Literal["get", "post"] = "post"

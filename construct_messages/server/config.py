@@ -142,7 +142,7 @@ class EndpointSettings:
     examples: tuple[ExampleSettings, ...] = ()
     results: Literal["auto", "json", "xml", "tsv"] = Requests.results
     method: Literal["get", "post"] = Requests.method
-    page_size: Count | None = Requests.page_size
+    page_size: Count | Literal["auto"] | None = Requests.page_size
     strict: bool = Requests.strict
     contact: str | None = None
     user_variable: str | None = None

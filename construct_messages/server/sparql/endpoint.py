@@ -456,13 +456,13 @@ class SparqlEndpoint(Endpoint):
         options: MessageParameters,
     ) -> web.StreamResponse:
         settings = self._settings
-        sizes = [size for size in (options.page_size, settings.page_size) if size is not None]
+        sizes = [size for size in (options.page_size, settings.page_size) if isinstance(size, int)]
         lenient = settings.lenient if options.lenient is None else options.lenient
         sent_on = Request(
             query.rewritten,
             self._default_graphs(asked),
             asked.named_graphs,
-            min(sizes, default=None),
+            min(sizes, default=settings.page_size),
             settings.limits.seconds,
             forwarded(asked.parameters, rewritten=True, sponge=settings.sponge),
             tuple(forwarded_headers(request, settings).items()),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from construct_messages.query.select import Select
 from construct_messages.rdf.labels import Labels
@@ -58,7 +58,7 @@ class Request:
         select: the query.
         default_graphs: IRIs (without brackets) of the graphs to merge into the default graph; `(UNION,)` for all.
         named_graphs: IRIs of the named graphs.
-        page_size: solutions per page, if the source is to be read in pages.
+        page_size: solutions per page, if the source is to be read in pages; "auto": as the source sees fit.
         timeout: the maximal time for the whole answer, in seconds.
         parameters: additional parameters for an endpoint, in order.
         headers: additional request headers for an endpoint; names as in `Accept`.
@@ -72,7 +72,7 @@ class Request:
     select: Select
     default_graphs: tuple[str, ...] = ()
     named_graphs: tuple[str, ...] = ()
-    page_size: int | None = None
+    page_size: int | Literal["auto"] | None = None
     timeout: float | None = None
     parameters: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()

@@ -10,6 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pyoxigraph as ox
 import pytest
@@ -17,6 +20,7 @@ import pytest
 from construct_messages import construct_messages
 from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout
 from construct_messages.rdf.terms import Term, map_blanks
+from construct_messages.sparql.sources.http.profiles import PROFILES
 from tests.support.engines.servers import ALL
 from tests.support.queries.options import arguments
 from tests.support.waiting import SECONDS
@@ -182,6 +186,69 @@ def test_pages_by_key(
     )
     options = {"profile": profile, "page_size": SIZES[engine], "page_key": "?s"}
     assert _solutions(query, serve_with(engine, url), **options) == _solutions(query, str(url))
+
+
+# of IRIs, in the orders that engines could have: by code point, by UTF-16 code unit, without case or accents
+_ODD = "a B Z _ ~ - . ' ( ) é ß İ ı 中 \uf900 \uff5e 😀 𝒜 %C3%A9 %20 %2F ?x= & + 0 9 10 aA Aa e\u0301 ٣ ; * $ ! @ = , :"
+BY_CHOSEN_KEY = {
+    "plain": "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s <urn:p> ?o # no dot\n}",
+    "mixed": "CONSTRUCT { ?s <urn:o> ?o . ?z <urn:s> ?s } WHERE { { ?s <urn:p> ?o } UNION { ?z <urn:q> ?s } }",
+    "unbound": "CONSTRUCT { ?s <urn:o> ?o . ?z <urn:y> ?y } WHERE { { ?z <urn:q> ?y } UNION { ?s <urn:p> ?o } }",
+    "distinct": "CONSTRUCT { <urn:x> <urn:s> ?s } WHERE { SELECT DISTINCT ?s { ?s <urn:p> ?o } }",
+}
+
+
+def _odd_lines(random: Random, engine: str) -> Iterator[str]:
+    # RDF4J loads no character outside of the Basic Multilingual Plane
+    odd = [text for text in _ODD.split() if max(text) < "\U00010000" or engine != "rdf4j"]
+    for n in range(60 if engine == "rdflib" else 200):
+        name = "".join(random.choices(odd, k=random.randrange(1, 5)))
+        subjects = f"_:b{n}", f"<urn:x:{name}>", f"<http://example.org/{name}{n}>", f"<urn:i{n}>"
+        (s,) = random.choices(subjects, (1, 4, 4, 4))
+        for _ in range(random.choice((1, 1, 2, 3))):
+            yield f'{s} <urn:p> "{random.randrange(10**6)}" .'
+        others = s, f'"{n}"@en', f'"{n}"^^<{_INTEGER}>', f'"urn:i{n}"', f"<urn:i{n}>"
+        yield f"<urn:z{n}> <urn:q> {random.choice(others)} ."
+    for n in range(60):
+        yield f'<urn:many> <urn:p> "{n}" .'
+
+
+@pytest.mark.parametrize(
+    "engine", [name for name, one in ALL.items() if PROFILES[one.profile].orders_iris]
+)
+def test_pages_by_a_chosen_key(
+    request: pytest.FixtureRequest,
+    serve_with: Callable[[str, Path], str],
+    tmp_path: Path,
+    engine: str,
+) -> None:
+    """An engine orders IRIs alike in FILTER and in ORDER BY: the pages are what it returns without pages."""
+    for seed in range(request.config.getoption("--rounds")):
+        random, file = Random(seed), tmp_path / f"{seed}.nt"
+        file.write_text("\n".join(_odd_lines(random, engine)) + "\n")
+        url, profile = serve_with(engine, file), ALL[engine].profile
+        for name, query in BY_CHOSEN_KEY.items():
+            whole = _solutions(query, url, profile=profile)
+            assert whole
+            for size in ("auto", random.randrange(80, 400), *([45] if name == "plain" else [])):
+                came = _solutions(query, url, profile=profile, page_size=size)
+                assert came == whole, (name, size, seed)
+
+
+def test_pages_of_our_server(
+    proxy: Callable[..., str], serve_with: Callable[[str, Path], str], data: Callable[[str], Path]
+) -> None:
+    """Paged by the server, and by its client."""
+    file = data("oxigraph")
+    url, query = serve_with("oxigraph", file), f"CONSTRUCT {{ ?s <urn:o> ?o }} WHERE {MIXED}"
+    whole = _solutions(query, str(file))
+    served = proxy(url, profile="oxigraph", page_size="auto")
+    for size in ("auto", 700, 3_001):
+        assert _solutions(query, served, profile="oxigraph", page_size=size) == whole
+    with urlopen(
+        f"{served}?{urlencode({'query': query, 'format': 'nq', 'messages': 'rdfm'})}"
+    ) as answer:
+        assert answer.read().count(b"# @message\n") == whole.total()
 
 
 @pytest.mark.parametrize("engine", ["fuseki", "rdf4j", "blazegraph", "ontop"])

@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import Any, Final, TypeAlias
+from time import monotonic
+from typing import Any, Final, Literal, TypeAlias
 
 from construct_messages.errors import (
     IncompleteResult,
@@ -21,7 +22,7 @@ from construct_messages.errors import (
     shown,
 )
 from construct_messages.query.prologue import undeclared
-from construct_messages.query.select import Select, beyond, by_key, volatile
+from construct_messages.query.select import Select, beyond, by_key, from_key, paging_key, volatile
 from construct_messages.query.select import page as window
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import Term, map_blanks
@@ -125,7 +126,19 @@ class Overlap:
         return tuple(map_blanks(term, lambda _: _ANY_BLANK) for term in terms)
 
 
-class OverlappingReader(ResponseReader):
+class PageReader(ResponseReader):
+    """Reads the response for a page. `waited`: the seconds for which solutions waited for their consumer."""
+
+    waited = 0.0
+
+    def _passed(self, batches: Iterator[Solutions]) -> Iterator[Solutions]:
+        for batch in batches:
+            begun = monotonic()
+            yield batch
+            self.waited += monotonic() - begun
+
+
+class OverlappingReader(PageReader):
     """Reads a response that begins with `size` repeated solutions, and yields the new ones after them."""
 
     def __init__(self, overlap: Overlap, size: int, *arguments: Any, **options: Any) -> None:
@@ -134,6 +147,9 @@ class OverlappingReader(ResponseReader):
         self._again: list[_Solution] = []
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
+        return self._passed(self._new(piece))
+
+    def _new(self, piece: bytes) -> Iterator[Solutions]:
         for batch in super().feed(piece):
             fresh = batch
             if (wanted := self._size - len(self._again)) > 0:
@@ -158,7 +174,7 @@ def _text(solution: _Solution) -> str:
 # --- keyset ---------------------------------------------------------------------------------------
 # Keyset pagination: each page has the solutions after the last whole group of the previous page.
 #
-# All solutions with one value of the key are a group. A full page may end within a group, so the next page begins
+# All solutions with one text of the key are a group. A full page may end within a group, so the next page begins
 # with this group again. So no page depends on the order of equal keys, or on two requests having the same order
 # (`Overlap` checks that for OFFSET). Keys are ordered as strings, by code point (SPARQL 1.2 Query, section
 # 17.4.1.7). Nothing here sends a request or writes a query.
@@ -168,59 +184,72 @@ class Groups:
     """The groups that have arrived, in the order of their keys.
 
     `last`: the key of the last group that has arrived, possibly incomplete; None: nothing has arrived. `count`: the
-    number of solutions of whole groups.
+    number of solutions of whole groups. `is_complete`: all solutions have arrived.
+
+    Of a key that the user names, each value must be an IRI. Of one that was `chosen`, groups are larger: one begins
+    only at an IRI that every engine compares, and writes, alike. Other IRIs are in the group before them, and other
+    values in the first.
     """
 
-    def __init__(self, url: str, variable: str, column: int) -> None:
-        self._url, self._variable, self._column = url, variable, column
+    def __init__(self, url: str, variable: str, column: int, *, chosen: bool = False) -> None:
+        self._url, self._variable, self._column, self.chosen = url, variable, column, chosen
         self._pending: list[Solutions] = []
         self._first: str | None = None
+        self._latest: str | None = None  # the key of the last solution
         self.last: str | None = None
         self.count = 0
+        self.is_complete = False
 
     @property
     def pending(self) -> int:
         """The number of solutions of the last group."""
         return sum(map(len, self._pending))
 
+    @property
+    def least(self) -> str | None:
+        """The key from which the missing solutions are requested; None: all are missing."""
+        return self.last if self.count else None
+
     def begin(self) -> None:
         """Discards the incomplete group: the next response begins with it."""
         self._pending.clear()
-        self.expect_last()
+        self._first = self.least
 
-    def expect_last(self) -> None:
-        """Makes the next response begin with the last group."""
-        self._first = self.last
+    def expect_latest(self) -> None:
+        """Makes the next response begin with the last solution."""
+        self._first = self._latest
 
     def check_first(self, batch: Solutions) -> None:
-        """Raises `IncompleteResult` if a response does not begin with the last group: the engine may have a different
+        """Raises `IncompleteResult` if a response does not begin with the expected key: the engine may have a different
         string for the key.
         """
         first = self._key(batch.text[self._column][0])
         if first != self._first:
             raise IncompleteResult(
                 f"{self._url} was asked for solutions from {shown(str(self._first))} on, and began with {shown(first)}",
-                hint="ask again if the data changed meanwhile; otherwise read the result without page_key",
+                hint=f"ask again if the data changed meanwhile; otherwise {self._otherwise}",
             )
         self._first = None
 
     def add(self, batch: Solutions) -> Iterator[Solutions]:
         """Takes the next solutions of a response, and yields those of complete groups.
 
-        Raises `IncompleteResult` for a key that is not an IRI, or follows a greater one.
+        Raises `IncompleteResult` for a key that follows a greater one, and for one of the user's that is not an IRI.
         """
         if self._first is not None:
             self.check_first(batch)
         begin = None  # of the last group, if it begins in this batch
         for place, term in enumerate(batch.text[self._column]):
-            key = self._key(term)
-            if self.last is not None and key < self.last:
-                raise IncompleteResult(
-                    f"{self._url} does not order texts by code point: {shown(key)} came after {shown(self.last)}",
-                    hint="read the result without page_key",
-                )
-            if key != self.last:
-                begin, self.last = place, key
+            key = self._latest = self._key(term)
+            if self.last is not None:
+                if key == self.last or not self._begins_group(key):
+                    continue
+                if key < self.last:
+                    raise IncompleteResult(
+                        f"{self._url} does not order texts by code point: {shown(key)} came after {shown(self.last)}",
+                        hint=self._otherwise,
+                    )
+            begin, self.last = place, key if self._begins_group(key) else ""
         if begin is not None:
             if begin:
                 self._pending.append(batch.head(begin))
@@ -239,20 +268,35 @@ class Groups:
         """Returns the error for an endpoint that does not send the last group again."""
         return IncompleteResult(
             f"{self._url} did not send the solution with {shown(str(self.last))} again",
-            hint="ask again if the data changed meanwhile; otherwise read the result without page_key",
+            hint=f"ask again if the data changed meanwhile; otherwise {self._otherwise}",
         )
 
+    @property
+    def _otherwise(self) -> str:
+        return (
+            'read the result with profile="generic"'
+            if self.chosen
+            else "read the result without page_key"
+        )
+
+    def _begins_group(self, key: str) -> bool:
+        # a percent sign may be ours, in place of a character that is not allowed; other characters than those of ASCII
+        # are ordered in several ways, such as by their UTF-16 code units
+        return not self.chosen or (key.isascii() and "%" not in key and bool(key))
+
     def _key(self, term: Term) -> str:
-        if not term.startswith("<") or term.startswith("<<("):
-            what = shown(term) if term else "unbound"
-            raise IncompleteResult(
-                f"?{self._variable} is {what} in a solution of {self._url}, and no key",
-                hint="name a variable that is an IRI in every solution",
-            )
-        return term[1:-1]
+        if term.startswith("<") and not term.startswith("<<("):
+            return term[1:-1]
+        if self.chosen:
+            return ""
+        what = shown(term) if term else "unbound"
+        raise IncompleteResult(
+            f"?{self._variable} is {what} in a solution of {self._url}, and no key",
+            hint="name a variable that is an IRI in every solution",
+        )
 
 
-class KeyReader(ResponseReader):
+class KeyReader(PageReader):
     """Reads a response, and yields the solutions of whole groups."""
 
     def __init__(self, groups: Groups, *arguments: Any, **options: Any) -> None:
@@ -261,6 +305,9 @@ class KeyReader(ResponseReader):
         groups.begin()
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
+        return self._passed(self._of_whole_groups(piece))
+
+    def _of_whole_groups(self, piece: bytes) -> Iterator[Solutions]:
         for batch in super().feed(piece):
             yield from self._groups.add(batch)
 
@@ -268,13 +315,13 @@ class KeyReader(ResponseReader):
 class KeyEnd(ResponseReader):
     """Checks whether solutions follow the last group, and yields that group if there are none.
 
-    The response has the last solution of the group, and one more if there is one.
+    The response has the last solution that has arrived, and one more if there is one.
     """
 
     def __init__(self, groups: Groups, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._groups = groups
-        groups.expect_last()
+        groups.expect_latest()
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
         """Checks the solution that the piece completes, and yields nothing."""
@@ -290,9 +337,63 @@ class KeyEnd(ResponseReader):
         return list(self._groups.end()) if self.count == 1 else []
 
 
-# --- paging ---------------------------------------------------------------------------------------
+# --- sizes ----------------------------------------------------------------------------------------
+# How many solutions to request. An engine evaluates and sorts the whole result for each page, however small it is.
 
 _FIRST_PAGE: Final = 500
+_SECOND_PAGE: Final = 10_000
+_SHARE: Final = 0.1  # of the time for a page: what it takes for no solution
+_GROWTH: Final = 20  # a page has at most this many times the solutions of the one before
+_PAGE_SECONDS: Final = 30.0  # for a larger page than the one before: endpoints end longer ones
+
+
+class Sizes:
+    """The sizes of pages: `next` is the number of solutions to request.
+
+    The first page is small, because engines return the beginning of an order sooner. All others have the size that the
+    user gave. Without one (`auto`), the times for two pages show what a page takes for no solution and for each
+    solution, and pages grow until the former is a small share.
+
+    >>> sizes = Sizes("auto")
+    >>> sizes.add(500, 1.0), sizes.next, sizes.add(10_000, 1.1), sizes.next
+    (None, 10000, None, 200000)
+    >>> sizes.add(200_000, 3.1), sizes.next
+    (None, 850500)
+    """
+
+    def __init__(
+        self, asked: int | Literal["auto"], most: int | None = None, first: int = _FIRST_PAGE
+    ) -> None:
+        self._full = _SECOND_PAGE if asked == "auto" else asked
+        self._grows = asked == "auto"
+        self._most = _FAR if most is None else most
+        self.next = min(self._full, first, self._most)
+        self._before: tuple[int, float] | None = None
+
+    def add(self, solution_count: int, seconds: float) -> None:
+        """Takes the number of solutions of a full page, and the time that it took."""
+        if self._grows and self._before is not None:
+            self._full = max(self._full, self._fitting(*self._before, solution_count, seconds))
+        self._before = solution_count, seconds
+        self.next = min(self._full, self._most)
+
+    def cap(self, solution_count: int) -> None:
+        """Takes the size of the largest page that the endpoint sends, announced or not."""
+        self.next = self._full = self._most = solution_count
+        self._grows = False
+
+    def _fitting(self, fewer: int, shorter: float, more: int, longer: float) -> int:
+        largest = more * _GROWTH
+        each = (longer - shorter) / (more - fewer) if more > fewer else 0.0
+        if each <= 0:  # less than what the times vary by
+            return largest
+        alone = max(0.0, longer - each * more)
+        within = (_PAGE_SECONDS - alone) / each
+        return int(min(largest, alone / each * (1 - _SHARE) / _SHARE, within))
+
+
+# --- paging ---------------------------------------------------------------------------------------
+
 _FAR: Final = (
     1_000_000_000  # solutions; the maximum of 32 bits, for engines that count with 32 bits
 )
@@ -322,9 +423,10 @@ class ResultPage:
         self.url, self._query, self._new_reader = url, query, new_reader
         self._kind, self._again = kind, again
         self._reader: ResponseReader | None = None
+        self._begun = 0.0
 
     def __enter__(self) -> None:
-        """Prepares nothing."""
+        self._begun = monotonic()
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool | None:
         """Adds to a failure what its engine needs."""
@@ -353,6 +455,12 @@ class ResultPage:
     def received(self) -> int:
         """The number of solutions in the last response."""
         return 0 if self._reader is None else self._reader.count
+
+    @property
+    def seconds(self) -> float:
+        """The time that the page has taken so far, without that in which its solutions waited for their consumer."""
+        waited = self._reader.waited if isinstance(self._reader, PageReader) else 0.0
+        return monotonic() - self._begun - waited
 
     @property
     def cap(self) -> int | None:
@@ -424,12 +532,32 @@ def pages(
             condition=request.condition if select is request.select else None,
         )
 
-    if request.page_size is not None and request.page_key is not None:
-        yield from _by_key(request.select, request.page_size, request.page_key, url, new_reader)
-    elif request.page_size is None:
-        yield from _whole(request.select, profile, url, new_reader)
-    else:
-        yield from _windows(request.select, request.page_size, profile, url, new_reader)
+    select = request.select
+    if request.page_size is None:
+        yield from _whole(select, profile, url, new_reader)
+        return
+    size, key, chosen = request.page_size, request.page_key, _chosen_key(request, profile)
+    if key is not None:
+        by_key(select, key, 1)  # raises an error for an unknown variable
+        groups = Groups(url, key, select.variables.index(key))
+        sizes = Sizes(size, profile.page_cap, first=_FIRST_PAGE if size == "auto" else size)
+        yield from _by_key(select, key, groups, sizes, url, new_reader)
+        return
+    sizes = Sizes(size, profile.page_cap if chosen or size == "auto" else None)
+    if chosen is not None:
+        groups = Groups(url, chosen, select.variables.index(chosen), chosen=True)
+        yield from _by_key(select, chosen, groups, sizes, url, new_reader)
+        if groups.is_complete:
+            return
+        select = from_key(select, chosen, groups.least)
+    yield from _windows(select, sizes, profile, url, new_reader)
+
+
+def _chosen_key(request: Request, profile: Profile) -> str | None:
+    """The variable by which the pages follow each other, if that is certain to be right; else None."""
+    # a lenient reader changes IRIs
+    is_strict = request.lenience is None or request.lenience.is_strict
+    return paging_key(request.select) if profile.orders_iris and is_strict else None
 
 
 def _whole(
@@ -485,7 +613,7 @@ def _window(
 
 
 def _windows(
-    select: Select, full: int, profile: Profile, url: str, new_reader: _NewReader
+    select: Select, sizes: Sizes, profile: Profile, url: str, new_reader: _NewReader
 ) -> Iterator[ResultPage]:
     changing = volatile(select)
     overlap = Overlap(
@@ -496,9 +624,8 @@ def _windows(
         if profile is PROFILES["generic"]
         else _HINT,
     )
-    # the first page is small: engines return the beginning of an order sooner
-    size = min(full, _FIRST_PAGE)
     while select.limit is None or overlap.count < select.limit:
+        size = sizes.next
         again = overlap.size(size)
         if overlap.count and not overlap.offset_is_obeyed and not overlap.shows_offset(again):
             # an endpoint that ignores OFFSET repeats its answer, and no result has this many solutions
@@ -511,47 +638,52 @@ def _windows(
         end = overlap.count - again + size
         end = end if select.limit is None else min(end, select.limit)
         yield (page := _window(url, select, new_reader, end, size, overlap, profile))
-        if overlap.count < end:
-            if not page.received:
+        if overlap.count >= end:
+            sizes.add(page.received, page.seconds)
+            continue
+        if not page.received:
+            return
+        if page.cap is None or page.received < page.cap:
+            untold = IncompleteResult(
+                f"{url} sent fewer solutions than requested: there may be more than {overlap.count}"
+            )
+            yield (more := _Probe(url, _beyond(select, overlap.count, profile), new_reader, untold))
+            if not more.received:
                 return
-            if page.cap is None or page.received < page.cap:
-                untold = IncompleteResult(
-                    f"{url} sent fewer solutions than requested: there may be more than {overlap.count}"
-                )
-                yield (
-                    more := _Probe(url, _beyond(select, overlap.count, profile), new_reader, untold)
-                )
-                if not more.received:
-                    return
-            full = page.received  # its row limit, announced or not
-        size = full
+        sizes.cap(page.received)
 
 
 def _by_key(
-    select: Select, size: int, key: str, url: str, new_reader: _NewReader
+    select: Select, key: str, groups: Groups, sizes: Sizes, url: str, new_reader: _NewReader
 ) -> Iterator[ResultPage]:
-    by_key(select, key, size)  # raises an error for an unknown variable
-    groups = Groups(url, key, select.variables.index(key))
+    """The pages by a key: up to the end, which `groups` knows; or, of a chosen key, until OFFSET is better."""
 
     def from_last_group(size: int) -> Select:
-        return by_key(select, key, size, least=groups.last)
+        return by_key(select, key, size, least=groups.least)
 
     while True:
-        before = groups.count, groups.last
+        before, size = (groups.count, groups.last), sizes.next
         query, kind = partial(from_last_group, size), partial(KeyReader, groups)
         # a new request begins with the incomplete group
         yield (page := ResultPage(url, query, new_reader, kind, again=lambda: True))
         if not page.received:
             if groups.last is not None:
                 raise groups.vanished()
+            groups.is_complete = True
             return
         if page.received < size:
-            rest = by_key(select, key, 2, least=groups.last, offset=groups.pending - 1)
+            rest = by_key(select, key, 2, least=groups.least, offset=groups.pending - 1)
             yield (end := ResultPage(url, rest, new_reader, partial(KeyEnd, groups)))
             if end.received == 1:
+                groups.is_complete = True
                 return
-            size = page.received  # its row limit, announced or not
-        if (groups.count, groups.last) == before:
+            sizes.cap(page.received)
+        else:
+            sizes.add(page.received, page.seconds)
+        if groups.chosen:
+            if 2 * groups.pending > page.received:  # requested twice, and most of this page
+                return
+        elif (groups.count, groups.last) == before:
             raise IncompleteResult(
                 f"{url} has {page.received} solutions or more with {groups.last} for ?{key}",
                 hint="raise page_size above their number, or choose another key",

@@ -30,6 +30,10 @@ class Profile:
     orders_in_sub_select: bool = False
     # the sort keys of a variable in pages; see `query/select.py`
     page_keys: tuple[str, ...] = BY_TEXT_ONLY
+    # IRIs have one order as texts, in which FILTER and ORDER BY agree: pages may follow each other by a key
+    orders_iris: bool = False
+    # the number of solutions that a page may have at most; None: there is no known limit
+    page_cap: int | None = None
     # the number of solutions that the engine returns at most without announcing it; None: there is none, or it is a
     # setting of the installation
     row_cap: int | None = None
@@ -122,7 +126,9 @@ PROFILES: Final[Mapping[str, Profile]] = {
     "generic": Profile(unsafe_functions=(*_VIRTUOSO, "java:"), safe_functions=_VIRTUOSO_SAFE),
     # its labels are those of the store, assigned when the nodes were loaded; its order by value is inconsistent for
     # terms of several types, for which it may abort
-    "oxigraph": Profile(results=("tsv", "json"), stable_blank_nodes=True, page_keys=BY_TEXT),
+    "oxigraph": Profile(
+        results=("tsv", "json"), stable_blank_nodes=True, page_keys=BY_TEXT, orders_iris=True
+    ),
     # its XML can hold characters that XML does not allow, its TSV is CSV with tabs; nodeID:// labels are the store's
     # own
     "virtuoso": Profile(
@@ -134,30 +140,37 @@ PROFILES: Final[Mapping[str, Profile]] = {
         # unbound values first instead of last; the order of IRIs, literals and blank nodes by value depends on its plan
         orders_in_sub_select=True,
         page_keys=BY_TEXT,
+        orders_iris=True,
+        page_cap=10_000,
         timeouts=("S1T00",),
         unsafe_functions=_VIRTUOSO,
         safe_functions=_VIRTUOSO_SAFE,
     ),
     # it compares decimals with NaN by raising an error
-    "rdflib": Profile(),
+    "rdflib": Profile(orders_iris=True),
     # its order by value is none for terms of several types: it answers with status 200 and nothing; its TSV has texts
     # without quotation marks, and 1.5 for 1.50
-    "rdf4j": Profile(tsv_is_exact=False, timeouts=("Query evaluation took too long",)),
+    "rdf4j": Profile(
+        tsv_is_exact=False, orders_iris=True, timeouts=("Query evaluation took too long",)
+    ),
     "graphdb": Profile(tsv_is_exact=False, timeouts=("Query evaluation took too long",)),
     # its order by value is none for terms of several types, and it may repeat solutions; its TSV has texts without
     # quotation marks, also those that look like numbers
     "blazegraph": Profile(
         tsv_is_exact=False,
         prefixes=_WIKIDATA,
+        orders_iris=True,
         timeouts=("TimeoutException", "QueryTimeout"),
     ),
-    "fuseki": Profile(timeouts=("Query timed out",), unsafe_functions=("java:",)),
+    "fuseki": Profile(orders_iris=True, timeouts=("Query timed out",), unsafe_functions=("java:",)),
     "stardog": Profile(timeouts=("exceeded query timeout",)),
     # it cannot sort terms of several types by value; it writes strings into TSV without quotation marks
     "ontop": Profile(results=("json",), tsv_is_exact=False),
     # its status 429 means that a query took too long, not that there were too many; old versions end JSON after a
     # million solutions (MAX_NOF_ROWS_IN_RESULT)
-    "qlever": Profile(results=("json",), row_cap=1_000_000, timeouts=("timed out", "timeout")),
+    "qlever": Profile(
+        results=("json",), row_cap=1_000_000, page_cap=1_000_000, timeouts=("timed out", "timeout")
+    ),
 }
 """The profiles by name; `generic` assumes nothing beyond the recommendations."""
 

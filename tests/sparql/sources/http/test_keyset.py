@@ -1,4 +1,4 @@
-"""Pages by key: every solution once, whatever the order of equal keys; or an error."""
+"""Pages by key, named or chosen: every solution once, whatever the order of equal keys; or an error."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import Literal
 
 import pytest
 
+from construct_messages import ConstructQuery
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, UsageError
-from construct_messages.query.select import Select
+from construct_messages.query.select import Select, paging_key
 from construct_messages.rdf.terms import Term, iri, literal
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.http.endpoint import EndpointSource
@@ -34,6 +36,8 @@ def _groups(*sizes: int) -> list[tuple[Term, ...]]:
 class Engine:
     """Answers pages by key; solutions with equal keys come in another order each time."""
 
+    filters = True
+
     def __init__(
         self,
         table: Table,
@@ -48,16 +52,21 @@ class Engine:
 
     def __call__(self, asked: Asked) -> bytes:
         query = asked.parameters["query"][0]
-        least = re.search(r'>= "(.*)"\)', query)
-        found = re.search(r"ORDER BY STR\(\?s\) LIMIT (\d+)(?: OFFSET (\d+))?$", query)
+        least = re.search(r'>= "([^"]*)"\)', query) if self.filters else None
+        found = re.search(r" LIMIT (\d+)(?: OFFSET (\d+))?$", query)
         assert found
-        table = [row for row in self._table if least is None or row[0][1:-1] >= least[1]]
-        self._random.shuffle(table)
-        table.sort(key=lambda row: self._order(row[0]))
+        table = [row for row in self._table if least is None or _key(row) >= least[1]]
+        if ' ORDER BY COALESCE(IF(isIRI(?s), STR(?s), ""), "") LIMIT' in query:
+            self._random.shuffle(table)
+            table.sort(key=lambda row: self._order(_key(row)))
         start = int(found[2] or 0)
         rows = table[start : start + min(int(found[1]), self._cap)]
         cut = self._cuts.pop(0) if self._cuts else None
         return response(json_document(VARIABLES, rows), cut=cut, status=self._status)
+
+
+def _key(solution: tuple[Term, ...]) -> str:
+    return solution[0][1:-1] if solution[0].startswith("<") else ""
 
 
 def _read(
@@ -160,3 +169,161 @@ def test_what_has_no_pages_by_key(
     assert words in error.message
     assert not came
     assert not server.asked
+
+
+# --- a chosen key ----------------------------------------------------------------------------------------------------
+
+
+def _limits(server: FaultServer) -> list[str]:
+    return [asked.parameters["query"][0].partition(" LIMIT ")[2] for asked in server.asked]
+
+
+def _read_by_chosen(
+    server: FaultServer, client: str, size: int | Literal["auto"]
+) -> tuple[list[tuple[Term, ...]], ConstructMessagesError | None]:
+    source = EndpointSource(server.url, profile="fuseki")
+    return read(client, source, Request(SELECT, page_size=size, timeout=60))
+
+
+# in the order of their texts: values without one, and IRIs that engines order, or we write, differently
+_KEYS = (
+    "",
+    "_:b",
+    '"text"',
+    '"urn:a"',
+    "<urn:a>",
+    "<urn:a%20b>",
+    "<urn:b>",
+    "<urn:c/\u00e9>",
+    "<urn:c/\uff5e>",
+)
+_KEYS += ("<urn:c/\U0001f600>", "<urn:d>", "<urn:e>", "<urn:e/f>", "<urn:\u00e9>")
+
+
+@pytest.mark.parametrize("cap", [1 << 40, 5])
+@pytest.mark.parametrize("utf_16", [False, True], ids=["", "utf-16"])
+def test_values_of_all_kinds(server: FaultServer, client: str, cap: int, utf_16: bool) -> None:
+    random = Random(42)
+    for size in (1, 2, 5, 9, 20, 60, "auto"):
+        sizes = [random.choice((0, 1, 1, 2, 3)) for _ in _KEYS]
+        if size == 9:
+            sizes[random.randrange(len(sizes))] = 30  # more than a page
+        table = [
+            (Term(key), literal(str(place)))
+            for key, count in zip(_KEYS, sizes, strict=True)
+            for place in range(count)
+        ]
+        order = (lambda key: key.encode("utf-16-be").hex()) if utf_16 else str
+        server.play(Engine(table, cap=cap, order=order))
+        came, error = _read_by_chosen(server, client, size)
+        assert error is None
+        assert Counter(map(_told, came)) == Counter(map(_told, table))
+
+
+def _told(solution: tuple[Term, ...]) -> tuple[str, ...]:
+    return tuple("_:" if term.startswith("_:") else term for term in solution)
+
+
+@pytest.mark.parametrize("size", [500, 10_000, "auto"])
+def test_a_small_result_takes_two_requests(
+    server: FaultServer, client: str, size: int | Literal["auto"]
+) -> None:
+    """As it does by OFFSET."""
+    table = [(Term("_:b"), literal("x")), *_groups(*[1] * 30)]
+    server.play(Engine(table))
+    came, error = _read_by_chosen(server, client, size)
+    assert error is None
+    assert len(came) == len(table)
+    assert _limits(server) == ["500", "2"]
+
+
+def test_pages_grow_up_to_a_cap(server: FaultServer, client: str) -> None:
+    table = _groups(*[1] * 2_000)
+    server.play(Engine(table, cap=700))
+    came, error = _read_by_chosen(server, client, "auto")
+    assert error is None
+    assert came == table
+    assert _limits(server) == ["500", "10000", "2", "700", "700", "2"]
+
+
+class Changing(Engine):
+    """Answers each request from the next of several tables."""
+
+    def __init__(self, *tables: Table) -> None:
+        super().__init__(tables[0])
+        self._tables = iter(tables)
+
+    def __call__(self, asked: Asked) -> bytes:
+        self._table = next(self._tables, self._table)
+        return super().__call__(asked)
+
+
+def test_what_does_not_change_comes_once(server: FaultServer, client: str) -> None:
+    """By OFFSET, solutions that are added or removed before the next page would move it."""
+    table = _groups(*[1] * 30)
+    early, late = ((iri(f"urn:{n:04}/a"), literal("new")) for n in (1, 20))
+    more = [*table, early, late]
+    less = [solution for solution in more if solution != table[2]]
+    server.play(Changing(table, more, less))
+    came, error = _read_by_chosen(server, client, 12)
+    assert error is None
+    assert came == sorted([*table, late], key=_key)
+
+
+def test_the_key_of_the_next_page_vanishes(server: FaultServer, client: str) -> None:
+    table = _groups(*[1] * 30)
+    server.play(Changing(table, [*table[:11], *table[12:]]))
+    came, error = _read_by_chosen(server, client, 12)
+    assert isinstance(error, IncompleteResult)
+    assert "was asked for solutions from urn:0011 on, and began with urn:0012" in error.message
+    assert came == table[:11]
+
+
+def test_filter_is_ignored(server: FaultServer, client: str) -> None:
+    table = _groups(*[1] * 30)
+
+    engine = Engine(table)
+    engine.filters = False
+    server.play(engine)
+    came, error = _read_by_chosen(server, client, 12)
+    assert isinstance(error, IncompleteResult)
+    assert came == table[:11]
+
+
+@pytest.mark.parametrize(
+    ("where", "key"),
+    [
+        ("{ ?s ?p ?o }", "s"),
+        ("{ { ?s ?p ?o } UNION { ?x ?o ?s } }", "s"),
+        ("{ { SELECT DISTINCT ?s ?o { ?s ?p ?o } } }", "s"),
+        ("{ ?s ?p ?o FILTER(xsd:integer(?o) > 1) }", "s"),
+        ("{ <urn:x> ?p ?o, ?s }", None),
+        ("{ ?s ?p ?o FILTER(RAND() < 0.5) }", None),
+        ("{ ?s ?p ?o FILTER(<urn:function>(?o)) }", None),
+        ("{ ?x ?p ?o BIND(IRI(?o) AS ?s) ?s ?p ?y }", None),
+        ("{ SERVICE <urn:service> { ?s ?p ?o } }", None),
+        ("{ { SELECT ?s ?o { ?s ?p ?o } LIMIT 5 } }", None),
+        ("{ { SELECT REDUCED ?s ?o { ?s ?p ?o } } }", None),
+        ("{ { SELECT (SAMPLE(?x) AS ?o) { ?x ?p 1 } } ?s ?p ?o }", None),
+        ("{ ?s ?p ?o } GROUP BY ?s ?o", None),
+        ("{ ?s ?p ?o } ORDER BY ?o", None),
+        ("{ ?s ?p ?o } LIMIT 9", None),
+        ("{ ?s ?p ?o OPTION(TRANSITIVE) }", None),
+    ],
+)
+def test_which_key_is_chosen(where: str, key: str | None) -> None:
+    """None: the solutions, or their keys, may differ between two requests."""
+    prologue = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
+    query = ConstructQuery.parse(f"{prologue}CONSTRUCT {{ ?s <urn:p> ?o }} WHERE {where}")
+    assert paging_key(query.rewritten) == key
+
+
+def test_no_key_is_chosen_of_an_engine_whose_order_is_unknown(
+    server: FaultServer, client: str
+) -> None:
+    server.play(Engine(_groups(1, 1)))
+    for profile in ("generic", "graphdb", "stardog", "qlever", "ontop"):
+        source = EndpointSource(server.url, profile=profile)
+        _, error = read(client, source, Request(SELECT, page_size=100, timeout=60))
+        assert error is None
+    assert not any("isIRI" in asked.parameters["query"][0] for asked in server.asked)
