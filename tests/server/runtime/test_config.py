@@ -227,22 +227,22 @@ def test_paths_in_a_file_are_beside_it(here: Path, monkeypatch: pytest.MonkeyPat
         (
             REMOTE + "page_size = 0",
             "endpoints.d.page_size must be a whole number of at least 1",
-            "page_size = 1000",
+            'page_size = "auto"',
         ),
         (
             REMOTE + "page_size = 'ten'",
             "page_size must be a whole number .*, not the string 'ten'",
-            "page_size = 1000",
+            'page_size = "auto"',
         ),
         (
             REMOTE + "page_size = 1.5",
             "page_size must be a whole number .*, not the number 1.5",
-            "page_size = 1000",
+            'page_size = "auto"',
         ),
         (
             REMOTE + "page_size = true",
             "page_size must be a whole number .*, not True",
-            "page_size = 1000",
+            'page_size = "auto"',
         ),
         (
             REMOTE + "update = 1",

@@ -244,7 +244,7 @@ def test_blank_nodes_of_pages(
 ) -> None:
     # after the first page, one more request shows whether OFFSET is obeyed, if blank nodes cannot
     server.play(Windows([(Term(label),) for label in ("_:b", "_:c", "_:b")], variables=("s",)))
-    select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
+    select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?x ?p ?s }")
     request = Request(select, page_size=2, timeout=120, labels=Labels("x"))
     came, error = read(client, EndpointSource(server.url, profile=profile), request)
     assert error is None
