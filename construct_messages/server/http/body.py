@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -138,9 +138,10 @@ async def read_body(
     if (request.content_length or 0) > most:
         raise _too_long(most)
     body = bytearray()
+    # for the whole body: a client that sends byte by byte is never idle. Most bodies arrive with their heads
+    in_time = nullcontext() if request.content.is_eof() else asyncio.timeout(seconds)
     try:
-        # for the whole body: a client that sends byte by byte is never idle
-        async with asyncio.timeout(seconds), aclosing(body_pieces(request, unpacker)) as pieces:
+        async with in_time, aclosing(body_pieces(request, unpacker)) as pieces:
             async for piece in pieces:
                 if len(body) + len(piece) > most:
                     raise _too_long(most)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from typing import Any, Final, ParamSpec, Protocol, Self, TypeVar
 
@@ -67,22 +67,15 @@ class StreamLimits:
         """Returns the current number of followers of a stream."""
         return list(self._following.values()).count(stream)
 
-    @asynccontextmanager
-    async def publishing(self, request: web.Request, permit: Permit) -> AsyncIterator[bytes]:
+    def publishing(
+        self, request: web.Request, permit: Permit
+    ) -> AbstractAsyncContextManager[bytes]:
         """Reads the body of an unsafe request, which counts until the block ends.
 
         A request takes a slot when its body has arrived, so a slow body does not block others. 503: no slot is free, or
         the bodies of all requests together are too large. 401: the token expired meanwhile.
         """
-        settings = self._settings
-        with self.holding() as hold:
-            async with permit.limit():
-                body = await read_body(request, settings.body_bytes, settings.idle_seconds, hold)
-                await self._publishing.acquire()
-            try:
-                yield body
-            finally:
-                self._publishing.release()
+        return _Body(self, self._settings, self._publishing, request, permit)
 
     def holding(self) -> Holding:
         """Counts bytes in memory until the block ends; call the result with the size of each piece. 503: all bodies
@@ -112,6 +105,36 @@ class StreamLimits:
             _, late = await asyncio.wait(ending, timeout=CLOSE_SECONDS)
             for task in late:
                 task.cancel("the server stops")
+
+
+class _Body(AbstractAsyncContextManager[bytes]):
+    __slots__ = ("_hold", "_permit", "_request", "_settings", "_slots")
+
+    def __init__(
+        self,
+        limits: StreamLimits,
+        settings: StreamsSettings,
+        slots: Admission,
+        request: web.Request,
+        permit: Permit,
+    ) -> None:
+        self._hold, self._settings, self._slots = limits.holding(), settings, slots
+        self._request, self._permit = request, permit
+
+    async def __aenter__(self) -> bytes:
+        most, seconds = self._settings.body_bytes, self._settings.idle_seconds
+        try:
+            async with self._permit.limit():
+                body = await read_body(self._request, most, seconds, self._hold)
+                await self._slots.acquire()
+        except BaseException:
+            self._hold.release()
+            raise
+        return body
+
+    async def __aexit__(self, *_: object) -> None:
+        self._slots.release()
+        self._hold.release()
 
 
 class Holding:

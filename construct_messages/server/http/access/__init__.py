@@ -12,7 +12,7 @@ import hmac
 import os
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
@@ -51,10 +51,12 @@ class Permit(NamedTuple):
     right: Right
     expires: float | None = None
 
-    @asynccontextmanager
-    async def limit(self) -> AsyncGenerator[None]:
+    def limit(self) -> AbstractAsyncContextManager[None]:
         """Cancels the block with `Forbidden` (401) when the token expires: answers may last for days."""
-        seconds = None if self.expires is None else self.expires - time.time()
+        return nullcontext() if self.expires is None else self._limit(self.expires - time.time())
+
+    @asynccontextmanager
+    async def _limit(self, seconds: float) -> AsyncGenerator[None]:
         try:
             async with asyncio.timeout(seconds) as limit:
                 yield
