@@ -236,23 +236,6 @@ static bool add_iri(Writer *writer, int tag, PyObject *term, PyObject *quad)
     return done;
 }
 
-/* Takes the escapes out of a literal; false: it has some that are not known, or an error. */
-static bool unescape(Buffer *text, const byte *at, const byte *end)
-{
-    text->size = 0;
-    while (at < end) {
-        const byte *found = memchr(at, '\\', (size_t)(end - at)), *plain = found ? found : end;
-        if (!add(text, at, (size_t)(plain - at)))
-            return false;
-        if (!found)
-            return true;
-        uint32_t code = escaped(found, &at);
-        if (at > end || !code || !add_character(text, code))
-            return false;
-    }
-    return true;
-}
-
 static bool add_literal(Writer *writer, const byte *start, const byte *end)
 {
     const byte *quote = last_of(start + 1, end, '"'), *data = start + 1;
@@ -263,7 +246,8 @@ static bool add_literal(Writer *writer, const byte *start, const byte *end)
         return false;
     size_t size = (size_t)(quote - data), rest = (size_t)PyBytes_Size(kind);
     if (memchr(data, '\\', size)) {
-        if (!unescape(&writer->text, data, quote))
+        writer->text.size = 0;
+        if (!add_unescaped(&writer->text, data, quote, AS_TEXT))
             return false;
         data = writer->text.start;
         size = writer->text.size;

@@ -86,27 +86,6 @@ static const byte *written_end(const byte *at, const byte *limit)
     return end ? end + 1 : NULL;
 }
 
-/* Adds what is between the delimiters of an IRI or a string, without needless escapes; false: it is not known, or an
- * error. */
-static bool add_unescaped(Buffer *text, const byte *at, const byte *end, bool in_iri)
-{
-    while (at < end) {
-        const byte *plain = at;
-        while (at < end && *at != '\\' && *at != '\t')
-            at++;
-        if (!add(text, plain, (size_t)(at - plain)))
-            return false;
-        if (at == end)
-            return true;
-        bool by_number = at[0] == '\\' && (at[1] == 'u' || at[1] == 'U');
-        uint32_t code = *at == '\t' ? *at++ : escaped(at, &at);
-        if (in_iri ? !by_number || !(code >= 0x80 || is((byte)code, IRI_CHAR)) || !add_character(text, code)
-                   : !code || !add_in_literal(text, code))
-            return false;
-    }
-    return true;
-}
-
 /* Makes the term of other than canonical form that is written there; NULL: it is not known, or an error. */
 static PyObject *make_term(Buffer *text, const byte *at, const byte *end)
 {
@@ -116,17 +95,17 @@ static PyObject *make_term(Buffer *text, const byte *at, const byte *end)
         const byte *quote = end;
         while (*--quote != '"')
             ;
-        if (!add(text, "\"", 1) || !add_unescaped(text, at + 1, quote, false) || !add(text, "\"", 1))
+        if (!add(text, "\"", 1) || !add_unescaped(text, at + 1, quote, IN_LITERAL) || !add(text, "\"", 1))
             return NULL;
         size_t size = text->size;
         for (at = quote + 1; at < end && *at != '<'; at++)
             if (!add(text, &(byte){is(*at, LETTER) ? *at | 0x20 : *at}, 1))
                 return NULL;
-        if (!add_unescaped(text, at, end, true))
+        if (!add_unescaped(text, at, end, IN_IRI))
             return NULL;
         if (text->size - size == strlen(string) && memcmp(text->start + size, string, strlen(string)) == 0)
             text->size = size;
-    } else if (!add_unescaped(text, at, end, true)) {
+    } else if (!add_unescaped(text, at, end, IN_IRI)) {
         return NULL;
     }
     if (!add(text, "", 1))  /* the NUL ends the scan */
@@ -225,61 +204,11 @@ PyObject *statements(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 /* --- documents ---------------------------------------------------------------------------------------------------- */
 
-/* The terms of a statement in canonical form; without a graph, that has no start. */
-typedef struct {
-    const byte *start[4], *end[4];
-} Statement;
-
-/* A predicate that was met, in lines that are still there; without one, it has no start. */
-typedef struct {
-    const byte *start;
-    size_t size;
-} Predicate;
-
-/* Parses the canonical statement at `at`. Returns the byte after its LF, or NULL.
- *
- * The subject that the structure has is tried first, and `likely` is the predicate that is.
- */
-static const byte *statement_end(const byte *at, const byte *limit, bool graphs, Statement *statement, Predicate likely)
-{
-    const byte *end = NULL;
-    if (statement->start[0]) {
-        size_t size = (size_t)(statement->end[0] - statement->start[0]);
-        if (size < (size_t)(limit - at) && at[size] == ' ' && memcmp(at, statement->start[0], size) == 0)
-            end = at + size;
-    }
-    statement->start[0] = at;
-    statement->end[0] = end = end ? end : node_end(at);
-    if (!end || *end++ != ' ')
-        return NULL;
-    statement->start[1] = end;
-    if (likely.start && likely.size < (size_t)(limit - end) && memcmp(end, likely.start, likely.size) == 0)
-        end += likely.size;
-    else
-        end = iri_term_end(end);
-    statement->end[1] = end;
-    if (!end || *end++ != ' ')
-        return NULL;
-    statement->start[2] = end;
-    statement->end[2] = end = *end == '"' ? literal_end(end) : node_end(end);
-    if (!end || *end++ != ' ')
-        return NULL;
-    statement->start[3] = NULL;
-    if (graphs && *end != '.') {
-        statement->start[3] = end;
-        statement->end[3] = end = node_end(end);
-        if (!end || *end++ != ' ')
-            return NULL;
-    }
-    return end[0] == '.' && end[1] == '\n' ? end + 2 : NULL;
-}
-
 /* A line, for comparison: by a number that is another one for nearly every other line of its document. */
 typedef struct {
     uint64_t number;
     const byte *start;
     size_t size;
-    Predicate predicate;
 } Line;
 
 static int compared(const void *left, const void *right)
@@ -303,16 +232,6 @@ static uint64_t mixed(uint64_t number, const byte *end, size_t size)
     return number ^ number >> 29;
 }
 
-/* The number of a line, of the ends of its terms and of the middle of its object. */
-static uint64_t number_of(const Statement *statement, size_t size)
-{
-    uint64_t number = size;
-    for (int part = 0; part < 4 && statement->start[part]; part++)
-        number = mixed(number, statement->end[part], (size_t)(statement->end[part] - statement->start[part]));
-    size_t half = (size_t)(statement->end[2] - statement->start[2]) / 2;
-    return mixed(number, statement->start[2] + half, half);
-}
-
 enum { FEW = 64 };
 
 static bool are_different(Line *lines, size_t count)
@@ -331,27 +250,52 @@ static bool are_different(Line *lines, size_t count)
     return true;
 }
 
-/* The lines of the documents that were looked at; their memory is used again. */
+/* The lines of a document, whose memory is used again, and the IRIs of all documents. */
 typedef struct {
     Line *lines;
-    size_t count, allocated;
+    size_t allocated;
+    Known known;
 } Look;
 
-/* The number of statements of a document, one or more, each of which is another one; 0: it is something else; -1: there
- * is no memory.
+/* Where an IRI ends, in angle brackets; most were met before. */
+static const byte *known_iri_end(Known *known, const byte *start, const byte *limit)
+{
+    const byte *end = memchr(start, '>', (size_t)(limit - start));
+    PyObject *found = end++ ? find_term(known, start, end) : NULL;
+    Py_XDECREF(found);
+    if (!found && (end = iri_term_end(start)))
+        keep_term(known, start, end, Py_None);
+    return end;
+}
+
+/* The canonical statement at the start of a line, whose other fields are set; false: there is none.
  *
- * Most documents have the predicates of the one before, in its order.
+ * Its number is one of the ends of its terms and of the middle of its object.
  */
+static bool parse(Line *line, const byte *limit, bool graphs, Known *known)
+{
+    const byte *at = line->start, *end;
+    line->number = 0;
+    for (int part = 0; part < (graphs ? 4 : 3) && !(part == 3 && *at == '.'); part++, at = end + 1) {
+        end = *at == '<' ? known_iri_end(known, at, limit) : part == 1 ? NULL : *at == '_' ? blank_end(at) :
+              part == 2 ? literal_end(at) : NULL;
+        if (!end || *end != ' ')
+            return false;
+        size_t size = (size_t)(end - at);
+        line->number = mixed(line->number, end, size);
+        if (part == 2)
+            line->number = mixed(line->number, at + size / 2, size / 2);
+    }
+    line->size = (size_t)(at + 2 - line->start);
+    return at[0] == '.' && at[1] == '\n';
+}
+
+/* The number of statements of a document, one or more, each of which is another one; 0: it is something else; -1: there
+ * is no memory. */
 static Py_ssize_t count_statements(Look *look, const byte *at, const byte *limit, bool graphs)
 {
-    Statement statement = {{NULL}, {NULL}};
-    size_t count = 0, before = look->count;
-    look->count = 0;  /* its lines are replaced from the first one on */
-    while (at < limit) {
-        Predicate likely = count < before ? look->lines[count].predicate : (Predicate){0};
-        const byte *end = statement_end(at, limit, graphs, &statement, likely);
-        if (!end)
-            return 0;
+    size_t count = 0;
+    for (; at < limit; at += look->lines[count++].size) {
         if (count == look->allocated) {
             size_t more = 2 * count + 64;
             Line *lines = PyMem_Realloc(look->lines, more * sizeof *lines);
@@ -360,12 +304,10 @@ static Py_ssize_t count_statements(Look *look, const byte *at, const byte *limit
             look->lines = lines;
             look->allocated = more;
         }
-        size_t size = (size_t)(end - at);
-        Predicate predicate = {statement.start[1], (size_t)(statement.end[1] - statement.start[1])};
-        look->lines[count++] = (Line){number_of(&statement, size), at, size, predicate};
-        at = end;
+        look->lines[count].start = at;
+        if (!parse(&look->lines[count], limit, graphs, &look->known))
+            return 0;
     }
-    look->count = count;
     return are_different(look->lines, count) ? (Py_ssize_t)count : 0;
 }
 
@@ -375,7 +317,7 @@ PyObject *count_canonical(PyObject *Py_UNUSED(module), PyObject *arguments)
     int graphs;
     if (!PyArg_ParseTuple(arguments, "O!p:count_canonical", &PyList_Type, &documents, &graphs))
         return NULL;
-    Look look = {NULL, 0, 0};
+    Look look = {NULL, 0, {{{NULL, 0, NULL}}}};
     Py_ssize_t count = 0, found = 1;
     for (Py_ssize_t i = 0; found > 0 && i < PyList_Size(documents); i++) {
         char *start;
@@ -387,6 +329,7 @@ PyObject *count_canonical(PyObject *Py_UNUSED(module), PyObject *arguments)
         count += found;
     }
     PyMem_Free(look.lines);
+    forget(&look.known);
     if (found < 0)
         return found == -1 ? PyErr_NoMemory() : NULL;
     return found ? PyLong_FromSsize_t(count) : Py_NewRef(Py_None);

@@ -41,7 +41,7 @@ bool grow(Buffer *buffer, size_t size)
     return true;
 }
 
-bool add_character(Buffer *buffer, uint32_t code)
+static bool add_character(Buffer *buffer, uint32_t code)
 {
     byte bytes[4], *at = bytes;
     if (code < 0x80) {
@@ -55,10 +55,24 @@ bool add_character(Buffer *buffer, uint32_t code)
     return add(buffer, bytes, (size_t)(at - bytes));
 }
 
-bool add_in_literal(Buffer *buffer, uint32_t code)
+bool add_unescaped(Buffer *buffer, const byte *at, const byte *end, Place place)
 {
-    byte letter = code < 0x80 ? short_escapes[code] : 0;
-    return letter ? add(buffer, (byte[]){'\\', letter}, 2) : add_character(buffer, code);
+    while (at < end) {
+        const byte *plain = at;
+        while (at < end && *at != '\\' && *at != '\t')
+            at++;
+        if (!add(buffer, plain, (size_t)(at - plain)))
+            return false;
+        if (at == end)
+            return true;
+        bool by_number = *at == '\\' && (at[1] == 'u' || at[1] == 'U');
+        uint32_t code = *at == '\t' ? *at++ : escaped(at, &at);
+        byte letter = place == IN_LITERAL && code < 0x80 ? short_escapes[code] : 0;
+        if (!code || at > end || (place == IN_IRI && (!by_number || (code < 0x80 && !is((byte)code, IRI_CHAR)))) ||
+            (letter ? !add(buffer, (byte[]){'\\', letter}, 2) : !add_character(buffer, code)))
+            return false;
+    }
+    return true;
 }
 
 /* The place of a term among those that were met; KNOWN: it is not worth one. */

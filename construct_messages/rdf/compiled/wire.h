@@ -84,8 +84,10 @@ static inline bool add(Buffer *buffer, const void *bytes, size_t size)
     return true;
 }
 
-bool add_character(Buffer *buffer, uint32_t code);   /* in UTF-8 */
-bool add_in_literal(Buffer *buffer, uint32_t code);  /* with a short escape, if there is one */
+/* Adds text with the characters that its escapes stand for, or in a literal with canonical escapes; false: some are not
+ * known, or allowed there, or an error. */
+typedef enum { AS_TEXT, IN_LITERAL, IN_IRI } Place;
+bool add_unescaped(Buffer *buffer, const byte *at, const byte *end, Place place);
 
 enum { KNOWN = 1 << 9 };
 
