@@ -22,5 +22,6 @@ NAMES = {
     "publishing": "single messages by POST, WebSocket and logs that are acknowledged on the way",
     "start": "short runs of the command line, beside scripts over pyoxigraph and SPARQLWrapper",
     "stream_server": "200 followers of a live stream (`followers`), or a long log (`million`)",
+    "transfer": "bytes and connections between endpoints and the client, compressed and not",
     "windows_soak": "windows for 10,000,000 messages, in this process or at a server: rate, CPU, memory",
 }

@@ -6,12 +6,13 @@ equal keys. Virtuoso returns 10,000 solutions at most, so its results are larger
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
 import pyoxigraph as ox
@@ -22,8 +23,9 @@ from construct_messages.errors import IncompleteResult, SourceError, SourceTimeo
 from construct_messages.rdf.terms import Term, map_blanks
 from construct_messages.sparql.sources.http.profiles import PROFILES
 from tests.support.engines.servers import ALL
+from tests.support.http.relay import relay
 from tests.support.queries.options import arguments
-from tests.support.waiting import SECONDS
+from tests.support.waiting import SECONDS, eventually
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -249,6 +251,26 @@ def test_pages_of_our_server(
         f"{served}?{urlencode({'query': query, 'format': 'nq', 'messages': 'rdfm'})}"
     ) as answer:
         assert answer.read().count(b"# @message\n") == whole.total()
+
+
+@pytest.mark.parametrize("engine", SIZES)
+async def test_pages_take_one_connection(
+    serve_with: Callable[[str, Path], str], data: Callable[[str], Path], engine: str
+) -> None:
+    parts = urlsplit(await asyncio.to_thread(serve_with, engine, data(engine)))
+    query, options = (
+        "CONSTRUCT { ?s <urn:k> ?k } WHERE { ?s <urn:key> ?k }",
+        {"profile": ALL[engine].profile, "page_size": SIZES[engine]},
+    )
+    async with relay() as between:
+        between.target = f"http://{parts.netloc}"
+        url = f"{between.url}{parts.path}"
+        found = await asyncio.to_thread(_solutions, query, url, **options)
+        assert (found.total(), between.connections) == (SUBJECTS[engine], 1)
+        paged = construct_messages(query, url, **arguments({**options, "timeout": SECONDS}))
+        assert len([message async for message in paged]) == SUBJECTS[engine]
+        assert between.connections == 2
+        await eventually(lambda: not between.open)
 
 
 @pytest.mark.parametrize("engine", ["fuseki", "rdf4j", "blazegraph", "ontop"])

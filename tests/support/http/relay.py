@@ -19,12 +19,13 @@ class Relay:
     def __init__(self, cuts: Iterable[int] = ()) -> None:
         self.url = ""
         self.target: str | None = None
-        self.connections = 0
+        self.connections = self.open = 0  # since it listens, and now
         self._cuts = iter(cuts)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one connection."""
         self.connections += 1
+        self.open += 1
         try:
             if self.target is None:
                 return
@@ -40,6 +41,7 @@ class Relay:
         except (OSError, asyncio.CancelledError):
             pass
         finally:
+            self.open -= 1
             writer.transport.abort() if writer.transport.get_write_buffer_size() == 0 else writer.close()
 
     async def _pass_on(
