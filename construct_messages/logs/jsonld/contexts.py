@@ -66,10 +66,15 @@ class Weight:
     def add(self, document: Any, given: Mapping[str, Any], *, whole: bool = False) -> None:
         """Counts a document. `whole`: whether its own context is counted already."""
         used: list[str] = []
-        parts = [document]
+        # each part with the number of nodes around it that have a context: each copies the terms again
+        parts: list[tuple[Any, int]] = [(document, 0)]
+        deepest = 0
         while parts:
-            part = parts.pop()
+            part, depth = parts.pop()
             if isinstance(part, dict):
+                if "@context" in part:
+                    depth += 1
+                    deepest = max(deepest, depth)
                 for key, value in part.items():
                     if key == "@context":
                         if not (whole and part is document):
@@ -78,13 +83,14 @@ class Weight:
                     self.values += 1
                     self.names += 1
                     used.append(key)
-                    parts.append(value)
+                    parts.append((value, depth))
             elif isinstance(part, list):
                 self.values += len(part)
-                parts += part
+                parts += [(each, depth) for each in part]
             elif isinstance(part, str):
                 self.names += 1
                 used.append(part)
+        self.contexts = max(self.contexts, deepest)
         weight: Weight | None = self
         while weight is not None:
             if weight._scoped:
@@ -93,15 +99,19 @@ class Weight:
 
     def add_context(self, context: Any, given: Mapping[str, Any]) -> None:
         """Counts a context, with those that it loads and those of its terms."""
+        named: set[str] = set()
         contexts = [context]
         while contexts:
             context = contexts.pop()
             if isinstance(context, list):
                 contexts += context
             elif isinstance(context, str):
-                if context in given and not self._has_loaded(context):
+                if context in named:
+                    self.contexts += 1  # copies the terms once more
+                elif context in given and not self._has_loaded(context):
                     self._loaded.add(context)
                     contexts.append(given[context].get("@context"))
+                named.add(context)
             elif isinstance(context, dict):
                 self.contexts += 1
                 self.terms += len(context)

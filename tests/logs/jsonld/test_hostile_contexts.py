@@ -170,3 +170,31 @@ def test_nothing_may_be_set_to_nothing(context: Any) -> None:
     if "urn:c" not in json.dumps(context):
         (quads,) = by_jsonld_js([document])
         assert message.isomorphic(parse(quads))
+
+
+LARGE = {"urn:large": {f"t{number}": f"urn:{number}" for number in range(2_000)}}
+
+
+def nested(depth: int) -> dict[str, Any]:
+    node: dict[str, Any] = {"@id": "urn:s"}
+    for _ in range(depth):
+        node = {"@context": "urn:large", "t1": node}
+    return node
+
+
+def test_one_name_may_not_copy_a_large_context_often() -> None:
+    """Each copy takes PyLD as long as the first one, and is three words of the message."""
+    often: list[Any] = [{"@context": ["urn:large"] * 200, "t1": "x"}, nested(100)]
+    few: list[Any] = [
+        {"@context": ["urn:large"] * 3, "t1": "x"},
+        nested(10),
+        {"@context": "urn:large", "@graph": [nested(1)] * 200},  # which share a copy
+    ]
+    documents = Documents(None, LARGE, Labels("x"))
+    for document in few:
+        message = documents.read(document, 1, Position(1, 1), 1 << 20)
+        assert message is not None
+        assert len(message) > 0
+    for document in often:
+        with pytest.raises(LimitExceeded, match=r"contexts copy 2000 terms each"):
+            documents.read(document, 1, Position(1, 1), 1 << 20)
