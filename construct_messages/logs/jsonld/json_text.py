@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import isinf
 from typing import Any, Final
 
@@ -27,7 +27,6 @@ _INTEGER: Final = f"{XSD}integer"
 FIRST_DOUBLE: Final = 10**21
 """Numbers from this one on are doubles, even without a fraction."""
 
-_OTHERWISE: Final = re.compile(rb"[:\[,]-?(?:[0-9]{20}|[0-9]++[.eE])")
 # an absolute IRI to PyLD, which therefore keeps nodes with it; an invalid one to pyoxigraph, which drops their
 # statements
 NO_IRI: Final = "no,iri:<>"
@@ -52,15 +51,6 @@ def literal_of(number: int | float, datatype: str | None = None) -> tuple[str, s
     mantissa, _, exponent = f"{number:.15E}".partition("E")
     whole, _, fraction = mantissa.partition(".")
     return f"{whole}.{fraction.rstrip('0') or '0'}E{int(exponent)}", datatype or _DOUBLE
-
-
-def may_need_preparation(written: bytes) -> bool:
-    """Returns whether compact JSON may have a number that pyoxigraph reads differently; most documents have none.
-
-    >>> may_need_preparation(b'{"urn:p":[12,-1.5]}'), may_need_preparation(b'{"urn:p":[12,"-1.5"]}')
-    (True, False)
-    """
-    return _OTHERWISE.search(written) is not None
 
 
 def prepare(part: Any) -> Any:
@@ -130,6 +120,8 @@ DEPTH: Final = 128
 """The maximal nesting of objects and arrays: later steps use recursion, and Python's stack is short."""
 
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|([\[{])|([\]}])', re.DOTALL)
+_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _MAYBE_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
@@ -180,6 +172,16 @@ def mask_halves(text: str, *, pairs: bool = False) -> tuple[str, str]:
     return _ESCAPE.sub(masked, text), mask
 
 
+def _is_shallow(text: str) -> bool:
+    """Returns whether a text is surely not nested too deeply: each turn removes one or two levels everywhere."""
+    brackets = _STRING.sub("", text).encode("utf-8", "surrogatepass").translate(None, _NO_BRACKETS)
+    for _ in range(DEPTH // 2):
+        if not brackets:
+            return True
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    return not brackets
+
+
 class JsonReader:
     """Reads the JSON values of one log.
 
@@ -217,7 +219,7 @@ class JsonReader:
         return LogError(message, number=self._number, position=Position(line, column), hint=hint)
 
     def _check_depth(self, text: str) -> None:
-        if text.count("[") + text.count("{") <= DEPTH:
+        if text.count("[") + text.count("{") <= DEPTH or _is_shallow(text):
             return
         depth = 0
         for match in _BRACKETS.finditer(text):
@@ -241,8 +243,7 @@ class JsonReader:
                     "write both halves, or neither, or read leniently",
                 )
 
-    def _object(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-        pairs = list(pairs)
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         read = dict(pairs)
         if len(read) < len(pairs):
             times = Counter(key for key, _ in pairs)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar
 
 from construct_messages.logs.from_pyoxigraph import too_much
@@ -382,7 +381,7 @@ class Nodes:
 
     def _count(self) -> None:
         rows, start = self.rows, self._counted
-        self._left -= sum(map(len, filter(None, islice(rows, start, None))))
+        self._left -= sum(map(len, filter(None, rows[start:])))
         if self._left < 0:
             raise too_much(self._number, int(self._most))
         self._counted = len(rows)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
 from construct_messages.errors import LimitExceeded, LogError, UnsupportedByFormat
 from construct_messages.logs import decoder_for
-from construct_messages.logs.jsonld.json_text import DEPTH
+from construct_messages.logs.jsonld.json_text import DEPTH, JsonReader
 from construct_messages.rdf.formats import NDJSON_LD, YAML_LD
 from construct_messages.rdf.terms import RDF, XSD, iri, literal, triple
 from tests.support.logs.cases.jsonld import EMPTY, EX, HEAD, LINES, LOGS, ONE, O, P, S, log, message
@@ -290,3 +291,23 @@ def test_a_string_is_only_bounded_where_pyoxigraph_reads_it(kind: str) -> None:
     came = read([b'{"@id": "urn:s", "urn:p": ' + value + b"}"], LINES)
     assert [len(each) for each in came.messages] == ([] if kind == "@json" else [1])
     assert isinstance(came.error, LimitExceeded if kind == "@json" else type(None))
+
+
+def nested(text: str, drawn: random.Random, depth: int) -> str:
+    """Brackets to a depth, with strings of other brackets between them, and complete arrays beside them."""
+    for _ in range(depth):
+        beside = drawn.choice(["", '"]}\\"[", ', '"{", ', "[], ", "{}, "])
+        text = f"[{beside}{text}]" if drawn.random() < 0.5 else f'{{"[": {text}}}'
+    return text
+
+
+def test_the_depth_is_that_of_brackets_outside_of_strings() -> None:
+    drawn = random.Random(42)
+    for depth in (*range(50, 70), *range(DEPTH - 3, DEPTH + 4), 2 * DEPTH - 1, 2 * DEPTH, 1000):
+        for _ in range(10):
+            text = nested("1", drawn, depth)
+            if depth <= DEPTH:
+                assert JsonReader().read(text, 1, 1) == json.loads(text)
+            else:
+                with pytest.raises(LogError, match=f"more than {DEPTH} levels"):
+                    JsonReader().read(text, 1, 1)
