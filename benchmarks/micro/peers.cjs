@@ -1,23 +1,47 @@
 // The peers of benchmarks/micro/shapes.py in Node.js: `node peers.cjs PEER`, with n3, jsonld and rdfjs-jelly in NODE_PATH.
-// Each line of standard input asks for one run: {"path": LOG, "type": MEDIA TYPE, "dump": true or false, "contexts": {…}}.
-// The answer is a line with CPU seconds and quads, and, for a dump, the N-Quads of each message instead of its quads.
+// Each line of standard input asks for one run: {"do": "read", "write" or "dump", "path": LOG, "type": MEDIA TYPE,
+// "contexts": {…}, "prefixes": {…}}. The answer is a line with CPU seconds and quads; to dump, with the N-Quads of each
+// message. Only n3 writes.
 'use strict';
 const { readFileSync } = require('node:fs');
 const { createInterface } = require('node:readline');
 
 const peer = process.argv[2];
 
+function write(messages, type, prefixes) {
+  const { Writer } = require('n3');
+  const log = [];
+  const stream = {
+    write(chunk, _, done) {
+      log.push(chunk);
+      if (done) done();
+    },
+    end(done) {
+      if (done) done();
+    },
+  };
+  const writer = new Writer(stream, { format: type, prefixes });
+  for (const quads of messages) {
+    writer.addQuads(quads);
+    writer._endStatement(); // it leaves the last one open, except in lines
+    log.push('MESSAGE\n');
+  }
+  writer.end();
+  return Buffer.from(log.join(''), 'utf8');
+}
+
 const READERS = {
   n3() {
     const { Parser, Writer } = require('n3');
     const nquads = quads => new Writer({ format: 'application/n-quads' }).quadsToString(quads);
-    return ({ text, type, dump }) => new Promise((resolve, reject) => {
+    return ({ text, type, dump, hold }) => new Promise((resolve, reject) => {
       let quads = [];
       let count = 0;
       const messages = [];
       const end = () => {
         count += quads.length;
         if (dump) messages.push(nquads(quads));
+        if (hold) messages.push(quads);
         quads = [];
       };
       const options = { format: type, directives: ['message'], parseUnsupportedVersions: true };
@@ -68,11 +92,17 @@ const READERS = {
   const read = await READERS[peer]();
   for await (const line of createInterface({ input: process.stdin })) {
     const { path, ...asked } = JSON.parse(line);
+    asked.dump = asked.do === 'dump';
     const bytes = readFileSync(path);
-    const started = process.cpuUsage();
+    let started = process.cpuUsage();
     const text = peer === 'rdfjs-jelly' ? '' : bytes.toString('utf8');
-    const { count, messages } = await read({ ...asked, bytes, text });
+    const { count, messages } = await read({ ...asked, bytes, text, hold: asked.do === 'write' });
+    if (asked.do === 'write') {
+      started = process.cpuUsage();
+      write(messages, asked.type, asked.prefixes);
+    }
     const { user, system } = process.cpuUsage(started);
-    console.log(JSON.stringify({ cpu: (user + system) / 1e6, quads: count, messages }));
+    const found = { cpu: (user + system) / 1e6, quads: count };
+    console.log(JSON.stringify(asked.dump ? { messages } : found));
   }
 })();

@@ -1,4 +1,4 @@
-"""What reads the logs of `micro shapes` in Python, each in a process of its own, which is asked by lines of JSON."""
+"""What reads and writes the logs of `micro shapes` in Python, each in a process that is asked by lines of JSON."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import resource
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyoxigraph as ox
 
 from benchmarks.micro import texts
-from construct_messages.logs import DecoderOptions, decoder_for
-from construct_messages.rdf.formats import JELLY, N_QUADS, NDJSON_LD, RDF_XML, TRIG, TURTLE
+from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
+from construct_messages.rdf.formats import JELLY, N_QUADS, NDJSON_LD, RDF_XML, RDFM, TRIG, TURTLE
 from construct_messages.rdf.message import Message
 
 FORMATS = {
@@ -25,20 +25,19 @@ FORMATS = {
 CHUNK = 1 << 16
 CONTEXTS = {texts.SCHEMA: texts.schema_context()}
 
-Reader = Callable[[Path, str], int]
-"""Reads a log whose file extension is given, and returns the number of its quads."""
+Run = Callable[[], int]
+"""Reads or writes a log once, and returns the number of its quads."""
 
 
 def serve(side: str) -> None:
     """Answers what standard input asks, as peers.cjs does."""
-    prepare, dump = SIDES[side]
     for line in sys.stdin:
         asked = json.loads(line)
         path, extension = Path(asked["path"]), asked["extension"]
-        if asked["dump"]:
-            print(json.dumps({"messages": dump(path, extension)}), flush=True)
+        if asked["do"] == "dump":
+            print(json.dumps({"messages": DUMPS[side](path, extension)}), flush=True)
             continue
-        run = prepare(path, extension)
+        run = (WRITE if asked["do"] == "write" else READ)[side](path, extension)
         started = time.process_time()
         quads = run()
         cpu = time.process_time() - started
@@ -57,8 +56,22 @@ def _ours(path: Path, extension: str) -> Iterator[Message]:
     yield from decoder.close()
 
 
-def _run_ours(path: Path, extension: str) -> Callable[[], int]:
+def _run_ours(path: Path, extension: str) -> Run:
     return lambda: sum(map(len, _ours(path, extension)))
+
+
+def _write_ours(path: Path, extension: str) -> Run:
+    held = [Message(tuple(message)) for message in _ours(path, extension)]
+    quads = sum(map(len, held))
+
+    def write() -> int:
+        format = FORMATS[extension]
+        options = EncoderOptions(prefixes=texts.NAMES, triple_terms=True)
+        encoder = encoder_for(format, format.own or RDFM, options)
+        b"".join((encoder.start(), *map(encoder.encode, held), encoder.finish()))
+        return quads
+
+    return write
 
 
 def _dump_ours(path: Path, extension: str) -> list[str]:
@@ -79,7 +92,7 @@ def _documents(path: Path, extension: str) -> tuple[list[bytes], ox.RdfFormat]:
     return [texts.document(data)], known
 
 
-def _run_pyoxigraph(path: Path, extension: str) -> Callable[[], int]:
+def _run_pyoxigraph(path: Path, extension: str) -> Run:
     documents, format = _documents(path, extension)
 
     def parse() -> int:
@@ -108,7 +121,7 @@ def _loader(iri: str, _: object) -> dict[str, object]:
     return {"documentUrl": iri, "document": CONTEXTS[iri], "contextUrl": None}
 
 
-def _run_pyld(path: Path, _: str) -> Callable[[], int]:
+def _run_pyld(path: Path, _: str) -> Run:
     from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 
     lines = path.read_bytes().splitlines()
@@ -130,11 +143,17 @@ def _dump_pyld(path: Path, _: str) -> list[str]:
 # --- rdflib ---
 
 
-def _run_rdflib(path: Path, _: str) -> Callable[[], int]:
+def _run_rdflib(path: Path, _: str) -> Run:
     from rdflib import Graph
 
     lines = path.read_bytes().splitlines()
-    return lambda: sum(len(Graph().parse(data=line, format="xml")) for line in lines)
+
+    def read() -> int:
+        # without the namespaces that it binds to each graph, which takes longer than to read a short one
+        graphs = (Graph(bind_namespaces="none").parse(data=line, format="xml") for line in lines)
+        return sum(map(len, graphs))
+
+    return read
 
 
 def _dump_rdflib(path: Path, _: str) -> list[str]:
@@ -147,10 +166,24 @@ def _dump_rdflib(path: Path, _: str) -> list[str]:
     ]
 
 
+def _write_rdflib(path: Path, extension: str) -> Run:
+    from rdflib import Graph
+
+    graphs = []
+    for message in _ours(path, extension):
+        graph = Graph(bind_namespaces="none")
+        for name, iri in texts.NAMES.items():
+            graph.bind(name, iri)
+        graphs.append(graph.parse(data=message.lines, format="nt"))
+    format = {"rdfxml": "xml", "ndjsonld": "json-ld", "ttl": "turtle"}[extension]
+    quads = sum(map(len, graphs))
+    return lambda: quads if [graph.serialize(format=format) for graph in graphs] else 0
+
+
 # --- pyjelly ---
 
 
-def _run_pyjelly(path: Path, _: str) -> Callable[[], int]:
+def _run_pyjelly(path: Path, _: str) -> Run:
     from pyjelly.integrations.generic.parse import parse_jelly_grouped
 
     data = path.read_bytes()
@@ -172,21 +205,47 @@ def _line(term: Any) -> str:
     return f"<<( {' '.join(map(_line, term))} )>>" if isinstance(term, Triple) else str(term)
 
 
-SIDES: dict[
-    str, tuple[Callable[[Path, str], Callable[[], int]], Callable[[Path, str], list[str]]]
-] = {
-    "ours": (_run_ours, _dump_ours),
-    "pyoxigraph": (_run_pyoxigraph, _dump_pyoxigraph),
-    "PyLD": (_run_pyld, _dump_pyld),
-    "rdflib": (_run_rdflib, _dump_rdflib),
-    "pyjelly": (_run_pyjelly, _dump_pyjelly),
-}
+def _write_pyjelly(path: Path, _: str) -> Run:
+    from pyjelly.integrations.generic.parse import parse_jelly_grouped
+
+    data = path.read_bytes()
+    sinks = [*parse_jelly_grouped(io.BytesIO(data))]
+    physical = "TRIPLES" if sinks[0].is_triples_sink else "QUADS"
+    quads = sum(map(len, sinks))
+    return lambda: quads if _by_pyjelly(sinks, physical) else 0
 
 
 def jelly(messages: list[list[ox.Quad]], physical: str) -> bytes:
     """A Jelly log of the messages, written by pyjelly. `physical`: TRIPLES, QUADS or GRAPHS."""
-    from pyjelly import jelly
     from pyjelly.integrations.generic import generic_sink as sink
+
+    def term(value: Any) -> Any:
+        if isinstance(value, ox.Triple):
+            return sink.Triple(term(value.subject), term(value.predicate), term(value.object))
+        if isinstance(value, ox.NamedNode):
+            return sink.IRI(value.value)
+        if isinstance(value, ox.BlankNode):
+            return sink.BlankNode(value.value)
+        if isinstance(value, ox.DefaultGraph):
+            return sink.DefaultGraph
+        plain = value.language or value.datatype.value == f"{texts.NAMES['xsd']}string"
+        return sink.Literal(value.value, value.language, None if plain else value.datatype.value)
+
+    sinks = []
+    for quads in messages:
+        store = sink.GenericStatementSink()
+        for quad in quads:
+            triple = [term(each) for each in (quad.subject, quad.predicate, quad.object)]
+            if physical == "TRIPLES":
+                store.add(sink.Triple(*triple))
+            else:
+                store.add(sink.Quad(*triple, term(quad.graph_name)))
+        sinks.append(store)
+    return _by_pyjelly(sinks, physical)
+
+
+def _by_pyjelly(sinks: Sequence[Any], physical: str) -> bytes:
+    from pyjelly import jelly
     from pyjelly.integrations.generic import serialize
     from pyjelly.options import StreamParameters
     from pyjelly.serialize import streams
@@ -204,27 +263,24 @@ def jelly(messages: list[list[ox.Quad]], physical: str) -> bytes:
     )
     encoder = serialize.GenericSinkTermEncoder(lookup_preset=options.lookup_preset)
     stream, out = kind(encoder=encoder, options=options), io.BytesIO()
-
-    def term(value: Any) -> Any:
-        if isinstance(value, ox.Triple):
-            return sink.Triple(term(value.subject), term(value.predicate), term(value.object))
-        if isinstance(value, ox.NamedNode):
-            return sink.IRI(value.value)
-        if isinstance(value, ox.BlankNode):
-            return sink.BlankNode(value.value)
-        if isinstance(value, ox.DefaultGraph):
-            return sink.DefaultGraph
-        plain = value.language or value.datatype.value == f"{texts.NAMES['xsd']}string"
-        return sink.Literal(value.value, value.language, None if plain else value.datatype.value)
-
-    for quads in messages:
-        store = sink.GenericStatementSink()
-        for quad in quads:
-            triple = [term(each) for each in (quad.subject, quad.predicate, quad.object)]
-            if physical == "TRIPLES":
-                store.add(sink.Triple(*triple))
-            else:
-                store.add(sink.Quad(*triple, term(quad.graph_name)))
-        for frame in serialize.stream_frames(stream, store):
+    for sink in sinks:
+        for frame in serialize.stream_frames(stream, sink):
             write_delimited(frame, out)
     return out.getvalue()
+
+
+READ = {
+    "ours": _run_ours,
+    "pyoxigraph": _run_pyoxigraph,
+    "PyLD": _run_pyld,
+    "rdflib": _run_rdflib,
+    "pyjelly": _run_pyjelly,
+}
+DUMPS = {
+    "ours": _dump_ours,
+    "pyoxigraph": _dump_pyoxigraph,
+    "PyLD": _dump_pyld,
+    "rdflib": _dump_rdflib,
+    "pyjelly": _dump_pyjelly,
+}
+WRITE = {"ours": _write_ours, "rdflib": _write_rdflib, "pyjelly": _write_pyjelly}

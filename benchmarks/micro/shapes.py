@@ -6,6 +6,9 @@ medians of CPU seconds of reading, and ratios are those of the others to ours: a
 find the same quads up to the labels of blank nodes, message by message where they know messages, or nothing is printed.
 n3, jsonld and rdfjs-jelly are those in the folder that CONSTRUCT_MESSAGES_NODE names (`npm install n3 jsonld`;
 rdfjs-jelly is on GitHub only, and left out where it is not there).
+
+With --write, messages in memory are written as logs, beside the writers of n3, rdflib and pyjelly. Their texts differ;
+the shapes count only by what is in a message.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from rich.table import Table
 
 from benchmarks.harness import record
 from benchmarks.micro import readers, texts
+from construct_messages.rdf import compiled
 
 SHAPES = {
     "plain": "subjects with predicates, as riot, n3 and rdflib write them",
@@ -64,17 +68,30 @@ PEERS = {
     "jelly": ("pyjelly", "rdfjs-jelly"),
     "rdfxml": ("rdflib", "pyoxigraph"),
 }
+WRITERS = {
+    "nq": ("n3",),
+    "ttl": ("n3",),
+    "trig": ("n3",),
+    "ndjsonld": ("rdflib",),
+    "jelly": ("pyjelly",),
+    "rdfxml": ("rdflib",),
+}
+WRITTEN = ("plain", "blank", "triple", "quads", "graphs")
+"""The shapes that differ in writing."""
 NODE = ("n3", "jsonld.js", "rdfjs-jelly")
+WITHOUT_NAMED = ("pyoxigraph", "PyLD")
+"""pyoxigraph fetches no contexts; PyLD processes a large one anew for each line, and takes minutes."""
 QUADS = {"ndjsonld": 5_000, "rdfxml": 10_000}
-"""How many are read each time, where it is not 60,000."""
+"""How many are read each time, where it is not 40,000."""
 LENGTHS = {"short": 1, "long": 6}
 """Observations in a message, each of five quads."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one log took: microseconds a message, and what the others took by that."""
+    """What one log took: microseconds a message, and what the others took by that. `do`: "read" or "write"."""
 
+    do: str
     format: str
     shape: str
     length: str
@@ -97,24 +114,27 @@ def main() -> None:
     known = f"{', '.join(PEERS)}; all without"
     parser.add_argument("--format", nargs="+", choices=PEERS, metavar="NAME", help=known)
     parser.add_argument("--length", nargs="+", choices=LENGTHS, help="of messages; all without")
+    parser.add_argument("--write", action="store_true", help="write logs instead of reading them")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--side", choices=readers.SIDES, help=argparse.SUPPRESS)
+    parser.add_argument("--side", choices=readers.READ, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.side:
         readers.serve(arguments.side)
         return
     if unknown := set(arguments.shapes) - set(SHAPES):
         parser.error(f"no shape {', '.join(sorted(unknown))}; there are {', '.join(SHAPES)}")
+    do = "write" if arguments.write else "read"
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         for extension in arguments.format or PEERS:
-            for shape in arguments.shapes or SHAPES:
+            for shape in arguments.shapes or (WRITTEN if arguments.write else SHAPES):
                 if shape in shapes_of(extension):
                     lengths = arguments.length or [*LENGTHS]
-                    rows += measure(Path(folder), extension, shape, lengths, arguments.rounds)
+                    what = do, extension, shape
+                    rows += measure(Path(folder), what, lengths, arguments.rounds)
                     print(f"{extension}, {shape}", file=sys.stderr)
-    show(rows)
-    record("shapes", rows)
+            show([row for row in rows if row.format == extension])
+    record("shapes_written" if arguments.write else "shapes", rows)
 
 
 def shapes_of(extension: str) -> set[str]:
@@ -130,27 +150,29 @@ def shapes_of(extension: str) -> set[str]:
 
 
 def measure(
-    folder: Path, extension: str, shape: str, lengths: Sequence[str], rounds: int
+    folder: Path, what: tuple[str, str, str], lengths: Sequence[str], rounds: int
 ) -> Iterator[Row]:
-    """One row for each length; a document has none."""
+    """One row for each length; a document has none. `what`: whether to read or write, the format and the shape."""
+    do, extension, shape = what
+    peers = (WRITERS if do == "write" else PEERS)[extension]
     with ExitStack() as running:
         sides = {
             side: running.enter_context(Side(side))
-            for side in ("ours", *PEERS[extension])
-            if is_there(side) and not (side == "pyoxigraph" and shape == "named")
+            for side in ("ours", *peers)
+            if is_there(side) and not (shape == "named" and side in WITHOUT_NAMED)
         }
-        if shape == "document":
-            lengths = ["short"]
-        for length in lengths:
+        for length in ["short"] if shape == "document" else lengths:
             size = LENGTHS[length]
-            small = folder / f"small.{extension}"
-            small.write_bytes(log(shape, extension, size, 8))
-            compare(f"{shape}, {extension}", {side: at.dump(small) for side, at in sides.items()})
-            quads = 300_000 if shape == "document" else QUADS.get(extension, 60_000)
+            if do == "read":
+                small = folder / f"small.{extension}"
+                small.write_bytes(log(shape, extension, size, 8))
+                dumps = {side: at.ask("dump", small)["messages"] for side, at in sides.items()}
+                compare(f"{shape}, {extension}", dumps)
+            quads = 300_000 if shape == "document" else QUADS.get(extension, 40_000)
             count = quads // size // 5
             whole = folder / f"log.{extension}"
             whole.write_bytes(log(shape, extension, size, count))
-            yield row(sides, whole, (extension, shape, length, count), rounds)
+            yield row(sides, whole, (do, extension, shape, length, count), rounds)
 
 
 def is_there(side: str) -> bool:
@@ -174,10 +196,12 @@ def log(shape: str, extension: str, size: int, count: int) -> bytes:
     return readers.jelly(messages, JELLY[shape])
 
 
-def row(sides: dict[str, Side], log: Path, what: tuple[str, str, str, int], rounds: int) -> Row:
-    """Reads a log on all sides in turn."""
-    extension, shape, length, messages = what
-    first = {side: at.run(log) for side, at in sides.items()}  # unmeasured
+def row(
+    sides: dict[str, Side], log: Path, what: tuple[str, str, str, str, int], rounds: int
+) -> Row:
+    """Reads or writes a log on all sides in turn."""
+    do, extension, shape, _, messages = what
+    first = {side: at.ask(do, log) for side, at in sides.items()}  # unmeasured
     counts = {side: found["quads"] for side, found in first.items()}
     if len({*counts.values()}) > 1:
         raise SystemExit(f"{shape}, {extension}: different numbers of quads: {counts}")
@@ -185,7 +209,7 @@ def row(sides: dict[str, Side], log: Path, what: tuple[str, str, str, int], roun
     peak = 0.0
     for _ in range(rounds):
         for side, at in sides.items():
-            found = at.run(log)
+            found = at.ask(do, log)
             seconds[side].append(found["cpu"])
             peak = found["peak"] / 1024 if side == "ours" else peak
     medians = {side: median(each) for side, each in seconds.items()}
@@ -193,9 +217,8 @@ def row(sides: dict[str, Side], log: Path, what: tuple[str, str, str, int], roun
     ratios = {side: each / ours for side, each in medians.items() if side != "ours"}
     if shape == "document":
         messages = 1
-    return Row(
-        extension, shape, length, messages, count, ours / messages * 1e6, count / ours, peak, ratios
-    )
+    each = ours / messages * 1e6
+    return Row(*what[:-1], messages, count, each, count / ours, peak, ratios)
 
 
 def compare(what: str, dumps: dict[str, list[str]]) -> None:
@@ -243,49 +266,45 @@ class Side:
         self._process.stdin.close()
         self._process.wait()
 
-    def _ask(self, log: Path, *, dump: bool) -> Any:
+    def ask(self, do: str, log: Path) -> dict[str, Any]:
+        """Reads a log or writes its messages, for CPU seconds and quads, or dumps it: the N-Quads of each message, or
+        of the document where the side knows no messages.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         extension = log.suffix[1:]
-        asked: dict[str, object] = {"path": str(log), "extension": extension, "dump": dump}
+        asked: dict[str, object] = {"do": do, "path": str(log), "extension": extension}
         asked["type"] = readers.FORMATS[extension].media_types[0]
         if extension == "ndjsonld":
             asked["contexts"] = readers.CONTEXTS
+        if do == "write":
+            asked["prefixes"] = texts.NAMES
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
             raise SystemExit(f"{self._name} ended: {log.name}")
-        return json.loads(line)
-
-    def run(self, log: Path) -> dict[str, Any]:
-        """CPU seconds and quads of reading a log once."""
-        found: dict[str, Any] = self._ask(log, dump=False)
+        found: dict[str, Any] = json.loads(line)
         return found
-
-    def dump(self, log: Path) -> list[str]:
-        """The N-Quads of each message, or of the document where it knows no messages."""
-        messages: list[str] = self._ask(log, dump=True)["messages"]
-        return messages
 
 
 def show(rows: Sequence[Row]) -> None:
-    """Prints one table a format."""
-    for extension, peers in PEERS.items():
-        chosen = [row for row in rows if row.format == extension]
-        if not chosen:
-            continue
-        table = Table(title=f"{readers.FORMATS[extension].name}: read, CPU seconds by ours")
-        for column in ("shape", "µs a message", "quads/s", "MiB", *peers):
-            table.add_column(column, justify="left" if column == "shape" else "right")
-        for each in chosen:
-            name = each.shape if each.shape == "document" else f"{each.shape}, {each.length}"
-            ratios = [f"{each.ratios[peer]:.2f} ×" if peer in each.ratios else "" for peer in peers]
-            table.add_row(
-                name,
-                f"{each.microseconds:,.1f}",
-                f"{each.quads_per_second:,.0f}",
-                f"{each.peak_mebibytes:.0f}",
-                *ratios,
-            )
-        Console(width=120).print(table)
+    """Prints the table of a format."""
+    if not rows:
+        return
+    done = {"read": "read", "write": "written"}[rows[0].do]
+    peers = dict.fromkeys(peer for each in rows for peer in each.ratios)
+    name = readers.FORMATS[rows[0].format].name
+    how = "" if compiled.wire else ", by Python alone"
+    table = Table(title=f"{name}: {done}{how}, CPU seconds of others by ours")
+    for column in ("shape", "µs a message", "quads/s", "MiB", *peers):
+        table.add_column(column, justify="left" if column == "shape" else "right")
+    for each in rows:
+        name = each.shape if each.shape == "document" else f"{each.shape}, {each.length}"
+        ratios = [f"{each.ratios[peer]:.2f} ×" if peer in each.ratios else "" for peer in peers]
+        figures = (each.microseconds, each.quads_per_second, each.peak_mebibytes)
+        written = (
+            f"{figure:,.{places}f}" for figure, places in zip(figures, (1, 0, 0), strict=True)
+        )
+        table.add_row(name, *written, *ratios)
+    Console(width=120).print(table)
