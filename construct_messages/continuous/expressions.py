@@ -402,7 +402,8 @@ class Steps:
         """Returns the resulting rows, with the added values."""
         if not self._native:
             return rows
-        made, undecided = list[Counted](), list[Counted]()
+        made: list[Counted] = []
+        undecided: list[Counted] = []
         for row, count in rows:
             try:
                 if (found := self._made(row)) is not None:

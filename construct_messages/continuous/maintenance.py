@@ -167,7 +167,8 @@ class PatternMatcher:
 
     def matched(self, quads: Iterable[TextQuad]) -> list[TextQuad]:
         """Returns the quads that match a pattern."""
-        patterns, others, found = self._of, self._others, list[TextQuad]()
+        patterns, others = self._of, self._others
+        found: list[TextQuad] = []
         for quad in quads:
             for one in patterns.get(quad[1], others):
                 if one.matches(quad):

@@ -296,7 +296,7 @@ def picking(columns: Sequence[int]) -> Callable[[Row], Row]:
     """Returns a function for the row of some columns."""
     if len(columns) == 1:
         (column,) = columns
-        return lambda row: (row[column],)
+        return cast("Callable[[Row], Row]", itemgetter(slice(column, column + 1)))
     return taking(columns)
 
 
@@ -330,14 +330,20 @@ class IndexedRelation:
         self.names = names
         self._indexes: dict[Names, tuple[Take, dict[Any, Bucket]]] = {}
 
-    def finder(self, names: Names) -> Callable[[Any], Collection[Counted]]:
-        """Returns a function for the rows with some values, see `taking`; call this before adding the first row."""
+    def buckets(self, names: Names) -> Callable[[Any], Bucket | None]:
+        """Returns a function for the rows with some values, see `taking`: one that is there once, several with their
+        counts, or None. Call this before adding the first row.
+        """
         if names not in self._indexes:
             self._indexes[names] = (taking([self.names.index(name) for name in names]), {})
-        index = self._indexes[names][1]
+        return self._indexes[names][1].get
+
+    def finder(self, names: Names) -> Callable[[Any], Collection[Counted]]:
+        """Returns a function for the rows with some values and their counts; see `buckets`."""
+        bucket_of = self.buckets(names)
 
         def find(key: Any) -> Collection[Counted]:
-            found = index.get(key)
+            found = bucket_of(key)
             if found is None:
                 return ()
             # most keys have one row, counted once, which takes less memory than a collection of one
@@ -445,7 +451,7 @@ class TableRows(CountedRows):
 # --- linear operators -----------------------------------------------------------------------------
 
 
-_Find: TypeAlias = Callable[[Any], Collection[Counted]]
+_Find: TypeAlias = Callable[[Any], "Bucket | None"]
 _Pick: TypeAlias = Callable[[Row], Row]
 _Merge: TypeAlias = Callable[[Row, Row], "Row | None"]
 
@@ -480,49 +486,62 @@ class JoinedRows(CountedRows):
         self.is_net = self.is_set and all(each.is_net for each in operands)
 
     def changes(self) -> list[Counted]:
-        found, later = list[Counted](), list[tuple[int, list[Counted]]]()
+        # not list[Counted](), which takes as long as two steps of a join with few rows
+        found: list[Counted] = []
+        later: list[tuple[int, list[Counted]]] = []
         # the rows that leave any operand go first, so that they do not meet those that enter
         for number, operand in enumerate(self._operands):
-            rows = operand.changes()
-            if not rows:
-                continue
-            leaving = [counted for counted in rows if counted[1] < 0]
-            if leaving:
-                self._relations[number].add(leaving)
-                found += self._combinations(number, leaving)
-                rows = [counted for counted in rows if counted[1] > 0]
-            later.append((number, rows))
-        for number, rows in later:
-            self._relations[number].add(rows)
-            found += self._combinations(number, rows)
+            if rows := operand.changes():
+                leaving: list[Counted] = []
+                entering: list[Counted] = []
+                for counted in rows:
+                    (leaving if counted[1] < 0 else entering).append(counted)
+                if leaving:
+                    self._relations[number].add(leaving)
+                    found += self._combinations(number, leaving)
+                if entering:
+                    later.append((number, entering))
+        for number, entering in later:
+            self._relations[number].add(entering)
+            found += self._combinations(number, entering)
         test = self._test
         return found if test is None else [counted for counted in found if test(counted[0])]
 
     def _combinations(self, number: int, rows: list[Counted]) -> list[Counted]:
-        """The combinations of rows of one operand with the present rows of the others."""
+        """The combinations of rows of one operand with the present rows of the others.
+
+        Where a window moves by one message, there is one row, which mostly meets one or none.
+        """
         steps, order = self._ways[number]
         for take, find, more, merge in steps:
-            if more is None:
-                rows = [
-                    (row, count * total)
-                    for row, count in rows
-                    if (total := sum(times for _, times in find(take(row))))
-                ]
-            elif merge is None:
-                rows = [
-                    (row + more(other), count * times)
-                    for row, count in rows
-                    for other, times in find(take(row))
-                ]
-            else:
-                rows = [
-                    (merged, count * times)
-                    for row, count in rows
-                    for other, times in find(take(row))
-                    if (merged := merge(row, other)) is not None
-                ]
-            if not rows:
-                return rows
+            found: list[Counted] = []
+            for row, count in rows:
+                bucket = find(take(row))
+                if bucket is None:
+                    continue
+                if type(bucket) is tuple:
+                    if more is None:
+                        found.append((row, count))
+                    elif merge is None:
+                        found.append((row + more(bucket), count))
+                    elif (merged := merge(row, bucket)) is not None:
+                        found.append((merged, count))
+                    continue
+                others = bucket.items()  # type: ignore[union-attr] # it is a dict
+                if more is None:
+                    if total := sum([times for _, times in others]):
+                        found.append((row, count * total))
+                elif merge is None:
+                    found += [(row + more(other), count * times) for other, times in others]
+                else:
+                    found += [
+                        (merged, count * times)
+                        for other, times in others
+                        if (merged := merge(row, other)) is not None
+                    ]
+            if not found:
+                return found
+            rows = found
         return rows if order is None else [(order(row), count) for row, count in rows]
 
     def _way(self, first: int) -> _Way:
@@ -540,7 +559,7 @@ class JoinedRows(CountedRows):
             is_read = not pairing.is_sure or any(
                 name in later and name not in names for name in operand.names
             )
-            find = self._relations[number].finder(pairing.key)
+            find = self._relations[number].buckets(pairing.key)
             merge = None if pairing.is_sure else pairing.merge
             steps.append((pairing.take, find, pairing.more if is_read else None, merge))
             if is_read:
@@ -605,7 +624,8 @@ class DistinctRows(CountedRows):
         self._counts: dict[Row, int] = {}
 
     def changes(self) -> list[Counted]:
-        found, counts = list[Counted](), self._counts
+        found: list[Counted] = []
+        counts = self._counts
         for row, count in netted(self._operand):
             before = counts.get(row, 0)
             if now := before + count:
@@ -808,7 +828,7 @@ class GroupedRows(CountedRows):
             group.count += count
             for column, aggregate in zip(columns, group.aggregates, strict=True):
                 aggregate.change("*" if column is None else row[column], count)
-        found = list[Counted]()
+        found: list[Counted] = []
         for key, group in changed.items():
             before, now = group.row, None
             if group.count or self._is_single:

@@ -358,7 +358,8 @@ class Timeline(Generic[T]):
 
     def _due(self) -> list[list[int]]:
         """Returns the sequences of the elements of each stream before the watermark that were not released."""
-        limit, due = self.watermark_of(), [list[int]() for _ in self._streams]
+        limit = self.watermark_of()
+        due: list[list[int]] = [[] for _ in self._streams]
         for time, stream, sequence, _ in self._pending:
             if time <= limit:
                 due[stream].append(sequence)
