@@ -18,6 +18,8 @@ from construct_messages.continuous.windowed import WholeEvaluation
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Report
+from construct_messages.query.syntax.nodes import ExistsNode, MinusPattern, walk
+from construct_messages.query.syntax.parser import parse
 from construct_messages.rdf.terms import XSD, Term, is_literal, literal_parts
 from construct_messages.streams.element import Element
 from tests.support.engines.servers import Arq
@@ -173,6 +175,9 @@ def check_with_jena(whole: WindowedQuery, jena: Arq) -> None:
         return  # any of several results is right
     if "EXISTS" in selected.text and "BIND(" in selected.text:
         return  # SPARQL does not say what BIND does in EXISTS to a variable that is bound outside
+    conditions = [each for each in walk(parse(selected.text).form) if isinstance(each, ExistsNode)]
+    if any(isinstance(each, MinusPattern) for each in walk(*conditions)):
+        return  # nor whether MINUS in EXISTS compares such a variable
     if "EXISTS" in selected.text and "GROUP BY" in selected.text:
         return  # Jena 5 may end with a NullPointerException where the groups are in EXISTS
     if any(b" <%b> .\n" % name not in data for name in (b"urn:w", b"urn:v") if name in data):

@@ -47,11 +47,14 @@ Queries for the embedded engine are rewritten where its answers differ from SPAR
 - `COUNT` of an expression becomes `COUNT` of a variable that `BIND` assigns: the engine has no count for a group in
   which the expression is an error, where SPARQL does not count the error.
 
-It remains that the third of three nested `OPTIONAL`s sees what is bound around the first if it has no variable in
-common with the second, as in `?s :q ?o OPTIONAL { ?s :q ?o OPTIONAL { :a :r ?x OPTIONAL { ?s :p ?o } } }`.
+The same holds for `GRAPH ?m` in windows. These differences remain:
 
-The same holds for `GRAPH ?m` in windows. For the engine, `<`, `<=`, `>` and `>=` are also errors between two
-different booleans, so that a FILTER with them leaves the solution out: compare with `=`.
+- The third of three nested `OPTIONAL`s sees what is bound around the first if it has no variable in common with the
+  second, as in `?s :q ?o OPTIONAL { ?s :q ?o OPTIONAL { :a :r ?x OPTIONAL { ?s :p ?o } } }`.
+- `<`, `<=`, `>` and `>=` are errors between two different booleans, so that a FILTER with them leaves the solution out.
+  Compare with `=`.
+- SPARQL 1.1 leaves open what a variable that is bound outside means in `MINUS` within `EXISTS`. The embedded engine
+  compares its value on both sides; Jena does not.
 
 **Virtuoso.**
 
