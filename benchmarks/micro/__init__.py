@@ -13,6 +13,7 @@ NAMES = {
     "kafka": "a broker of Kafka, written and read, beside its client libraries alone",
     "memory": "100,000 against 1,000,000 solutions",
     "page": "the page in Chromium: the first card, the longest frame, memory",
+    "paging": "what pages of a result cost an engine, by OFFSET and by a key, beside no pages",
     "parsing": "SPARQL text read, against rdflib's parser",
     "proxy": "through `construct-messages serve`, against a direct download",
     "shapes": "logs as other people write them, of 21 shapes, read beside n3, pyoxigraph, jsonld.js, PyLD, pyjelly",

@@ -332,8 +332,8 @@ def by_key(
 def from_key(select: Select, key: str, least: str | None) -> Select:
     """The solutions whose key has this text, or a later one; None: all.
 
-    The FILTER is within the group, where some engines evaluate less for it, unless the group is not all that binds the
-    variable.
+    The FILTER is within the group, where some engines evaluate less for it, unless another part of the query binds the
+    variable, too.
     """
     if least is None:
         return select
@@ -383,7 +383,7 @@ def paging_key(select: Select) -> str | None:
 
 
 def _may_differ(node: Any, text: str) -> bool:
-    """Whether the solutions of what contains this node may differ between two evaluations over the same data."""
+    """Whether solutions may differ between two evaluations over the same data because of this node."""
     match node:
         case syntax.Unknown() | syntax.ServicePattern() | syntax.SliceClause():
             return True

@@ -342,7 +342,7 @@ class KeyEnd(ResponseReader):
 
 _FIRST_PAGE: Final = 500
 _SECOND_PAGE: Final = 10_000
-_SHARE: Final = 0.1  # of the time for a page: what it takes for no solution
+_SHARE: Final = 0.1  # of the time for a page: the part that does not depend on its size
 _GROWTH: Final = 20  # a page has at most this many times the solutions of the one before
 _PAGE_SECONDS: Final = 30.0  # for a larger page than the one before: endpoints end longer ones
 
@@ -351,8 +351,8 @@ class Sizes:
     """The sizes of pages: `next` is the number of solutions to request.
 
     The first page is small, because engines return the beginning of an order sooner. All others have the size that the
-    user gave. Without one (`auto`), the times for two pages show what a page takes for no solution and for each
-    solution, and pages grow until the former is a small share.
+    user gave. Without one (`auto`), the times for two pages show the time for a page without solutions and that for
+    each solution, and pages grow until the former is a small share.
 
     >>> sizes = Sizes("auto")
     >>> sizes.add(500, 1.0), sizes.next, sizes.add(10_000, 1.1), sizes.next
@@ -385,7 +385,7 @@ class Sizes:
     def _fitting(self, fewer: int, shorter: float, more: int, longer: float) -> int:
         largest = more * _GROWTH
         each = (longer - shorter) / (more - fewer) if more > fewer else 0.0
-        if each <= 0:  # less than what the times vary by
+        if each <= 0:  # less than the times vary by
             return largest
         alone = max(0.0, longer - each * more)
         within = (_PAGE_SECONDS - alone) / each
