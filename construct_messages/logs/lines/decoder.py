@@ -605,7 +605,7 @@ class LinesDecoder:
         if blanks:
             rename = self._scope()
             for place in blanks:
-                term = cast("Term", terms[place])
+                term: Term = terms[place]  # type: ignore[assignment] # none of these is None
                 terms[place] = rename(term) if term[0] == "_" else map_blanks(term, rename)
 
     def _read_others(self, text: str, line: int) -> int:

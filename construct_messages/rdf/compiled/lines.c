@@ -261,9 +261,12 @@ typedef struct {
 static const byte *known_iri_end(Known *known, const byte *start, const byte *limit)
 {
     const byte *end = memchr(start, '>', (size_t)(limit - start));
-    PyObject *found = end++ ? find_term(known, start, end) : NULL;
+    PyObject *found = end ? find_term(known, start, end + 1) : NULL;
     Py_XDECREF(found);
-    if (!found && (end = iri_term_end(start)))
+    if (found)
+        return end + 1;
+    end = iri_term_end(start);
+    if (end)
         keep_term(known, start, end, Py_None);
     return end;
 }
