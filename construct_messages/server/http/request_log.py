@@ -342,16 +342,23 @@ def _logfmt_of_request(logger: object, method: str, event: EventDict) -> str:
     """Returns the same line for an event that begins with `timestamp`, `level` and `event`; few values need
     escaping.
     """
-    line = _template(tuple(event)) % tuple(event.values())
-    plain = (
-        line.isprintable()
-        and line.count("=") == len(event) == line.count(" ") + 1
-        and '"' not in line
-        and "\\" not in line
-        and "=True" not in line  # logfmt has lower case
-        and "=False" not in line
-    )
-    return line if plain else _logfmt(logger, method, event)
+    template, values = _template(tuple(event)), tuple(event.values())
+    line = template % values
+    if (
+        not line.isprintable()
+        or '"' in line
+        or "\\" in line
+        or "=True" in line  # logfmt has lower case
+        or "=False" in line
+    ):
+        return _logfmt(logger, method, event)
+    if line.count("=") == len(event) == line.count(" ") + 1:
+        return line
+    return template % tuple(map(_quoted, map(str, values)))  # such as media types with parameters
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if " " in text or "=" in text else text
 
 
 @lru_cache(maxsize=64)  # requests have few combinations of fields

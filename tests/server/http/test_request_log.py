@@ -24,6 +24,8 @@ from construct_messages.server.http.request_log import (
     REASONS,
     RequestLog,
     RequestRecord,
+    _logfmt,
+    _logfmt_of_request,
     client_address,
     reason_of,
     request_id,
@@ -152,6 +154,17 @@ def test_nothing_a_client_sends_starts_a_field(hostile: str) -> None:
     )
     assert [word.split("=")[0] for word in outside.split()].count("level") == 1
     assert "owned" not in outside
+
+
+@given(
+    st.lists(
+        st.text(st.sampled_from('a=" \\\n\x1b;/')) | st.booleans() | st.integers() | st.floats()
+    )
+)
+def test_lines_of_requests_are_those_of_structlog(values: list[object]) -> None:
+    event = {"timestamp": "now", "level": "info", "event": "request"}
+    event |= {f"field{number}": value for number, value in enumerate(values)}  # type: ignore[misc] # of any type
+    assert _logfmt_of_request(None, "", dict(event)) == _logfmt(None, "", dict(event))
 
 
 @given(st.text() | st.none())
