@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import os
 import re
 import selectors
 import socket
@@ -42,8 +43,8 @@ _IDLE_MOST: Final = 4  # connections
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 
 
-_Key: TypeAlias = tuple[type["_Connection"], str, str | None]
-"""The class of a connection, its host and port, and those behind a proxy."""
+_Key: TypeAlias = tuple[type["_Connection"], str, str | None, int]
+"""The class of a connection, its host and port, those behind a proxy, and the process: a fork must not use it, too."""
 
 
 class Connections:
@@ -360,7 +361,7 @@ class _Handler(urllib.request.AbstractHTTPHandler):
             to_proxy[_TO_PROXY] = headers.pop(_TO_PROXY)
         if self._connections is None:
             headers["Connection"] = "close"
-        key = kind, request.host, tunnel
+        key = kind, request.host, tunnel, os.getpid()
         while True:
             connection = None if self._connections is None else self._connections.take(key)
             is_kept = connection is not None

@@ -303,3 +303,16 @@ async def test_only_what_changes_nothing_is_sent_again(
     with pytest.raises(SourceError, match="could not be reached"):
         await upstream.answer(Operation("CLEAR ALL", update=True))
     assert len(server.asked) == 4
+
+
+def test_a_forked_process_opens_its_own_connection(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.play(response(JSON_BODY, keep_alive=True))
+    with closing(EndpointSource(server.url)) as source:
+        assert read("blocking", source) == (TABLE, None)
+        with monkeypatch.context() as patched:
+            patched.setattr("os.getpid", lambda: -1)
+            assert read("blocking", source) == (TABLE, None)
+        assert read("blocking", source) == (TABLE, None)
+    assert [asked.connection for asked in server.asked] == [1, 2, 1]
