@@ -1,9 +1,10 @@
 """The decoder of Turtle and TriG logs: interprets delimiters by their position, and assembles the messages between
 them.
 
-RDF Messages, section 3. The compiled module reads messages of usual statements, many at a time. For all others,
-`scanner.py` finds the delimiter, and pyoxigraph parses the statements before it: one message at a time, because the
-messages before an error are returned before it is raised.
+RDF Messages, section 3. The compiled module reads statements and delimiters from the beginning of the text, which then
+is no longer kept, so that a message of any size is read as it comes. At what it does not know, `scanner.py` finds the
+next delimiter, and pyoxigraph parses the statements before it: of one message at a time, because the messages before an
+error are returned before it is raised.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
-from typing import IO, Final, cast
+from dataclasses import dataclass, field
+from typing import IO, Final, NamedTuple, cast
 from uuid import uuid4
 
 import pyoxigraph as ox
@@ -41,6 +43,8 @@ from construct_messages.rdf.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad, of_terms
 from construct_messages.rdf.terms import Lenience, Term, from_pyoxigraph, map_blanks
+from construct_messages.rdf.terms.grammar import unescape
+from construct_messages.rdf.terms.wellformed import is_iri, is_language
 
 # --- statements -----------------------------------------------------------------------------------
 # Reads the statements of a Turtle or TriG log by pyoxigraph, one message at a time.
@@ -57,6 +61,17 @@ _BRACKETS: Final = re.compile(
 )
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _NO_END: Final = "a string or an IRI that does not end"
+
+
+class Part(NamedTuple):
+    """The part of a message before the one that is read."""
+
+    # its size in the log, and in characters as N-Quads
+    size: int = 0
+    characters: int = 0
+    # lines that make known what was declared, and open the graph that is open; the base
+    declarations: str = ""
+    base: str | None = None
 
 
 class TurtleStatements:
@@ -90,7 +105,7 @@ class TurtleStatements:
         )
         self._pipe = _Pipe()
         self._lenience = lenience
-        # whether a statement of the last message was skipped
+        # whether a statement was skipped
         self.left_out = False
         self._lines = 0  # the number of lines that the parser has received
         turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
@@ -107,20 +122,26 @@ class TurtleStatements:
     def base(self) -> str | None:
         return self._parser.base_iri
 
-    def read(self, text: bytes, place: Position, number: int, following: str) -> list[str]:
-        """Returns the quads of a message, as N-Quads without the dot. After an error, no more can be read."""
+    def read(
+        self, text: bytes, place: Position, number: int, following: str, part: Part | None = None
+    ) -> list[str]:
+        """Returns the quads of a message, as N-Quads without the dot. After an error, no more can be read. `part`: the
+        part of the message that was read before, by other means.
+        """
+        part = part or Part(base=self.base)
         check_utf8(text, place, number)
         if text.count(b"<<(") > DEEPEST:
             _check_depth(text.decode(), place, number)
-        check_declarations(text, self.base, number)
+        check_declarations(text, part.base, number)
         masked = None if self._lenience is None else Masked.of(text.decode(), self._lenience)
-        self.left_out = False
-        lines = self._lines
-        given = (text if masked is None else masked.text.encode()) + self._end
+        before = part.declarations.encode()
+        lines = self._lines + _line_ends(before)
+        given = before + (text if masked is None else masked.text.encode()) + self._end
         self._lines += _line_ends(given)
         self._pipe.put(given)
         quads: list[str] = []
-        left = most = most_characters(len(text), self._message_bytes)
+        most = most_characters(part.size + len(text), self._message_bytes)
+        left = most - part.characters
         try:
             for quad in self._parser:
                 line: str | None = str(quad)
@@ -255,20 +276,13 @@ _MANY: Final = 1 << 10
 _BLOCK: Final = 1 << 16
 _SMALLEST_BLOCK: Final = 1 << 10
 """The number of bytes that the compiled module gets: the maximum, and after a message that it left to the parser."""
-_LONGEST: Final = 1 << 20
-_MOST: Final = most_characters(0, 0)
-"""The maximal size of a message for the compiled module in bytes, and in characters as N-Quads. Each message may have
-as many, so its other limits need no check.
-"""
 _DECLARED: Final = 1 << 3
 """The number of bytes per prefix after which prefixes are looked up again."""
 
-_WORDS: Final = {MarkKind.MESSAGE: b"MESSAGE", MarkKind.COMMENT: b"@message"}
-_COMPLETE: Final = {
-    MarkKind.MESSAGE: re.compile(rb"MESSAGE[ \t\r\n]"),
-    MarkKind.COMMENT: re.compile(rb"@message[^\r\n]*+[\r\n]"),
-}
+_BEGINNING: Final = Position(1, 1)
+_SPACE: Final = b" \t\r\n"
 _DECLARES: Final = re.compile(rb"prefix|base", re.IGNORECASE)
+_NO_ESCAPE: Final = re.compile(r"\\(?![uU])")
 # pyoxigraph's labels for nodes without a label
 _RANDOM: Final = re.compile(r"_:[a-f][0-9a-f]{23,31}(?![\w.·-])")
 
@@ -299,16 +313,21 @@ class TurtleDecoder:
         self._labels = options.labels or Labels()
         self._shared_labels = options.shared_labels is not False
         self._scanner = TurtleScanner()
-        # the prefixes for the compiled module; whether they may be outdated, and how much was parsed since
-        self._prefixes: dict[str, str] = {}
-        self._declared, self._parsed = True, 0
-        # how far the open message was searched for its delimiter, and whether the compiled module has left it
-        self._searched, self._tried, self._block = 0, False, _BLOCK
         self._statements = TurtleStatements(
             format, options.base, options.message_bytes, options.lenience
         )
+        # the prefixes and the base for the compiled module, and the prefixes that only that has met
+        self._prefixes: dict[str, str] = {}
+        self._declared: dict[str, str] = {}
+        self._base = options.base
+        # whether its prefixes are outdated, and how much was parsed since
+        self._outdated, self._parsed = False, 0
+        # how much of the text it gets, and has left of what it got
+        self._block, self._tried = _BLOCK, 0
+        # the number of the open message, and what was read of it
+        self._number = 1
+        self._open = _Open()
         self._beginning: bytes | None = b""  # the first bytes, which may be a byte order mark
-        self._number = 1  # the number of the open message
         # the delimiters of messages; under rdfm, from the first one on, which may precede all messages
         self._delimiter: MarkKind | None = None
         self._syntax = syntax
@@ -323,7 +342,7 @@ class TurtleDecoder:
 
     @property
     def prefixes(self) -> Mapping[str, str]:
-        return self._statements.prefixes
+        return {**self._statements.prefixes, **self._declared}
 
     def feed(self, data: bytes) -> Iterator[Message]:
         if self._beginning is not None:
@@ -333,7 +352,7 @@ class TurtleDecoder:
                 return
             data, self._beginning = data.removeprefix(BOM_UTF8), None
         self._scanner.text += data
-        yield from self._read_usual()
+        yield from self._read_known()
         yield from self._read(self._scanner.feed(b""))
 
     def close(self) -> Iterator[Message]:
@@ -346,13 +365,14 @@ class TurtleDecoder:
             yield message
 
     def _read(self, marks: Iterable[Mark]) -> Iterator[Message]:
-        for mark in marks:
-            self._bound(mark.end)
+        for found in marks:
+            self._bound(found.end)
+            mark = self._before(found)
             match mark.kind:
                 case MarkKind.MESSAGE | MarkKind.COMMENT if mark.kind is self._delimiter:
                     yield self._message(mark.start, _SHOWN[mark.kind])
                     self._pass(mark)
-                    yield from self._read_usual()
+                    yield from self._read_known()
                 case MarkKind.COMMENT:  # the first: the text before it need not be a message
                     self._syntax, self._delimiter = self._syntax or RDFM, MarkKind.COMMENT
                     message = self._message(mark.start, _SHOWN[mark.kind])
@@ -361,10 +381,14 @@ class TurtleDecoder:
                     else:
                         self._number -= 1
                     self._pass(mark)
-                    yield from self._read_usual()
+                    yield from self._read_known()
                 case MarkKind.VERSION:
                     if mark.label.endswith("-messages"):
                         self._announce(mark)
+                    elif self._is_between(mark):
+                        self._scanner.cut(mark.end)
+                        self._open.size, self._tried = self._open.size + mark.end, 0
+                    yield from self._read_known()
                 case MarkKind.MESSAGE if self._syntax is None:
                     hint = 'begin the log with VERSION "1.2-messages", or add version=1.2-messages to its media type'
                     raise self._error(mark, "MESSAGE in a log that announces no messages", hint)
@@ -385,7 +409,7 @@ class TurtleDecoder:
             raise self._error(mark, f"{shown} is unknown", f"choose one of {known}")
         if self._syntax is None:
             # on success, the text before the announcement is finished
-            if self._quads(mark.start, _SHOWN[mark.kind]):
+            if self._open.terms or self._quads(mark.start, _SHOWN[mark.kind]):
                 place, hint = (
                     self._scanner.place_of(mark.start),
                     "announce it at the beginning of the log",
@@ -393,12 +417,20 @@ class TurtleDecoder:
                 raise LogError(
                     f"{shown} after statements", number=self._number, position=place, hint=hint
                 )
-            self._scanner.cut(mark.start)
+            place = self._scanner.place_of(mark.start)
+            self._scanner.cut(mark.end if self._is_between(mark) else mark.start)
+            self._tried, self._open = 0, _Open(place)
             self._syntax = announced
             self._scoped()
         elif announced != self._syntax:
             hint = "announce one version, as the media type does if it announces any"
             raise self._error(mark, f"{shown} in a log of {self._syntax.label}", hint)
+
+    def _is_between(self, mark: Mark) -> bool:
+        """Returns whether a version follows a statement that was read; the dot of @version is for the parser."""
+        text = bytes(self._scanner.text[: mark.start])
+        is_dotted = self._scanner.text.startswith(b"@", mark.start)
+        return not (text.strip(_SPACE) or self._open.graph or is_dotted)
 
     def _scoped(self) -> None:
         self._delimiter, self._scanner.comments = MarkKind.MESSAGE, False
@@ -411,68 +443,96 @@ class TurtleDecoder:
         )
 
     def _bound(self, size: int) -> None:
-        if size > self._message_bytes:
+        if self._open.size + size > self._message_bytes:
             raise too_long(self._number, self._message_bytes)
 
-    # --- messages that the compiled module reads --------------------------------------------------------------------
+    # --- what the compiled module reads -----------------------------------------------------------------------------
 
-    def _read_usual(self) -> Iterator[Message]:
-        """Returns the complete messages from here on, up to the first that the compiled module leaves to the parser."""
-        while messages := self._usual_messages():
+    def _read_known(self) -> Iterator[Message]:
+        """Returns the messages from here on, up to the first that the compiled module does not know or that is not
+        complete, whose beginning it reads.
+        """
+        text = self._scanner.text
+        # of text that was left, as much again must have come
+        while len(text) > 2 * self._tried:
+            size = min(len(text), max(self._block, 2 * self._tried))
+            messages, start, read = self._known(bytes(text[:size]), is_whole=False)
+            # the same number of bytes is likely to be read the next time
+            self._block = max(_SMALLEST_BLOCK, min(_BLOCK, 4 * read))
+            if read == 0:
+                break
+            if messages:
+                self._scanner.skip(start)
+                self._open.place = self._scanner.place
+            self._scanner.skip(read - start)
             yield from messages
 
-    def _usual_messages(self) -> list[Message]:
-        scanner = self._scanner
-        if compiled.wire is None or self._delimiter is None or self._tried:
-            return []
-        word = _WORDS[self._delimiter]
-        if (first := scanner.text.find(word, self._searched)) < 0:
-            self._searched = max(0, len(scanner.text) - len(word))
-            return []
-        self._tried = True
-        last = max(first, scanner.text.rfind(word, 0, self._block))
-        complete = _COMPLETE[self._delimiter].match(scanner.text, last)
-        end = complete.end() if complete else last
-        if end > min(_LONGEST, self._message_bytes) or not self._declare():
-            return []
-        read = compiled.wire.turtle_messages(
-            bytes(scanner.text[:end]),
-            self._prefixes,
+    def _before(self, mark: Mark) -> Mark:
+        """Reads the statements before a mark, where the compiled module has not seen all of them; returns the mark in
+        the text that is left.
+        """
+        if mark.start < self._tried:
+            return mark
+        *_, read = self._known(bytes(self._scanner.text[: mark.start]) + b"\n", is_whole=True)
+        read = min(read, mark.start)
+        self._tried = mark.start - read
+        self._scanner.cut(read)
+        return mark._replace(start=mark.start - read, end=mark.end - read)
+
+    def _known(self, text: bytes, *, is_whole: bool) -> tuple[list[Message], int, int]:
+        """Reads statements, and messages unless the text is one, from a text as far as the compiled module knows them.
+        Returns the messages, where the open message begins then, and the size of what was read.
+        """
+        opened, size = self._open, len(text)
+        self._tried = size
+        if (
+            compiled.wire is None
+            or opened.size + size > self._message_bytes
+            or not self._is_up_to_date()
+        ):
+            return [], 0, 0
+        syntax = self._syntax or RDFM
+        found = compiled.wire.turtle_messages(
+            text,
+            is_whole,
             self._graphs,
-            self._delimiter is MarkKind.COMMENT,
-            _MOST,
+            not is_whole and self._delimiter is not None,
+            self._scanner.comments,
+            not (syntax.triple_terms and syntax.directions),
+            self._prefixes,
+            self._declared,
+            self._labels.in_message,
+            self._labels.in_log if self._shares_labels() else None,
+            _mended,
+            self._base,
+            opened.graph,
+            opened.names,
+            self._number,
+            opened.characters,
+            most_characters(opened.size, self._message_bytes),
+            most_characters(0, self._message_bytes),
         )
-        messages, size, has_blanks = cast("tuple[list[list[Term | None]], int, bool]", read)
-        # the same number of bytes is likely to be read the next time
-        self._block = max(_SMALLEST_BLOCK, min(_BLOCK, 4 * size))
-        if messages:
-            scanner.skip(size)
-            self._searched, self._tried = 0, False
-            if has_blanks:
-                for number, terms in enumerate(messages, self._number):
-                    self._rename(terms, number)
-            self._number += len(messages)
-        return [*map(of_terms, messages)]
+        read, terms, end, start, self._base, graph, names, characters = found
+        self._tried = size - end
+        if read:
+            read[0] = opened.terms + read[0] if opened.terms else read[0]
+            opened = self._open = _Open()
+            self._number += len(read)
+        opened.terms += terms
+        opened.size += end - start
+        opened.graph, opened.names, opened.characters = graph, names, characters
+        return [*map(of_terms, read)], start, end
 
-    def _rename(self, terms: list[Term | None], number: int) -> None:
-        """Assigns labels to the blank nodes among the terms of a message, four for each quad."""
-        shared = self._labels.in_log if self._shares_labels() else None
-        rename: Rename = shared or self._labels.in_message(number).__getitem__
-        for place, term in enumerate(terms):
-            if term is not None and term[0] == "_":
-                terms[place] = rename(term)
-
-    def _declare(self) -> bool:
+    def _is_up_to_date(self) -> bool:
         """Copies the prefixes from the parser, if they may have changed; returns whether they are known."""
-        if not self._declared:
+        if not self._outdated:
             return True
         # copying them takes time, which a log with a declaration in each message must not multiply
         if self._parsed < _DECLARED * len(self._prefixes):
             return False
-        base = self._statements.base
         self._prefixes, self._parsed = dict(self._statements.prefixes), 0
-        self._declared = base is not None and len(base) > MOST_BASE
-        return not self._declared
+        self._outdated = self._base is not None and len(self._base) > MOST_BASE
+        return not self._outdated
 
     # --- messages ---------------------------------------------------------------------------------------------------
 
@@ -482,22 +542,40 @@ class TurtleDecoder:
             comment = bytes(self._scanner.text[mark.start : mark.end])
             check_utf8(comment, self._scanner.place_of(mark.start), self._number)
         self._scanner.cut(mark.end)
-        self._searched, self._tried = 0, False
+        self._tried, self._open = 0, _Open(self._scanner.place)
 
     def _quads(self, end: int, following: str) -> list[str]:
         """Returns the quads that end there, as N-Quads without the dot."""
-        text = bytes(self._scanner.text[:end])
+        text, opened = bytes(self._scanner.text[:end]), self._open
+        if not text.strip(_SPACE) and not opened.graph:
+            return []
+        declarations = [f"PREFIX {name}: <{iri}>\n" for name, iri in self._declared.items()]
+        if self._base != self._statements.base:
+            declarations.append(f"BASE <{self._base}>\n")
+        if opened.graph:
+            declarations.append(f"GRAPH {opened.graph} {{\n" if opened.graph != "{" else "{\n")
+        part = Part(opened.size, opened.characters, "".join(declarations), self._base)
+        self._declared.clear()
         self._parsed += end
-        self._declared = self._declared or _DECLARES.search(text) is not None
-        return self._statements.read(text, self._scanner.place, self._number, following)
+        quads = self._statements.read(text, self._scanner.place, self._number, following, part)
+        if _DECLARES.search(text) is not None:
+            self._outdated, self._base = True, self._statements.base
+        return quads
 
     def _message(self, end: int, following: str) -> Message:
         """Returns the message that ends there, and opens the next one."""
+        self._statements.left_out = False
+        end = self._before(Mark(MarkKind.MESSAGE, end, end)).end
+        terms = self._open.terms
+        self._add_parsed(terms, end, following)
+        self._number += 1
+        return of_terms(terms)
+
+    def _add_parsed(self, terms: list[Term | None], end: int, following: str) -> None:
+        """Adds the terms of the statements that end there."""
         syntax = self._syntax or RDFM
-        own = self._labels.in_message(self._number).__getitem__
-        rename = self._in_log(end) if self._shares_labels() else own
+        rename = self._in_log(end) if self._shares_labels() else self._names().__getitem__
         restricted = not (syntax.triple_terms and syntax.directions)
-        quads = []
         lines = self._quads(end, following)
         known: dict[Term, Term] | None = (
             {} if len(lines) > _MANY else None
@@ -517,27 +595,30 @@ class TurtleDecoder:
                     known.setdefault(object, object),
                 )
                 graph = graph and known.setdefault(graph, graph)
-            quad = Quad(subject, predicate, object, graph)
             if restricted and (feature := missing_feature(syntax, object)):
                 raise LogError(
-                    f"{syntax.version} has no {feature}: {quad}",
+                    f"{syntax.version} has no {feature}: {Quad(subject, predicate, object, graph)}",
                     number=self._number,
-                    position=self._scanner.place,
+                    position=self._open.place,
                     hint='announce VERSION "1.2-messages"',
                 )
-            quads.append(quad)
-        self._number += 1
-        return Message(quads)
+            terms += (subject, predicate, object, graph)
 
     def _shares_labels(self) -> bool:
         """Returns whether a label is one node in the whole log."""
         return self._shared_labels and (self._syntax or RDFM).delimiter_first
 
+    def _names(self) -> dict[Term, Term]:
+        """Returns the labels of the nodes of the open message."""
+        if self._open.names is None:
+            self._open.names = self._labels.in_message(self._number)
+        return self._open.names
+
     def _in_log(self, end: int) -> Rename:
         """Assigns labels to the nodes whose label is valid in the whole log, and to nodes of this message without
         one.
         """
-        nameless, written = self._labels.in_message(self._number), None
+        written = None
 
         def rename(node: Term) -> Term:
             nonlocal written
@@ -545,10 +626,45 @@ class TurtleDecoder:
                 if written is None:
                     written = set(_RANDOM.findall(self._scanner.text[:end].decode()))
                 if node not in written:
-                    return nameless[node]
+                    return self._names()[node]
             return self._labels.in_log(node)
 
         return rename
+
+
+@dataclass(slots=True)
+class _Open:
+    """What was read of the message that is open."""
+
+    # where it begins
+    place: Position = _BEGINNING
+    # subject, predicate, object and graph of each quad in turn
+    terms: list[Term | None] = field(default_factory=list)
+    # the size in the log, and in characters as N-Quads
+    size: int = 0
+    characters: int = 0
+    # the graph that is open; empty: none is; a brace: the default graph
+    graph: str = ""
+    # the labels of its blank nodes by those in the text, if there are any
+    names: dict[Term, Term] | None = None
+
+
+def _mended(part: str) -> str | None:
+    """Returns the canonical form of an IRI in brackets, or of a language in lower case after its `@`; None: it is
+    malformed.
+
+    >>> _mended("<http://example.org/\\u00e9>"), _mended("@x-a"), _mended("<http://example.org/100%>")
+    ('<http://example.org/é>', '@x-a', None)
+    """
+    if part[0] == "@":
+        return part if is_language(part[1:]) else None
+    if _NO_ESCAPE.search(part):
+        return None
+    try:
+        iri = unescape(part[1:-1])
+    except TermError:
+        return None
+    return f"<{iri}>" if is_iri(iri) else None
 
 
 def _object_and_graph(text: Term) -> tuple[Term, Term | None]:

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 Term = TypeVar("Term", bound=str)
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
-INTERFACE: Final = 5
+INTERFACE: Final = 6
 """The number of the interface that `Wire` describes; module.c has the same. Raise both with each change of it."""
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
 """The environment variable that disables the compiled module, if it is set to anything."""
@@ -103,14 +103,50 @@ class Wire(Protocol):
         ...
 
     def turtle_messages(
-        self, text: bytes, prefixes: dict[str, str], graphs: bool, by_comment: bool, most: int, /
-    ) -> tuple[list[list[str | None]], int, bool]:
-        """Reads the messages that a text begins with, each with its delimiter, as far as all their statements are usual
-        ones; `TurtleStatements.read` of `logs/turtle/decoder.py` parses any.
+        self,
+        text: bytes,
+        is_whole: bool,
+        graphs: bool,
+        delimited: bool,
+        by_comment: bool,
+        restricted: bool,
+        prefixes: dict[str, str],
+        declared: dict[str, str],
+        in_message: Callable[[int], dict[Term, Term]],
+        in_log: Callable[[Term], Term] | None,
+        mend: Callable[[str], str | None],
+        base: str | None,
+        graph: str,
+        names: dict[Term, Term] | None,
+        number: int,
+        characters: int,
+        most: int,
+        least: int,
+        /,
+    ) -> tuple[
+        list[list[Term | None]],
+        list[Term | None],
+        int,
+        int,
+        str | None,
+        str,
+        dict[Term, Term] | None,
+        int,
+    ]:
+        """Reads the statements and delimiters that a text begins with, as far as they are known;
+        `TurtleStatements.read` of `logs/turtle/decoder.py` reads any.
 
-        Returns subject, predicate, object and graph of each quad of a message in turn, with blank nodes labelled as in
-        the text; the size of what was read; and whether it may have blank nodes. `most` is how many characters a
-        message may have as N-Quads.
+        `is_whole`: nothing follows that belongs to the last statement. `delimited`: delimiters end messages;
+        `by_comment`: comments are or may be delimiters, instead of MESSAGE. `restricted`: triple terms and base
+        directions are not known. `prefixes` and `declared` get the prefixes that are declared. `in_message` returns the
+        names of the blank nodes of a message, by its number; `in_log`: the name of a label in the whole log, None: it
+        has none; `mend` returns the canonical form of an IRI in brackets or of a language after its `@`, None: it is
+        malformed. The open message has a `graph` that is open (empty: none, a brace: the default graph's), `names`
+        (None: not asked for yet), a `number`, and `characters` of at most `most` as N-Quads; messages after it may have
+        `least`.
+
+        Returns subject, predicate, object and graph of each quad of the messages in turn, and of the message that is
+        open then; the size of what was read; where that message begins; and its base, graph, names and characters.
         """
         ...
 

@@ -16,7 +16,7 @@ static PyMethodDef methods[] = {
 /* The same as INTERFACE of __init__.py. */
 static int add_interface(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "INTERFACE", 5);
+    return PyModule_AddIntConstant(module, "INTERFACE", 6);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_interface}, {0, NULL}};

@@ -115,6 +115,8 @@ PyObject *known_term(Known *known, const byte *start, const byte *end)
 
 void forget(Known *known)
 {
-    for (size_t place = 0; place < KNOWN; place++)
-        Py_XDECREF(known->slots[place].term);
+    for (size_t place = 0; place < KNOWN; place++) {
+        Py_CLEAR(known->slots[place].term);
+        known->slots[place].size = 0;
+    }
 }

@@ -48,6 +48,13 @@ uint32_t character(const byte *start, const byte **end)
     return code < 0x10000 || code > 0x10FFFF ? 0 : code;
 }
 
+const byte *digits_end(const byte *at)
+{
+    while (is(*at, DIGIT))
+        at++;
+    return at;
+}
+
 const byte *character_end(const byte *start)
 {
     const byte *end;
@@ -106,6 +113,11 @@ const byte *iri_end(const byte *at)
         if (*at != '/' && *at != '?' && *at != '#' && *at != '>' && *at != '\0')
             return NULL;
     }
+    return iri_part_end(at);
+}
+
+const byte *iri_part_end(const byte *at)
+{
     bool in_fragment = false;
     for (;;) {
         while (is(*at, IRI_CHAR))
@@ -152,10 +164,10 @@ static const byte *name_character_end(const byte *at, bool is_first)
     return NULL;
 }
 
-const byte *local_end(const byte *start)
+const byte *local_run_end(const byte *start, bool is_first)
 {
     const byte *at = start;
-    if (*at == '-' || *at == '.')
+    if (is_first && (*at == '-' || *at == '.'))
         return at;
     for (;;) {
         while (is(*at, LABEL_CHAR) || *at == ':')
@@ -164,14 +176,19 @@ const byte *local_end(const byte *start)
         if (*at == '%' && is(at[1], HEX_DIGIT) && is(at[2], HEX_DIGIT))
             end = at + 3;
         else if (*at >= 0x80)
-            end = name_character_end(at, at == start);
+            end = name_character_end(at, is_first && at == start);
         if (!end)
-            break;
+            return at;
         at = end;
     }
-    while (at > start && at[-1] == '.')
-        at--;
-    return at;
+}
+
+const byte *local_end(const byte *start)
+{
+    const byte *end = local_run_end(start, true);
+    while (end > start && end[-1] == '.')
+        end--;
+    return end;
 }
 
 /* --- blank nodes and literals ------------------------------------------------------------------------------------- */

@@ -55,13 +55,6 @@ static bool add_iri(Writer *writer, const byte *start, const byte *end)
     return add(&writer->text, start, (size_t)(end - start));
 }
 
-static const byte *digits_end(const byte *at)
-{
-    while (is(*at, DIGIT))
-        at++;
-    return at;
-}
-
 /* Where a number without a needless sign or zero ends. */
 static const byte *integer_end(const byte *at, bool signed_zero)
 {

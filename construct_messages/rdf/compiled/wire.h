@@ -52,9 +52,12 @@ extern const byte short_escapes[128];  /* the letters after the backslash, by ch
 
 /* Each returns the end of what begins there; NULL: nothing that is known does. */
 const byte *character_end(const byte *start);        /* of UTF-8 beyond ASCII, without U+FFFE and U+FFFF */
+const byte *digits_end(const byte *start);
 const byte *iri_end(const byte *start);              /* of an absolute IRI, before what no IRI has */
+const byte *iri_part_end(const byte *start);         /* of its path, query and fragment, which may be empty */
 const byte *iri_term_end(const byte *start);         /* in angle brackets */
 const byte *local_end(const byte *start);            /* of a name after its colon; it may be empty */
+const byte *local_run_end(const byte *start, bool is_first);  /* before what it cannot have unescaped; dots may end it */
 const byte *blank_end(const byte *start);            /* with its underscore and colon */
 const byte *string_end(const byte *start);           /* in quotes */
 const byte *literal_end(const byte *start);          /* a whole literal */

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Final
+from typing import Final, NamedTuple
 
+import pyoxigraph as ox
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs import EncoderOptions
+from construct_messages.logs.turtle.decoder import _mended
 from construct_messages.logs.turtle.encoder import TurtleEncoder
 from construct_messages.rdf import compiled
 from construct_messages.rdf.compiled import Wire
 from construct_messages.rdf.formats import RDFM, TRIG, TURTLE, Format
 from construct_messages.rdf.formats.lookup import find_syntax
+from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message, Quad, of_terms
 from construct_messages.rdf.terms import RDF, XSD, Term
 from tests.support.logs.kinds import Kind, isomorphic
@@ -26,24 +29,36 @@ from tests.support.strategies import messages
 
 NEW: Final = find_syntax("1.2-messages")
 PREFIXES: Final = {"": "http://example.org/", "p": "urn:p:", "é-1.a": "urn:q#", "h": "http://h"}
-HEAD: Final = "".join(f"PREFIX {prefix}: <{iri}> " for prefix, iri in PREFIXES.items())
+BASE: Final = "http://user@[::1]:80/a/b;c?d#e"
+HEAD: Final = (
+    "".join(f"PREFIX {prefix}: <{iri}> " for prefix, iri in PREFIXES.items()) + f"BASE <{BASE}> "
+)
 MOST: Final = 1 << 20
 READ: Final = [
     f':a :b """x\n"y\\\' "" z\\t""" , "\t"@en-US , """é"""@De, "x"^^<{XSD}string>, """"""^^p:d .',
     ':a p:b <urn:c> , "x\\n\\"é"@en ; a é-1.a:é , "x"^^p:d .',
     '_:a.b :b -1.50,true,"x"^^<urn:d>;p:c%41 1e5 , false , +7 ; .',
     "# a é MESSAGE \"\n:a:b<urn:p>:d. :c <urn:p> h::80 # '\n, p:1 .\tPREFIX p: <urn:p:> @prefix\n:<http://example.org/>.",
+    "[ :a [] ; p:b ( 1 '2'[:c :d;;]() ) ]. ( :a(_:a)) a[];:b :c. []<urn:a>(),_:b.c.",
+    r":a :b '\u00e9\U0001F600\u0022\\', 'x'@En-Latn-us, 'x'^^<d> , '''a N \'b'''@ar--rtl .".replace(
+        "N", '\n"'
+    ),
+    r"<> <#a> <b>,</c/../d>,<../../e?f#g>,<?h>,<./i/.>,<//j/k>,<%41/..>, <j:k> .",
+    "base <l/m>PREFIX : #x\n<n> @base <http://o>.\n@prefix e.f:<#>.<p>e.f: :q. <r> a e.f:s .",
+    r":a\,b\-.d :\~c <http://u:v@w/x>,<http://é.example/>,<http://[1:2::3:4]/>,:d\%41\.\+.e .",
+    ':a :b <<(:c :d "e"@fr--ltr)>>,<<( []a<<( _:b :c 1 )>>)>>; :c"x"@de-CH-1996,<http://[::1]/\\u00e9> .',
 ]
-GRAPHS: Final = (
-    "GRAPH<urn:g>{:a :b :c}:g#\n{ _:a :b 1 ; :c 2. :d :e '' .}{}_:g {:a :b :c.}".replace("''", '""')
-)
+GRAPHS: Final = "GRAPH<urn:g>{:a :b :c}:g#\n{ _:a :b 1 ; :c 2. :d :e '' .}{}graph _:g {:a :b[:c 1].} <i> {[] :b(_:g) }"
 OTHERS: Final = [
-    ":a :b (:c) .",
-    "[] :b :c .",
-    "<a> :b :c .",
-    r':a :b "\u00e9" .',
-    ":a :b :c\\,d .",
-    "PREFIX p: <urn:z:>",
+    "<< :a :b :c >> :d :e .",
+    ":a :b :c {| :d :e |} .",
+    r"<\u0061> :b :c .",
+    ":a :b 'x' @en .",
+    r':a :b "\u0007" .',
+    "_:é :b :c .",
+    "PREFIX é: <urn:z:>",
+    f":a :b {'[:c ' * 99}1{']' * 99} .",
+    "[] { :a :b :c }",
     ":a :b :c ,",
     "{ :a :b",
 ]
@@ -65,20 +80,69 @@ def document(messages: list[str], by_comment: bool) -> bytes:
     ).encode()
 
 
+class Read(NamedTuple):
+    """What the compiled module read of a text."""
+
+    messages: list[list[Term | None]]
+    # the terms of the open message, the size of what was read, and where that message begins
+    left: list[Term | None]
+    size: int
+    start: int
+    base: str | None
+    graph: str
+
+
+def read(
+    wire: Wire,
+    text: bytes,
+    graphs: bool = True,
+    by_comment: bool = False,
+    *,
+    prefixes: dict[str, str] = PREFIXES,
+    base: str | None = BASE,
+    is_whole: bool = False,
+    restricted: bool = False,
+    most: int = MOST,
+) -> Read:
+    found = wire.turtle_messages(
+        text,
+        is_whole,
+        graphs,
+        not is_whole,
+        by_comment,
+        restricted,
+        dict(prefixes),
+        {},
+        Labels("x").in_message,
+        None,
+        _mended,
+        base,
+        "",
+        None,
+        1,
+        0,
+        most,
+        most,
+    )
+    return Read(*found[:6])
+
+
 def alike(wire: Wire, text: bytes, graphs: bool, by_comment: bool) -> int:
     """Asserts that pyoxigraph reads the same messages; returns their number."""
-    messages, size, has_blanks = wire.turtle_messages(text, PREFIXES, graphs, by_comment, MOST)
-    if not messages:
-        assert size == 0
+    messages, left, size, start, _, graph = read(wire, text, graphs, by_comment)
+    assert start <= size
+    if size == 0:
+        assert not messages
+        assert not left
         return 0
-    assert has_blanks or not any(term and term[0] == "_" for each in messages for term in each)
     head, kind = (HEAD, Kind(TRIG if graphs else TURTLE, RDFM if by_comment else NEW))
-    log = document([head], by_comment) + text[:size] + b"\n"
+    log = document([head], by_comment) + text[:size] + b"\n" + b"}" * bool(graph)
     log = b"# @message\n" + log if by_comment else NEW.announcement.encode() + log
     reading = read_simply([log], kind, shared_labels=False)
     assert reading.error is None
-    found = [of_terms(message) for message in messages]  # type: ignore[arg-type] # terms, as above
-    assert isomorphic(reading.messages[1 : 1 + len(found)], found)
+    found = [of_terms(message) for message in [*messages, left]]
+    last = [Message()] * (len(reading.messages) == 1 + len(messages))
+    assert isomorphic([*reading.messages, *last][1:], found)
     return len(messages)
 
 
@@ -97,14 +161,18 @@ def test_usual_messages_are_read(wire: Wire, graphs: bool, by_comment: bool) -> 
 
 @pytest.mark.slow
 @each_way
-def test_cut_and_changed_at_every_byte(wire: Wire, graphs: bool, by_comment: bool) -> None:
-    for each in [*READ, GRAPHS]:
+@pytest.mark.parametrize("part", range(4))
+def test_cut_and_changed_at_every_byte(
+    wire: Wire, graphs: bool, by_comment: bool, part: int
+) -> None:
+    for each in [*READ, GRAPHS][part::4]:
         text = document([each, ""], by_comment)
         for place in range(len(text)):
             alike(wire, text[:place], graphs, by_comment)
             for piece in PIECES:
                 alike(wire, text[:place] + piece + text[place:], graphs, by_comment)
-                alike(wire, text[:place] + piece + text[place + 1 :], graphs, by_comment)
+                if len(piece) == 1:
+                    alike(wire, text[:place] + piece + text[place + 1 :], graphs, by_comment)
 
 
 @each_way
@@ -125,21 +193,76 @@ def test_any_bytes(graphs: bool, by_comment: bool, parts: list[bytes]) -> None:
 def test_limits(wire: Wire) -> None:
     """A few bytes must not make terms of many."""
     text = document([":a :b :c .", ":a :b :c, :d."], by_comment=False)
-    long = {"": "urn:" + "x" * 300}
-    assert wire.turtle_messages(text, long, True, False, MOST) == ([], 0, False)
-    messages, *_ = wire.turtle_messages(text, PREFIXES, True, False, 90)
-    assert len(messages) == 1
-    assert wire.turtle_messages(text, {}, True, False, MOST) == ([], 0, False)
+    nothing = ([], [], 0, 0, BASE, "")
+    assert read(wire, text, prefixes={"": "urn:" + "x" * 300}) == nothing
+    assert read(wire, b"<a> <a> <a> . ", base="http://" + "x" * 300).size == 0
+    assert read(wire, f"BASE <http://{'x' * 300}/> ".encode()) == nothing
+    assert read(wire, text, prefixes={}) == nothing
+    assert len(read(wire, text, most=90).messages) == 1
+    assert read(wire, b":a :b <<( :c :d :e )>> . ", restricted=True) == nothing
+    assert read(wire, b":a :b 'x'@en--ltr . ", restricted=True) == nothing
+
+
+def test_what_is_open(wire: Wire) -> None:
+    """What was read of a message whose end is not there."""
+    assert read(wire, b"<urn:g> { <urn:a> a <urn:b> . <urn:c>").graph == "<urn:g>"
+    assert read(wire, b"{ <urn:a> a <urn:b> . <urn:c>").graph == "{"
+    # nothing else can open that graph
+    assert read(wire, b"_:g { <urn:a> a <urn:b> . <urn:c>").size == 0
+    found = read(wire, b"<urn:a> a 1 . MESSAGE BASE <urn:b> <urn:a> a 2 . <urn:a> a 3")
+    assert (len(found.messages), len(found.left), found.start, found.size) == (1, 4, 21, 48)
+    assert found.base == "urn:b"
+    text = b"<urn:a> a <urn:b>. # x\n"
+    assert read(wire, text[:-5]).size == 0  # the next character may belong to it
+    assert read(wire, text, is_whole=True).size == len(text)
 
 
 def test_many_prefixes(wire: Wire) -> None:
     """More than are remembered."""
     prefixes = {f"p{number}": f"urn:{number}:" for number in range(500)}
     text = document([f"p{number}:a p{499 - number}:b 1 ." for number in range(500)], False)
-    messages, *_ = wire.turtle_messages(text, prefixes, False, False, MOST)
+    messages = read(wire, text, graphs=False, prefixes=prefixes).messages
     assert [message[:2] for message in messages] == [
         [f"<urn:{number}:a>", f"<urn:{499 - number}:b>"] for number in range(500)
     ]
+
+
+references = st.lists(
+    st.sampled_from(["", ".", "..", "a", "b:c", "%41", "/", "//", "?", "#", "é", "u@h", "[::1]:8"]),
+    max_size=9,
+).map("".join)
+
+
+@given(
+    base=st.sampled_from(["http://a/b/c/d;p?q#f", "http://a", "http://a?b", "file:///a", "urn:a"])
+    | references.map("http://{}".format),
+    reference=references,
+)
+def test_relative_iris_are_resolved_as_pyoxigraph_resolves_them(base: str, reference: str) -> None:
+    """RFC 3986, section 5.2. What the compiled module does not know is left to pyoxigraph."""
+    text = f"<urn:a> <urn:b> <{reference}> . ".encode()
+    terms = read(the_compiled_module(), text, base=base).left
+    if terms:
+        (quad,) = ox.parse(text, format=ox.RdfFormat.TURTLE, base_iri=base)
+        assert str(quad.object) == terms[2]
+    event(f"known: {bool(terms)}")
+
+
+@pytest.mark.parametrize("base", ["http://a/b/c/d;p?q", "http://a"])
+def test_the_references_of_the_standard_are_known(wire: Wire, base: str) -> None:
+    """RFC 3986, section 5.4, but those that are absolute."""
+    for reference in REFERENCES:
+        text = f"<urn:a> <urn:b> <{reference}> . ".encode()
+        (quad,) = ox.parse(text, format=ox.RdfFormat.TURTLE, base_iri=base)
+        assert read(wire, text, base=base).left[2] == str(quad.object)
+
+
+REFERENCES: Final = [
+    *("g", "./g", "g/", "/g", "//g", "?y", "g?y", "#s", "g#s", "g?y#s", ";x", "g;x", "g;x?y#s"),
+    *("", ".", "./", "..", "../", "../g", "../..", "../../", "../../g", "../../../g"),
+    *("../../../../g", "/./g", "/../g", "g.", ".g", "g..", "..g", "./../g", "./g/.", "g/./h"),
+    *("g/../h", "g;x=1/./y", "g;x=1/../y", "g?y/./x", "g?y/../x", "g#s/./x", "g#s/../x"),
+]
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
@@ -251,13 +374,14 @@ def test_what_is_left_to_python(wire: Wire) -> None:
 def test_nothing_is_left_in_memory(wire: Wire) -> None:
     statements = [(SUBJECT, PREDICATE, Term(term), SUBJECT) for term in TERMS]
     text = document([*READ, GRAPHS] * 50, by_comment=False)
-    for broken in (text, text + b":a :b \xff", text[:-20], text + b":g { :a :b :c , "):
+    ends = (b"", b":a :b \xff", b":g { :a :b :c , ", b"_:g { :a ([ :b <<( :c :d 1", b"<a> a << :a")
+    for broken in (text[:-20], *(text + end for end in ends)):
         for most in (MOST, 20):
             for _ in range(2):  # the first time, Python keeps some memory for itself
                 gc.collect()
                 before = sys.getallocatedblocks()
                 for _ in range(50):
-                    wire.turtle_messages(broken, PREFIXES, True, False, most)
+                    read(wire, broken, most=most)
                     wire.turtle_statements(iter(statements[:-1]), packed(NAMESPACES), True)
                     wire.turtle_statements(iter(statements), packed(NAMESPACES), True)
                 gc.collect()
@@ -265,12 +389,28 @@ def test_nothing_is_left_in_memory(wire: Wire) -> None:
             assert left < 50
 
 
-@pytest.mark.parametrize(
-    "arguments", [(), ("text", {}, 1, 1, 1), (b"", [], 1, 1, 1), (b"", {}, 1, 1)]
-)
+def test_labels_that_are_no_text(wire: Wire) -> None:
+    def given(in_message: object, in_log: object) -> tuple[object, ...]:
+        flags = (False, True, True, False, False)
+        rest = (_mended, None, "", None, 1, 0, MOST, MOST)
+        return (b"_:a a _:a, [] . ", *flags, {}, {}, in_message, in_log, *rest)
+
+    for in_message, in_log in [
+        (lambda _: {}, None),
+        (lambda _: 1, None),
+        (lambda _: {"_:a": 1}, None),
+        (Labels("x").in_message, lambda _: 1),
+        (lambda _: 1 / 0, None),
+    ]:
+        with pytest.raises((TypeError, KeyError, ZeroDivisionError)):
+            wire.turtle_messages(*given(in_message, in_log))  # type: ignore[arg-type, call-arg]
+
+
+@pytest.mark.parametrize("arguments", [(), ("text", {}, 1, 1, 1), (b"", [], 1, 1, 1)])
 def test_wrong_arguments(wire: Wire, arguments: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
         wire.turtle_messages(*arguments)  # type: ignore[arg-type, call-arg]
     with pytest.raises(TypeError):
         wire.turtle_statements(*arguments[::-1])  # type: ignore[arg-type, call-arg]
-    assert wire.turtle_messages(b":a :b 1 . MESSAGE ", {"": 1}, True, True, 9) == ([], 0, False)  # type: ignore[dict-item]
+    wrong: dict[str, str] = {"": 1}  # type: ignore[dict-item]
+    assert read(wire, b":a :b 1 . MESSAGE ", prefixes=wrong).size == 0

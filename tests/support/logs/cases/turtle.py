@@ -199,10 +199,10 @@ READ = {
     # --- what messages hold ---
     "labels are their message's": (
         "trig",
-        f"{NEW}_:x <a:p> [ <a:q> _:x ] . MESSAGE _:x {{ _:y <a:p> _:x, <<( _:y <a:p> '_:x' )>> }}",
+        f"{NEW}[ <a:q> _:x ] <a:p> _:x . MESSAGE _:x {{ _:x <a:p> _:y, <<( _:y <a:p> '_:x' )>> }}",
         [
-            "_:x_m1b0 <a:q> _:x_m1b1 . _:x_m1b1 <a:p> _:x_m1b0 .",
-            '_:x_m2b0 <a:p> _:x_m2b1 _:x_m2b1 . _:x_m2b0 <a:p> <<( _:x_m2b0 <a:p> "_:x" )>> _:x_m2b1 .',
+            "_:x_m1b0 <a:q> _:x_m1b1 . _:x_m1b0 <a:p> _:x_m1b1 .",
+            '_:x_m2b0 <a:p> _:x_m2b1 _:x_m2b0 . _:x_m2b0 <a:p> <<( _:x_m2b1 <a:p> "_:x" )>> _:x_m2b0 .',
         ],
     ),
     "labels are the log's": (
