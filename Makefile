@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams full-disks power-cuts kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-streams full-disks power-cuts kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -72,6 +72,16 @@ editor:
 # tests of the product of several parameters, of which the other runs ask a part
 combinations:
 	$(PYTHON) -m pytest -q -n 4 --slow --combinations -m one_in tests
+
+# the compiled module with the address and undefined-behaviour sanitizers, on input that is cut and changed at every byte;
+# needs gcc and its libasan. Afterwards the module is built as usual
+SANITIZED = -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+sanitize:
+	CFLAGS="$(SANITIZED)" LDFLAGS="-fsanitize=address,undefined" $(PYTHON) hatch_build.py
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
+	ASAN_OPTIONS=detect_leaks=0 $(PYTHON) -m pytest -q -n 0 -p no:faulthandler \
+	  tests/logs/turtle/test_compiled.py tests/logs/lines/test_compiled.py tests/logs/jelly/test_compiled.py; \
+	status=$$?; $(PYTHON) hatch_build.py; exit $$status
 
 # results in pages from Virtuoso, 60 times each of a dozen queries: an hour
 soak-pages:

@@ -209,8 +209,9 @@ class MessageLabels(dict[Term, Term]):
 
     def __init__(self, stem: str) -> None:
         super().__init__()
-        self._stem = stem
+        # how its labels begin, before their numbers
+        self.stem = stem
 
     def __missing__(self, label: Term) -> Term:
-        renamed = self[label] = Term(f"{self._stem}{len(self)}")
+        renamed = self[label] = Term(f"{self.stem}{len(self)}")
         return renamed

@@ -276,6 +276,8 @@ _MANY: Final = 1 << 10
 _BLOCK: Final = 1 << 16
 _SMALLEST_BLOCK: Final = 1 << 10
 """The number of bytes that the compiled module gets: the maximum, and after a message that it left to the parser."""
+_LONGEST: Final = 1 << 24
+"""The number of bytes that it gets of a longer statement: pyoxigraph reads no longer terms, either."""
 _DECLARED: Final = 1 << 3
 """The number of bytes per prefix after which prefixes are looked up again."""
 
@@ -457,8 +459,9 @@ class TurtleDecoder:
         while len(text) > 2 * self._tried:
             size = min(len(text), max(self._block, 2 * self._tried))
             messages, start, read = self._known(bytes(text[:size]), is_whole=False)
-            # the same number of bytes is likely to be read the next time
-            self._block = max(_SMALLEST_BLOCK, min(_BLOCK, 4 * read))
+            # where less was read, the same number of bytes is likely to be read the next time
+            few = max(_SMALLEST_BLOCK, 4 * read)
+            self._block = _BLOCK if 2 * read >= size else min(_BLOCK, few)
             if read == 0:
                 break
             if messages:
@@ -487,6 +490,7 @@ class TurtleDecoder:
         self._tried = size
         if (
             compiled.wire is None
+            or size > _LONGEST
             or opened.size + size > self._message_bytes
             or not self._is_up_to_date()
         ):

@@ -19,8 +19,8 @@ enum {
 /* A prefix that was looked up, by its bytes in the text, and its namespace. */
 typedef struct {
     const byte *start;
-    size_t size;
     PyObject *iri;
+    size_t size;
     const char *bytes;
     Py_ssize_t length;
 } Prefix;
@@ -65,8 +65,8 @@ static bool is_long(const byte *at)
 
 static const byte *white_end(const byte *at)
 {
-    while (is_white(*at))
-        at++;
+    for (; is_white(*at); at++)
+        ;
     return at;
 }
 
@@ -186,8 +186,8 @@ static bool take_base(Reader *reader, PyObject *base)
 /* Drops the last segment of a path, after its slash: all of them end with one then. */
 static bool drop_segment(Buffer *made, size_t path)
 {
-    while (made->size > path && made->start[made->size - 1] != '/')
-        made->size--;
+    for (; made->size > path && made->start[made->size - 1] != '/'; made->size--)
+        ;
     return made->size > path || add_text(made, "/");
 }
 
@@ -277,7 +277,7 @@ static const Prefix *look_up(Reader *reader, const byte *start, size_t size)
     if (!bytes || length > LONGEST_NAMESPACE)
         return NULL;
     Py_XDECREF(prefix->iri);
-    *prefix = (Prefix){start, size, Py_NewRef(iri), bytes, length};
+    *prefix = (Prefix){start, Py_NewRef(iri), size, bytes, length};
     return prefix;
 }
 
@@ -353,20 +353,28 @@ static Py_ssize_t count_names(const Reader *reader)
     return reader->names ? PyObject_Size(reader->names) : 0;
 }
 
-/* The label of a blank node of this message, by its label there or one that no text has. */
-static PyObject *in_message(Reader *reader, PyObject *label)
+static bool has_names(Reader *reader)
 {
-    if (label && !reader->names)
-        reader->names = PyObject_CallFunction(reader->in_message, "n", reader->number);
-    return label && reader->names ? PyObject_GetItem(reader->names, label) : NULL;
+    return reader->names || (reader->names = PyObject_CallFunction(reader->in_message, "n", reader->number));
 }
 
-/* A new node without a label: they are told apart by how many nodes were before them. */
+/* The label of a blank node of this message, by its label there. */
+static PyObject *in_message(Reader *reader, PyObject *label)
+{
+    return label && has_names(reader) ? PyObject_GetItem(reader->names, label) : NULL;
+}
+
+/* A new node without a label, entered by a number, as MessageLabels enters labels. */
 static bool new_node(Reader *reader, PyObject **term)
 {
-    PyObject *label = PyUnicode_FromFormat("[%zd", count_names(reader));
-    *term = in_message(reader, label);
-    Py_XDECREF(label);
+    if (!has_names(reader))
+        return false;
+    PyObject *key = PyLong_FromSsize_t(count_names(reader)), *stem = PyObject_GetAttrString(reader->names, "stem");
+    *term = key && stem ? PyUnicode_FromFormat("%S%S", stem, key) : NULL;
+    if (*term && PyDict_SetItem(reader->names, key, *term) < 0)
+        Py_CLEAR(*term);
+    Py_XDECREF(stem);
+    Py_XDECREF(key);
     return *term;
 }
 
@@ -537,6 +545,7 @@ static const byte *simple(Reader *reader, const byte *start, PyObject **term)
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
 static const byte *properties(Reader *reader, const byte *at, PyObject *subject);
+static const byte *object(Reader *reader, const byte *at, PyObject **term);
 
 /* Adds a quad to the open message. */
 static bool add_quad(Reader *reader, PyObject *subject, PyObject *predicate, PyObject *object)
@@ -564,19 +573,17 @@ static bool add_quad(Reader *reader, PyObject *subject, PyObject *predicate, PyO
 
 static const byte *verb(Reader *reader, const byte *start, PyObject **term)
 {
-    if (*start == '_')
-        return NULL;
     if (*start == 'a' && (is_white(start[1]) || (start[1] && strchr("<\"'[(#", start[1])))) {
         *term = Py_NewRef(reader->words[TYPE]);
         return start + 1;
     }
-    return node(reader, start, term);
+    return *start == '_' ? NULL : node(reader, start, term);
 }
 
 /* A triple term; no string in three quotes is in one, which pyoxigraph refuses. */
 static const byte *triple(Reader *reader, const byte *at, PyObject **term)
 {
-    PyObject *parts[3] = {NULL, NULL, NULL};
+    PyObject *parts[3] = {NULL};
     if (reader->restricted || reader->depth == DEEPEST)
         return NULL;
     reader->depth++;
@@ -610,16 +617,13 @@ static const byte *anonymous(Reader *reader, const byte *at, PyObject **term)
         return NULL;
     reader->depth++;
     at = space_end(reader, at + 1);
-    if (*at != ']')
-        at = properties(reader, at, *term);
+    at = *at == ']' ? at : properties(reader, at, *term);
     reader->depth--;
     if (at && *at == ']')
         return at + 1;
     Py_CLEAR(*term);
     return NULL;
 }
-
-static const byte *object(Reader *reader, const byte *at, PyObject **term);
 
 static const byte *collection(Reader *reader, const byte *at, PyObject **term)
 {
@@ -755,9 +759,9 @@ static const byte *statement(Reader *reader, const byte *at)
     const byte *name = may_open ? keyword_end(at, "graph") : NULL;
     bool is_node = name || (*at != '[' && *at != '(');
     end = is_node ? node(reader, name ? space_end(reader, name) : at, &subject) : object(reader, at, &subject);
+    bool is_alone = *at == '[' && *space_end(reader, at + 1) != ']';
     if (!end)
         return NULL;
-    bool is_alone = *at == '[' && *space_end(reader, at + 1) != ']';
     at = space_end(reader, end);
     if (may_open && is_node && *at == '{') {
         reader->graph = subject;

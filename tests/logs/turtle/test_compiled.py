@@ -402,7 +402,7 @@ def test_labels_that_are_no_text(wire: Wire) -> None:
         (Labels("x").in_message, lambda _: 1),
         (lambda _: 1 / 0, None),
     ]:
-        with pytest.raises((TypeError, KeyError, ZeroDivisionError)):
+        with pytest.raises((TypeError, KeyError, AttributeError, ZeroDivisionError)):
             wire.turtle_messages(*given(in_message, in_log))  # type: ignore[arg-type, call-arg]
 
 
