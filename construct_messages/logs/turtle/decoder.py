@@ -63,7 +63,7 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _NO_END: Final = "a string or an IRI that does not end"
 
 
-class Part(NamedTuple):
+class PartBefore(NamedTuple):
     """The part of a message before the one that is read."""
 
     # its size in the log, and in characters as N-Quads
@@ -123,12 +123,17 @@ class TurtleStatements:
         return self._parser.base_iri
 
     def read(
-        self, text: bytes, place: Position, number: int, following: str, part: Part | None = None
+        self,
+        text: bytes,
+        place: Position,
+        number: int,
+        following: str,
+        part: PartBefore | None = None,
     ) -> list[str]:
         """Returns the quads of a message, as N-Quads without the dot. After an error, no more can be read. `part`: the
         part of the message that was read before, by other means.
         """
-        part = part or Part(base=self.base)
+        part = part or PartBefore(base=self.base)
         check_utf8(text, place, number)
         if text.count(b"<<(") > DEEPEST:
             _check_depth(text.decode(), place, number)
@@ -328,7 +333,7 @@ class TurtleDecoder:
         self._block, self._tried = _BLOCK, 0
         # the number of the open message, and what was read of it
         self._number = 1
-        self._open = _Open()
+        self._open = _OpenMessage()
         self._beginning: bytes | None = b""  # the first bytes, which may be a byte order mark
         # the delimiters of messages; under rdfm, from the first one on, which may precede all messages
         self._delimiter: MarkKind | None = None
@@ -421,7 +426,7 @@ class TurtleDecoder:
                 )
             place = self._scanner.place_of(mark.start)
             self._scanner.cut(mark.end if self._is_between(mark) else mark.start)
-            self._tried, self._open = 0, _Open(place)
+            self._tried, self._open = 0, _OpenMessage(place)
             self._syntax = announced
             self._scoped()
         elif announced != self._syntax:
@@ -520,7 +525,7 @@ class TurtleDecoder:
         self._tried = size - end
         if read:
             read[0] = opened.terms + read[0] if opened.terms else read[0]
-            opened = self._open = _Open()
+            opened = self._open = _OpenMessage()
             self._number += len(read)
         opened.terms += terms
         opened.size += end - start
@@ -546,7 +551,7 @@ class TurtleDecoder:
             comment = bytes(self._scanner.text[mark.start : mark.end])
             check_utf8(comment, self._scanner.place_of(mark.start), self._number)
         self._scanner.cut(mark.end)
-        self._tried, self._open = 0, _Open(self._scanner.place)
+        self._tried, self._open = 0, _OpenMessage(self._scanner.place)
 
     def _quads(self, end: int, following: str) -> list[str]:
         """Returns the quads that end there, as N-Quads without the dot."""
@@ -558,7 +563,7 @@ class TurtleDecoder:
             declarations.append(f"BASE <{self._base}>\n")
         if opened.graph:
             declarations.append(f"GRAPH {opened.graph} {{\n" if opened.graph != "{" else "{\n")
-        part = Part(opened.size, opened.characters, "".join(declarations), self._base)
+        part = PartBefore(opened.size, opened.characters, "".join(declarations), self._base)
         self._declared.clear()
         self._parsed += end
         quads = self._statements.read(text, self._scanner.place, self._number, following, part)
@@ -637,7 +642,7 @@ class TurtleDecoder:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenMessage:
     """What was read of the message that is open."""
 
     # where it begins
