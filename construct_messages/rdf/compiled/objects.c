@@ -55,6 +55,12 @@ static bool add_character(Buffer *buffer, uint32_t code)
     return add(buffer, bytes, (size_t)(at - bytes));
 }
 
+bool add_in_literal(Buffer *buffer, uint32_t code)
+{
+    byte letter = code < 0x80 ? short_escapes[code] : 0;
+    return letter ? add(buffer, (byte[]){'\\', letter}, 2) : add_character(buffer, code);
+}
+
 bool add_unescaped(Buffer *buffer, const byte *at, const byte *end, Place place)
 {
     while (at < end) {
@@ -67,9 +73,8 @@ bool add_unescaped(Buffer *buffer, const byte *at, const byte *end, Place place)
             return true;
         bool by_number = *at == '\\' && (at[1] == 'u' || at[1] == 'U');
         uint32_t code = *at == '\t' ? *at++ : escaped(at, &at);
-        byte letter = place == IN_LITERAL && code < 0x80 ? short_escapes[code] : 0;
         if (!code || at > end || (place == IN_IRI && (!by_number || (code < 0x80 && !is((byte)code, IRI_CHAR)))) ||
-            (letter ? !add(buffer, (byte[]){'\\', letter}, 2) : !add_character(buffer, code)))
+            !(place == IN_LITERAL ? add_in_literal(buffer, code) : add_character(buffer, code)))
             return false;
     }
     return true;

@@ -76,6 +76,7 @@ typedef struct {
 } Buffer;
 
 bool grow(Buffer *buffer, size_t size);       /* makes room for more bytes; false: an error */
+bool add_in_literal(Buffer *buffer, uint32_t code);  /* a character, with a short escape if it has one */
 
 static inline bool add(Buffer *buffer, const void *bytes, size_t size)
 {
