@@ -50,6 +50,7 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:").match
 _SPACE: Final = re.compile(r"\s").search
 # references and bases that need no more than to be joined
 _SEGMENTS: Final = re.compile(r"(?!\.)[\w.~\-]+(?:/(?!\.)[\w.~\-]+)*/?", re.ASCII).fullmatch
+_ROOTED: Final = re.compile(r"(?:/(?!\.)[\w.~\-]+)+/?", re.ASCII).fullmatch
 _FRAGMENT: Final = re.compile(r"#[\w.~\-/]+", re.ASCII).fullmatch
 _BASE: Final = re.compile(
     r"([a-z]+://[^/?#]*/(?:(?!\.)[^/?#]+/)*)(?:(?!\.)[^/?#]+)?(?:\?[^#]*)?(?=#|\Z)"
@@ -133,6 +134,7 @@ class Terms:
         match = None if own is None else _BASE(own)
         self._folder = match[1] if match else None
         self._document = match[0] if match else None
+        self._origin = "/".join(match[1].split("/", 3)[:3]) if match else ""
 
     def iri(self, name: str, *, vocabulary: bool) -> str:
         """Returns the IRI of a name: absolute, compact, of the vocabulary, or relative to the base."""
@@ -153,6 +155,8 @@ class Terms:
         if self._folder is not None:
             if _SEGMENTS(name):
                 return self._folder + name
+            if _ROOTED(name):
+                return self._origin + name
             if _FRAGMENT(name):
                 return f"{self._document}{name}"
         raise Rare
@@ -218,6 +222,8 @@ class Terms:
         container = frozenset(mapping.get("@container", ())) - {"@set"}
         write = (_OF_REVERSE if mapping.get("reverse") else _OF_CONTAINER).get(container, _rare)
         entry = Entry(write)
+        if iri.startswith("_:") and not mapping:
+            return Entry(_unnamed)
         if mapping.keys() & {"@context", "@index"} or iri[:1] in "_@" or names_nothing_known(iri):
             entry.write = _rare
         try:
@@ -360,12 +366,19 @@ class Nodes:
             self.all(document, None)
         elif len(document) == 1:
             self.all(document["@graph"], None)
-        elif any(name in document for name in self._terms.ids):
-            self.all(document, None)
         else:
-            raise Rare  # it depends on whether the others are dropped
+            self.all(document, None)
+            if not any(name in document for name in self._terms.ids):
+                self._check_others(document)
         self._count()
         return of_terms(self.rows)
+
+    def _check_others(self, document: dict[str, Any]) -> None:
+        """Raises `Rare` unless a document without `@id` surely has more than its `@graph`, which else has no name."""
+        others = Nodes(self._terms, MessageLabels("_:"), self._number, self._most)
+        others.all({name: value for name, value in document.items() if name != "@graph"}, None)
+        if not others.rows or others.rows[0] != "_:0":  # the first label is that of the document
+            raise Rare
 
     def all(self, values: Any, graph: Term | None) -> None:
         """Makes the quads of one or several nodes that are values of no property."""
@@ -486,6 +499,13 @@ class Nodes:
 
 def _rare(_nodes: Nodes, _entry: Entry, _subject: Term, _value: Any, _graph: Term | None) -> None:
     raise Rare
+
+
+def _unnamed(_nodes: Nodes, _entry: Entry, _subject: Term, value: Any, _graph: Term | None) -> None:
+    """Drops values of a blank node as predicate, as of the names that Activity Streams does not define."""
+    for each in value if value.__class__ is list else (value,):
+        if each.__class__ in (dict, list):
+            raise Rare  # nodes in it stay
 
 
 def _property(nodes: Nodes, entry: Entry, subject: Term, value: Any, graph: Term | None) -> None:

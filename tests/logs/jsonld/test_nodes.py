@@ -317,11 +317,14 @@ def shapes() -> list[tuple[Any, Any]]:
         (terms, {"@included": [node, {"id": "ex:t", "name": "x"}]}),
         (terms, {"name": "x", "@reverse": {"ex:p": {"id": "ex:w"}}}),
         ([terms, {"@vocab": "http://v/", "@language": "en"}], {**node, "other": "x"}),
+        ([terms, {"@vocab": "_:"}], {**node, "other": ["x", 1], "dropped": None}),
+        (terms, {"name": "a graph without a name", "@graph": [node]}),
+        ([terms, {"@base": "http://e/f/g?h"}], {"id": "/i/j.k", "knows": ["l/m", "#n"]}),
     ]
 
 
 @pytest.mark.parametrize("apart", [True, False])
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(9))
 def test_nodes_are_read_directly(number: int, apart: bool) -> None:
     context, node = shapes()[number]
     document, active = (node, context) if apart else ({"@context": context, **node}, None)
