@@ -152,6 +152,7 @@ bench:
 	$(PYTHON) -m benchmarks micro spark_joins
 	$(PYTHON) -m benchmarks micro stream_server followers
 	$(PYTHON) -m benchmarks micro stream_server million
+	$(PYTHON) -m benchmarks micro paging
 	$(PYTHON) -m benchmarks micro parsing
 
 # DBpedia-shaped data, what people do today beside this package, and docs/benchmarks/ from it: twenty minutes on two idle cores

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from typing import Literal
 
 import pytest
 
@@ -94,6 +95,10 @@ def _limits(server: FaultServer) -> list[str]:
                      id="multiple-of-the-page-is-the-limit"),
         pytest.param(12, 5, 3, True, ["5 OFFSET 0"] + [f"3 OFFSET {n}" for n in (2, 4, 6, 8)] + ["2 OFFSET 10"],
                      id="cap-below-page-up-to-the-limit"),
+        pytest.param(None, "auto", None, False, ["500 OFFSET 0", "1 OFFSET 12"], id="auto"),
+        pytest.param(None, "auto", 5, False,
+                     ["500 OFFSET 0", "1 OFFSET 5", "5 OFFSET 3", "5 OFFSET 6", "5 OFFSET 9", "1 OFFSET 12"],
+                     id="auto-below-a-cap"),
         pytest.param(3, 1, None, False, ["1 OFFSET 0", "1 OFFSET 1000000000", "1 OFFSET 1", "1 OFFSET 2"],
                      id="pages-of-one-solution-share-none"),
     ],
@@ -102,7 +107,7 @@ def test_pages(
     server: FaultServer,
     client: str,
     limit: int | None,
-    page_size: int | None,
+    page_size: int | Literal["auto"] | None,
     cap: int | None,
     announced: bool,
     sent: list[str],
