@@ -53,7 +53,15 @@ FLOORS = {
         "writing",
     ),
     "logs/columns": floors("types", "options", "solutions / tables", "quads", "decoder / encoder"),
-    "sparql": floors("children / client / results", "engine", "sources"),
+    "sparql": floors("children / client / results", "engine / relational", "sources"),
+    "sparql/relational": floors(
+        "dialects / regex / values",
+        "functions / relation",
+        "expressions / native / scans",
+        "duckdb / paths",
+        "quads",
+        "evaluation",
+    ),
     "construct": floors("assembly / shapes", "rows", "messages"),
     "sparql/client": floors(
         "grpc / retries / tls / urls", "responses", "aiohttp_client / urllib_client", "oauth"
@@ -106,7 +114,7 @@ FLOORS = {
     "query/algebra": floors("nodes", "calls", "translation"),
     "query/optimizer": floors("push_down", "optimize"),
     "spark": floors(
-        "jar / line_numbers / planning / regex",
+        "jar / line_numbers / planning",
         "session / sql",
         "quads",
         "frames",

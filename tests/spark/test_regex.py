@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedQuery
-from construct_messages.spark.regex import (
+from construct_messages.sparql.relational.regex import (
     IllegalPattern,
     translate_pattern,
     translate_replacement,
@@ -288,7 +288,7 @@ def test_character_classes(spark: SparkSession) -> None:
 
 
 def test_blocks_are_known_to_java(spark: SparkSession) -> None:
-    from construct_messages.spark.regex import BLOCKS
+    from construct_messages.sparql.relational.regex import BLOCKS
 
     cases = [
         (translate_pattern(rf"^\p{{Is{name}}}?\z".replace(r"\z", "$")).java, "")

@@ -12,12 +12,6 @@ from typing import Final
 
 from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.rdf.terms import RDF, XSD, Term, literal_parts
-from construct_messages.spark.regex import (
-    IllegalPattern,
-    Regex,
-    translate_pattern,
-    translate_replacement,
-)
 from construct_messages.spark.sql import comparisons, datetimes, iris, numbers
 from construct_messages.spark.sql.values import (
     ERROR,
@@ -44,6 +38,12 @@ from construct_messages.spark.sql.values import (
     suffix,
     tagged,
     text_of,
+)
+from construct_messages.sparql.relational.regex import (
+    IllegalPattern,
+    Regex,
+    translate_pattern,
+    translate_replacement,
 )
 
 # --- strings (section 17.4.3) ---------------------------------------------------------------------------------------

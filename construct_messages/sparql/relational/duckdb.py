@@ -1,0 +1,96 @@
+"""DuckDB as the engine of a plan: temporary tables, batches of Arrow, and recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from construct_messages.errors import UsageError, shown
+from construct_messages.sparql.relational.dialects import Dialect, DuckDb
+
+_TYPES: Final = {"string": pa.string(), "boolean": pa.bool_(), "integer": pa.int64()}
+BATCH: Final = 20_000  # rows
+
+
+def connected(**settings: Any) -> duckdb.DuckDBPyConnection:
+    """Opens a database in memory with some settings; None is the default.
+
+    Raises:
+        UsageError: a value that is none of the setting.
+    """
+    connection = duckdb.connect()
+    for name, value in settings.items():
+        if value is None:
+            continue
+        text = str(value).replace("'", "''")
+        try:
+            connection.execute(f"SET {name} = '{text}'")
+        except duckdb.Error as error:
+            raise UsageError(
+                f"{shown(str(value))} is no {name} of DuckDB",
+                hint="write a size as 1500MB or 4GB, and threads as a number",
+            ) from error
+    return connection
+
+
+class DuckDbEngine:
+    """See `evaluation.Engine`.
+
+    Args:
+        connection: its temporary tables are those of this query only.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.dialect: Dialect = DuckDb()
+        self.connection = connection
+        self.stopped = False  # set by another thread, which also interrupts the connection
+        self._numbers = count()
+
+    def _name(self) -> str:
+        if self.stopped:
+            raise duckdb.InterruptException("the evaluation was stopped")
+        return f"stage{next(self._numbers)}"
+
+    def table(self, sql: str) -> str:
+        name = self._name()
+        self.connection.execute(f"CREATE TEMP TABLE {name} AS {sql}")
+        return name
+
+    def batches(self, sql: str) -> Iterator[Sequence[list[Any]]]:
+        # another result of the connection would end this one
+        for batch in self.connection.sql(sql).to_arrow_reader(BATCH):
+            if self.stopped:
+                raise duckdb.InterruptException("the evaluation was stopped")
+            if batch.num_rows:
+                yield [column.to_pylist() for column in batch.columns]
+
+    def filled(self, types: Mapping[str, str], batches: Iterator[Sequence[list[Any]]]) -> str:
+        schema = pa.schema([(name, _TYPES[kind]) for name, kind in types.items()])
+        made = [
+            pa.RecordBatch.from_arrays(
+                [pa.array(values, field.type) for values, field in zip(batch, schema, strict=True)],
+                schema=schema,
+            )
+            for batch in batches
+        ]
+        name = self._name()
+        self.connection.register("filled", pa.Table.from_batches(made, schema))
+        try:
+            self.connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM filled")
+        finally:
+            self.connection.unregister("filled")
+        return name
+
+    def reached(self, begin: str, steps: str, keys: Sequence[str]) -> str:
+        """Extends pairs by any number of steps; returns the name of a table with each pair once."""
+        pair = ", ".join([*keys, "s", "e"])
+        same = "".join(f" AND r.{key} = n.{key}" for key in keys)
+        further = ", ".join([*(f"r.{key}" for key in keys), "r.s", "n.e"])
+        return self.table(
+            f"WITH RECURSIVE r({pair}) AS (SELECT {pair} FROM ({begin}) AS t "
+            f"UNION SELECT {further} FROM r JOIN {steps} AS n ON r.e = n.s{same}) SELECT {pair} FROM r"
+        )

@@ -1,0 +1,666 @@
+"""Evaluation of a plan on an engine of SQL: each node of the algebra as a SELECT. SPARQL 1.1 Query, section 18.6.
+
+Expressions that `native` knows are part of the SELECT. Each other one is evaluated in a stage of its own: the solutions
+that the native filters leave are read once for its distinct inputs, `Evaluator` evaluates these, and the values are
+joined back. Solutions that are read twice, numbered or cut by LIMIT become a temporary table. The engine is behind
+`Engine`, and its SQL in `dialects`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import count
+from typing import Any, Final, assert_never
+
+from construct_messages.query.algebra.calls import (
+    conjuncts,
+    exists_in,
+    is_volatile,
+    replace_exists,
+)
+from construct_messages.query.algebra.nodes import (
+    NOTHING,
+    Aggregation,
+    Bgp,
+    Call,
+    Constant,
+    Distinct,
+    Exists,
+    Expression,
+    Extend,
+    Filter,
+    Graphs,
+    Group,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Number,
+    OrderBy,
+    Path,
+    Plan,
+    Project,
+    Slice,
+    Star,
+    Union,
+    Unit,
+    Values,
+    Var,
+    Vars,
+    contains_path,
+    correlated_variables,
+    join_order,
+    mentions,
+)
+from construct_messages.query.optimizer.push_down import links
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.terms import XSD, boolean
+from construct_messages.sparql.relational import native
+from construct_messages.sparql.relational.dialects import Dialect, Engine
+from construct_messages.sparql.relational.expressions import Evaluator
+from construct_messages.sparql.relational.paths import path
+from construct_messages.sparql.relational.relation import (
+    SolutionBag,
+    column,
+    columns,
+    in_pairs,
+    join,
+    left_join,
+    semi_join,
+    union,
+)
+from construct_messages.sparql.relational.scans import Quads
+
+_TRUE: Final = boolean("true")
+_FALSE: Final = boolean("false")
+_NUMBER: Final = column(Var(".u"))
+"""The beginning of the columns of hidden variables that number solutions."""
+_INTEGER: Final = f'"^^<{XSD}integer>'
+
+
+@dataclass(frozen=True)
+class BodyBindings:
+    """The bindings for which a correlated body of EXISTS is evaluated, all at once.
+
+    The solutions are distinct; the variable `key` tells them apart, and all solutions of the body bind it.
+    """
+
+    solutions: SolutionBag
+    key: Var
+    variables: Vars
+
+
+def check(node: Node, evaluator: Evaluator) -> None:
+    """Raises `UnsupportedQuery` for an expression that cannot be evaluated, before anything is."""
+    for expression in node.expressions:
+        evaluator.check(replace_exists(expression, lambda _: Var(".e")))
+        for exists in exists_in(expression):
+            check(exists.pattern, evaluator)
+    for child in node.children:
+        check(child, evaluator)
+
+
+@dataclass(frozen=True)
+class PlanSelect:
+    """The evaluation of one query, or of a body of EXISTS for outer bindings.
+
+    The first leaf of each operand is joined with the outer bindings, and so is every leaf of operands that need them.
+    Thus conditions at any depth see the bindings, and groups, slices and MINUS are evaluated for each of them.
+    """
+
+    engine: Engine
+    quads: Quads
+    evaluator: Evaluator
+    labels: Labels = field(default_factory=Labels)
+    outer: BodyBindings | None = None
+    numbers: Iterator[int] = field(default_factory=count)  # for names that are unique in the query
+
+    def select(self, plan: Plan) -> str:
+        """Returns the SELECT of a plan: a column for each of its variables, in order; for ASK at most one row."""
+        check(plan.pattern, self.evaluator)
+        match plan.pattern:
+            case Slice(pattern, offset, limit, ()):
+                found = self.solutions(pattern).slice(offset, limit)
+            case pattern:
+                found = self.solutions(pattern)
+        if plan.form == "ASK":
+            return f"SELECT 1 AS one FROM {found.source} AS t LIMIT 1"
+        names = [
+            f"{column(var)} AS {column(var)}"
+            if var in found.possible
+            else f"{self.dialect.null} AS {column(var)}"
+            for var in map(Var, plan.variables)
+        ]
+        order = f" ORDER BY {found.order}" if found.order else ""
+        return found.selected(names) + order
+
+    def solutions(self, node: Node, known: tuple[SolutionBag, ...] = ()) -> SolutionBag:
+        """Returns the solutions of a node, which the caller joins with the known relations.
+
+        Paths may begin from these: solutions that are compatible with none of theirs may be missing.
+        """
+        match node:
+            case Unit():
+                return self._with_outer(SolutionBag("SELECT 1 AS one", NOTHING, NOTHING))
+            case Bgp(patterns):
+                scans = map(self.quads.scan, patterns)
+                return reduce(self._join_two, [*self._outer_solutions(), *scans])
+            case Path():
+                found = path(node, self.quads, self.engine, [*known, *self._outer_solutions()])
+                return self._with_outer(found)
+            case Graphs(graph):
+                return self._with_outer(self.quads.graphs(graph))
+            case Values():
+                return self._with_outer(self._values(node))
+            case Join():
+                return self._join(node, known)
+            case Filter():
+                return self._filter(node, known)
+            case LeftJoin(left, right, condition):
+                return self._left_join(self._unordered(left, known), right, condition)
+            case Union(left, right):
+                one, other = self._unordered(left, known), self._unordered(right, known)
+                return union(one, other, self.dialect)
+            case Minus(left):
+                return self._minus(node, self._unordered(left, known))
+            case Extend(pattern, variable, expression):
+                return self._extend(self.solutions(pattern, known), variable, expression)
+            case Number(pattern, variable):
+                return self._number(self.solutions(pattern, known), variable)
+            case Group():
+                return self._with_outer(self._group(node))
+            case Project(pattern, kept):
+                return self._with_outer(self._project(pattern, frozenset(kept), known))
+            case Distinct(pattern):
+                return self.solutions(pattern, known).distinct()
+            case OrderBy(pattern, conditions):
+                return self._order(self._unordered(pattern), conditions)
+            case Slice():
+                return self._slice(node)
+            case Star():
+                raise AssertionError("stars are planned for Spark only")
+            case other:
+                assert_never(other)
+
+    # --- help -----------------------------------------------------------------------------------------------------
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.engine.dialect
+
+    def _unordered(self, node: Node, known: tuple[SolutionBag, ...] = ()) -> SolutionBag:
+        return self.solutions(node, known).unordered()
+
+    def _fresh(self, letter: str) -> Var:
+        return Var(f".{letter}{next(self.numbers)}")
+
+    def _table(self, relation: SolutionBag) -> SolutionBag:
+        """Computes solutions that are read twice."""
+        if relation.light:
+            return relation
+        return replace(relation, sql=self.engine.table(relation.sql), table=True, light=True)
+
+    def _numbered(self, relation: SolutionBag) -> tuple[SolutionBag, Var]:
+        """Numbers the solutions, by a hidden variable, in a table."""
+        key = self._fresh("u")
+        return self._table(relation.bind(key, "row_number() OVER ()", certain=True)), key
+
+    def _outer_solutions(self) -> tuple[SolutionBag, ...]:
+        return (self.outer.solutions,) if self.outer else ()
+
+    def _with_outer(self, relation: SolutionBag) -> SolutionBag:
+        if not self.outer:
+            return relation
+        return self._join_two(self.outer.solutions, relation.unordered())
+
+    def _without_outer(self) -> PlanSelect:
+        return replace(self, outer=None) if self.outer else self
+
+    def _join_two(self, left: SolutionBag, right: SolutionBag) -> SolutionBag:
+        return join(left, right, self.dialect)
+
+    def _values(self, node: Values) -> SolutionBag:
+        names = columns(node.variables)
+        order = sorted(range(len(node.variables)), key=lambda n: column(node.variables[n]))
+        rows = ([solution[place] for place in order] for solution in node.solutions)
+        if not names:
+            one = " UNION ALL ".join(["SELECT 1 AS one"] * len(node.solutions))
+            return SolutionBag(one or "SELECT 1 AS one WHERE FALSE", NOTHING, NOTHING)
+        table = self.engine.filled(
+            dict.fromkeys(names, "string"),
+            iter([list(map(list, zip(*rows, strict=True)))] if node.solutions else ()),
+        )
+        return SolutionBag(table, node.possible, node.certain, table=True, light=True)
+
+    # --- joins ----------------------------------------------------------------------------------------------------
+
+    def _filter(self, node: Filter, known: tuple[SolutionBag, ...]) -> SolutionBag:
+        """Returns the solutions that meet the condition of this filter and of the filters directly below it."""
+        pattern, conditions = node.pattern, conjuncts(node.condition)
+        while isinstance(pattern, Filter):
+            conditions = (*conjuncts(pattern.condition), *conditions)
+            pattern = pattern.pattern
+        if isinstance(pattern, Join):
+            return self._where(self._join(pattern, known, conditions), conditions)
+        return self._where(self.solutions(pattern, known), conditions)
+
+    def _join(
+        self, node: Join, known: tuple[SolutionBag, ...], conditions: tuple[Expression, ...] = ()
+    ) -> SolutionBag:
+        bound = NOTHING.union(*(one.certain for one in (*known, *self._outer_solutions())))
+        first, *others = join_order(node, bound, links(conditions))
+        relation = self._unordered(first, known)
+        for other in others:
+            relation = self._join_two(*self._right(relation, other, known))
+        return relation
+
+    def _right(
+        self, left: SolutionBag, node: Node, known: tuple[SolutionBag, ...] = ()
+    ) -> tuple[SolutionBag, SolutionBag]:
+        """Returns the left side of a join, as a table if paths begin from it, and the solutions of its right side."""
+        left, starts = self._starts(left, node)
+        # it needs the outer bindings only if it is correlated with them, or if paths begin from them
+        outer = self.outer and (
+            correlated_variables(node) & self.outer.variables or contains_path(node)
+        )
+        inside = self if outer else self._without_outer()
+        return left, inside._unordered(node, (*starts, *known))
+
+    def _starts(
+        self, left: SolutionBag, right: Node
+    ) -> tuple[SolutionBag, tuple[SolutionBag, ...]]:
+        if not contains_path(right):
+            return left, ()
+        left = self._table(left)
+        return left, (left,)
+
+    def _left_join(
+        self, left: SolutionBag, right_node: Node, condition: Expression | None
+    ) -> SolutionBag:
+        left, right = self._right(left, right_node)
+        conditions = () if condition is None else conjuncts(condition)
+        # conditions on the right side alone only narrow it
+        own = tuple(one for one in conditions if mentions(one) & left.possible <= right.certain)
+        right = self._where(right, own)
+        rest = tuple(one for one in conditions if one not in own)
+        shared = left.possible & right.possible
+        if shared <= left.certain & right.certain:
+            across = self._across(rest, left, right)
+            if across is not None:
+                return left_join(left, right, across or None)
+        numbered, key = self._numbered(left)
+        pairs = self._table(self._where(self._join_two(numbered, right), rest))
+        alone = in_pairs(numbered, pairs, key, keep=False)
+        return union(pairs.without(frozenset({key})), alone, self.dialect)
+
+    def _across(
+        self, conditions: Sequence[Expression], left: SolutionBag, right: SolutionBag
+    ) -> str | None:
+        """Returns SQL over `l` and `r` for conditions on both sides; None if some of them need a stage."""
+        found = []
+        for one in conditions:
+            if exists_in(one) or not mentions(one) <= left.possible | right.possible:
+                return None
+            sides = {var: "l" if var in left.possible else "r" for var in mentions(one)}
+            sql = native.condition(one, self.dialect, sides)
+            if sql is None or sql.decided != native.ALWAYS:
+                return None
+            found.append(f"({sql.sql})")
+        return " AND ".join(found)
+
+    def _minus(self, node: Minus, left: SolutionBag) -> SolutionBag:
+        left, right = self._right(left, node.right)
+        within = node.within
+        if self.outer:
+            # outer bindings do not count as variables that both sides share
+            own = node.left.possible & node.right.possible
+            within = within | {self.outer.key} | (self.outer.variables - own)
+        shared = left.possible & right.possible
+        counting = shared - within
+        if not counting:
+            return left
+        right = right.only(shared)
+        if shared <= left.certain & right.certain:
+            return semi_join(left, right, keep=False)
+        numbered, key = self._numbered(left)
+        pairs = join(numbered, right.distinct(), self.dialect, overlapping=counting)
+        return in_pairs(numbered, pairs, key, keep=False)
+
+    # --- conditions and expressions -------------------------------------------------------------------------------
+
+    def _where(self, relation: SolutionBag, conditions: Sequence[Expression]) -> SolutionBag:
+        """Returns the solutions for which all conditions are true: the native filters first."""
+        stages = []
+        for one in conditions:
+            if exists_in(one):
+                continue
+            sql = None if is_volatile(one) else native.condition(one, self.dialect)
+            if sql is not None and sql.decided == native.ALWAYS:
+                wide = relation.with_columns_of(mentions(one), self.dialect).where(sql.sql)
+                relation = wide.without(wide.possible - relation.possible)
+            else:
+                stages.append((one, sql))
+        for one, sql in stages:
+            relation = self._staged_filter(relation, one, sql)
+        for one in conditions:
+            match one:
+                case Exists(body):
+                    relation = self._exists(relation, body, keep=True)
+                case Call("!", (Exists(body),)):
+                    relation = self._exists(relation, body, keep=False)
+                case _ if exists_in(one):
+                    marked, condition = self._with_marks(relation, one)
+                    found = self._where(marked, (condition,))
+                    relation = found.without(marked.possible - relation.possible)
+        return relation
+
+    def _staged_filter(
+        self, relation: SolutionBag, condition: Expression, sql: native.Native | None
+    ) -> SolutionBag:
+        relation, value = self._staged(relation, condition, sql, truth=True)
+        kept = ", ".join(f"t.{name}" for name in relation.columns) or "1 AS one"
+        text = f"SELECT {kept} FROM {value.source} WHERE {value.sql}"
+        return replace(relation, sql=text, table=False, light=False)
+
+    def _extend(self, relation: SolutionBag, variable: Var, expression: Expression) -> SolutionBag:
+        marked, value = self._with_marks(relation, expression)
+        if isinstance(value, Constant):
+            found = marked.bind(variable, self.dialect.text(value.term), certain=True)
+        elif isinstance(value, Var):
+            name = column(value) if value in marked.possible else self.dialect.null
+            found = marked.bind(variable, name, certain=value in marked.certain)
+        else:
+            sql = None if is_volatile(value) else native.term(value, self.dialect)
+            wide, staged = self._staged(marked, value, sql, truth=False)
+            names = ", ".join([*(f"t.{name}" for name in wide.columns), f"{staged.sql} AS value"])
+            text = f"(SELECT {names} FROM {staged.source}) AS t"
+            wide = replace(wide, sql=f"SELECT * FROM {text}", table=False, light=False)
+            found = wide.bind(variable, "value")
+        return found.without(found.possible - relation.possible - {variable})
+
+    def _staged(
+        self,
+        relation: SolutionBag,
+        expression: Expression,
+        sql: native.Native | None,
+        *,
+        truth: bool,
+    ) -> tuple[SolutionBag, _Staged]:
+        """Evaluates an expression for its distinct inputs, except where native SQL decides it.
+
+        Returns the solutions `t`, which the caller reads from the source, and the value as SQL.
+        """
+        if sql is not None and sql.decided == native.ALWAYS:
+            wide = relation.with_columns_of(mentions(expression), self.dialect)
+            return wide, _Staged(f"{wide.source} AS t", sql.sql)
+        relation = relation.with_columns_of(mentions(expression) - relation.possible, self.dialect)
+        inputs = sorted(mentions(expression))
+        if is_volatile(expression):  # each solution has a value of its own
+            relation, key = self._numbered(relation)
+            inputs.append(key)
+        relation = self._table(relation)
+        names = [*map(column, inputs)]
+        evaluate = self.evaluator.truths if truth else self.evaluator.terms
+        variables = [variable.name for variable in inputs]
+        if not names:
+            (value,) = evaluate(expression, (), [()])
+            constant = _sql_of(value, self.dialect)
+            return relation, _Staged(f"{relation.source} AS t", constant)
+        undecided = "" if sql is None else f"NOT coalesce({sql.decided}, FALSE)"
+        distinct = relation.selected(names, undecided).replace("SELECT ", "SELECT DISTINCT ", 1)
+        found = 0
+
+        def evaluated() -> Iterator[Sequence[list[Any]]]:
+            nonlocal found
+            for batch in self.engine.batches(distinct):
+                found += len(batch[0])
+                rows = zip(*batch, strict=True)
+                yield [*batch, evaluate(expression, variables, rows)]
+
+        types = {name: "integer" if name.startswith(_NUMBER) else "string" for name in names}
+        table = self.engine.filled(
+            {**types, "value": "boolean" if truth else "string"}, evaluated()
+        )
+        if not found and sql is not None:
+            return relation, _Staged(f"{relation.source} AS t", sql.sql)
+        on = " AND ".join(f"t.{name} IS NOT DISTINCT FROM e.{name}" for name in names)
+        value = "e.value"
+        if sql is not None:
+            value = f"CASE WHEN {sql.decided} THEN {sql.sql} ELSE e.value END"
+        return relation, _Staged(f"{relation.source} AS t LEFT JOIN {table} AS e ON {on}", value)
+
+    def _number(self, relation: SolutionBag, variable: Var) -> SolutionBag:
+        # the variable's name distinguishes the numbers of two nodes
+        name = f"{self.labels.prefix}{variable.name.removeprefix('.')}x"
+        number = f"concat({self.dialect.text(name)}, row_number() OVER ())"
+        return self._table(relation.bind(variable, number, certain=True))
+
+    # --- EXISTS ---------------------------------------------------------------------------------------------------
+    # SPARQL 1.1 Query, section 18.6, substitutes each solution into the body. Here a body is evaluated once and joined
+    # on the shared variables, as a semi-join, if `correlation` shows that the result is the same; any other is
+    # evaluated once for all distinct bindings of the variables that it needs.
+
+    def _with_marks(
+        self, relation: SolutionBag, expression: Expression
+    ) -> tuple[SolutionBag, Expression]:
+        """Returns the solutions with a boolean for each EXISTS in an expression, and the expression over these."""
+        variables: dict[Exists, Var] = {}
+        for exists in dict.fromkeys(exists_in(expression)):
+            variables[exists] = marked = self._fresh("e")
+            numbered, key = self._numbered(relation)
+            found = self._exists(numbered, exists.pattern, keep=True)
+            number = column(key)
+            there = f"EXISTS (SELECT 1 FROM {found.source} AS r WHERE t.{number} = r.{number})"
+            true, false = map(self.dialect.text, (_TRUE, _FALSE))
+            value = f"CASE WHEN {there} THEN {true} ELSE {false} END"
+            relation = self._table(numbered.bind(marked, value, certain=True))
+            relation = relation.without(frozenset({key}))
+        value_of = replace_exists(expression, variables.__getitem__)
+        return relation.with_columns_of(mentions(value_of), self.dialect), value_of
+
+    def _exists(self, relation: SolutionBag, body: Node, *, keep: bool) -> SolutionBag:
+        """Returns the solutions for which the body has a solution; if not `keep`, those for which it has none."""
+        match body:
+            case Filter(pattern, condition) if self._is_uncorrelated(relation, pattern):
+                conditions = conjuncts(condition)
+                own = [
+                    one
+                    for one in conditions
+                    if mentions(one) & relation.possible <= pattern.certain
+                ]
+                rest = [one for one in conditions if one not in own]
+                shared = pattern.possible & relation.possible
+                if rest and shared <= relation.certain:
+                    left, starts = self._starts(relation, pattern)
+                    right = self._where(self._without_outer()._unordered(pattern, starts), own)
+                    across = self._across(rest, left, right)
+                    if across is not None:
+                        return semi_join(left, right, keep=keep, condition=across)
+        if correlated_variables(body) & relation.possible:
+            return self._exists_for_each(relation, body, keep=keep)
+        left, starts = self._starts(relation, body)
+        right = self._without_outer()._unordered(body, starts).only(relation.possible)
+        if right.possible & left.possible <= left.certain & right.certain:
+            return semi_join(left, right, keep=keep)
+        numbered, key = self._numbered(left)
+        return in_pairs(numbered, self._join_two(numbered, right.distinct()), key, keep=keep)
+
+    def _exists_for_each(self, relation: SolutionBag, body: Node, *, keep: bool) -> SolutionBag:
+        """Evaluates a body for the distinct bindings of the variables that it needs."""
+        variables = (body.possible | correlated_variables(body)) & relation.possible
+        key = self._fresh("t")
+        left = self._table(self._table(relation).with_key_of(variables, key, self.dialect))
+        bindings = self._table(left.only(variables | {key}).distinct())
+        outer = BodyBindings(bindings, key, variables)
+        right = replace(self, outer=outer)._unordered(body).only(frozenset({key}))
+        return semi_join(left, right, keep=keep).without(frozenset({key}))
+
+    def _is_uncorrelated(self, relation: SolutionBag, body: Node) -> bool:
+        shared = body.possible & relation.possible
+        return not correlated_variables(body) & relation.possible and shared <= body.certain
+
+    # --- groups: SPARQL 1.1 Query, section 18.5.1 -----------------------------------------------------------------
+
+    def _group(self, node: Group) -> SolutionBag:
+        relation = self._unordered(node.pattern).with_columns_of(frozenset(node.keys), self.dialect)
+        keys = frozenset(node.keys) | ({self.outer.key} if self.outer else NOTHING)
+        arguments: dict[Var, Var] = {}
+        for variable, one in node.aggregates:
+            if one.argument is not None:
+                argument = one.argument
+                if not isinstance(argument, Var):
+                    argument = self._fresh("v")
+                    relation = self._extend(relation, argument, one.argument)
+                relation = relation.with_columns_of(frozenset({argument}), self.dialect)
+                arguments[variable] = argument
+        relation = self._table(relation)
+        groups = self._grouped(relation, node, keys, arguments)
+        if self.outer and not node.keys:
+            # an empty group for each outer binding without solutions
+            nothing = self._table(relation.where("FALSE"))
+            empty = self._grouped(nothing, node, NOTHING, arguments)
+            groups = self._table(groups)
+            outer = self.outer.solutions.only(frozenset({self.outer.key}))
+            rest = self._join_two(semi_join(outer, groups, keep=False), empty)
+            groups = union(groups, rest, self.dialect)
+        return groups
+
+    def _grouped(
+        self, relation: SolutionBag, node: Group, keys: Vars, arguments: Mapping[Var, Var]
+    ) -> SolutionBag:
+        names = columns(keys)
+        made: list[tuple[Var, str | None, str]] = []
+        joined: list[str] = []
+        for place, (variable, one) in enumerate(node.aggregates):
+            argument = column(arguments[variable]) if variable in arguments else None
+            sql = self._native_aggregate(one, argument, node.pattern.possible)
+            if sql is None:
+                assert argument is not None
+                table = self._aggregated(relation, keys, argument, one)
+                on = [f"g.{name} IS NOT DISTINCT FROM a{place}.{name}" for name in names]
+                joined.append(f"LEFT JOIN {table} AS a{place} ON {' AND '.join(on) or 'TRUE'}")
+                made.append((variable, None, f"a{place}.value"))
+            else:
+                made.append((variable, sql, f"g.{column(variable)}"))
+        own = [f"{sql} AS {column(variable)}" for variable, sql, _ in made if sql is not None]
+        grouped = relation.selected([*names, *own, "count(*) AS size"])
+        grouped += f" GROUP BY {', '.join(names)}" if names else ""
+        outside = [*(f"g.{name}" for name in names)]
+        outside += [f"{place} AS {column(variable)}" for variable, _, place in made]
+        sql = f"SELECT {', '.join(outside) or '1 AS one'} FROM ({grouped}) AS g {' '.join(joined)}"
+        counts = frozenset(variable for variable, one in node.aggregates if one.name == "COUNT")
+        bound = keys | {variable for variable, _ in node.aggregates}
+        return SolutionBag(sql, bound, (keys & relation.certain) | counts)
+
+    def _native_aggregate(self, one: Aggregation, argument: str | None, inside: Vars) -> str | None:
+        """Returns SQL of an aggregate that is exact for terms of any kind; None for others."""
+        distinct = "DISTINCT " if one.distinct else ""
+        if one.name == "COUNT":
+            counted = argument or "*"
+            if argument is None and one.distinct:
+                visible = columns(variable for variable in inside if not variable.hidden)
+                texts = ", ".join(f"coalesce({name}, '')" for name in visible)
+                line_feed = self.dialect.text("\n")
+                counted = f"concat_ws({line_feed}, {texts})" if texts else "''"
+            return f"""concat('"', count({distinct}{counted}), {self.dialect.text(_INTEGER)})"""
+        return f"min({argument})" if one.name == "SAMPLE" else None
+
+    def _aggregated(
+        self, relation: SolutionBag, keys: Vars, argument: str, one: Aggregation
+    ) -> str:
+        """Makes a table of an aggregate for each group, from the distinct terms of the group and their numbers."""
+        names = columns(keys)
+        counted = relation.selected([*names, f"{argument} AS term", "count(*) AS size"])
+        counted += f" GROUP BY {', '.join([*names, argument])}"
+        groups: defaultdict[tuple[str | None, ...], list[tuple[str | None, int]]] = defaultdict(
+            list
+        )
+        for *of_keys, terms, sizes in self.engine.batches(counted):
+            for *key, term, size in zip(*of_keys, terms, sizes, strict=True):
+                groups[tuple(key)].append((term, 1 if one.distinct else size))
+        if not keys and not groups:
+            groups[()] = []
+        values = [self._aggregate(one, pairs) for pairs in groups.values()]
+        by_column = [list(column) for column in zip(*groups, strict=True)] if keys else []
+        return self.engine.filled(
+            {**dict.fromkeys(names, "string"), "value": "string"},
+            iter([[*by_column, values]] if groups else []),
+        )
+
+    def _aggregate(self, one: Aggregation, pairs: Sequence[tuple[str | None, int]]) -> str | None:
+        known = [(term, size) for term, size in pairs if term is not None]
+        if len(known) < len(pairs):
+            return None  # one of the values is an error
+        return self.evaluator.aggregate(one.name, known, one.separator)
+
+    # --- sequences ------------------------------------------------------------------------------------------------
+
+    def _project(self, pattern: Node, kept: Vars, known: tuple[SolutionBag, ...]) -> SolutionBag:
+        inside = self
+        if self.outer:
+            # variables that are not projected differ from those of the same name outside
+            bound, key = self.outer.variables & kept, self.outer.key
+            solutions = self.outer.solutions.only(bound | {key})
+            inside = replace(self, outer=BodyBindings(solutions, key, bound))
+            kept |= {key}
+        found = inside.solutions(pattern, tuple(one.only(kept) for one in known))
+        return found.without(found.possible - kept)
+
+    def _order(
+        self, relation: SolutionBag, conditions: tuple[tuple[Expression, bool], ...]
+    ) -> SolutionBag:
+        possible, keys, joined = relation.possible, [], []
+        for expression, descending in conditions:
+            value = expression
+            if not isinstance(value, Var):
+                value = self._fresh("o")
+                relation = self._extend(relation, value, expression)
+            relation = relation.with_columns_of(frozenset({value}), self.dialect)
+            keys.append((value, descending))
+        relation = self._table(relation)
+        order = []
+        for place, (value, descending) in enumerate(keys):
+            ranks = self._ranks(relation, column(value))
+            joined.append(f"LEFT JOIN {ranks} AS r{place} ON t.{column(value)} = r{place}.term")
+            order.append(f"r{place}.rank {'DESC NULLS LAST' if descending else 'ASC NULLS FIRST'}")
+        name = f"o_{next(self.numbers)}"
+        kept = [f"t.{one}" for one in columns(possible)]
+        number = f"row_number() OVER (ORDER BY {', '.join(order)}) AS {name}"
+        sql = f"SELECT {', '.join([*kept, number])} FROM {relation.source} AS t {' '.join(joined)}"
+        found = SolutionBag(sql, possible, relation.certain & possible, order=name)
+        return self._table(found)
+
+    def _ranks(self, relation: SolutionBag, name: str) -> str:
+        terms = [
+            term
+            for (batch,) in self.engine.batches(
+                f"SELECT DISTINCT {name} FROM {relation.source} AS t"
+            )
+            for term in batch
+            if term is not None
+        ]
+        types = {"term": "string", "rank": "integer"}
+        return self.engine.filled(types, iter([[terms, self.evaluator.ranks(terms)]]))
+
+    def _slice(self, node: Slice) -> SolutionBag:
+        relation = self.solutions(node.pattern)
+        within = frozenset(node.within) & relation.possible
+        within |= {self.outer.key} if self.outer else NOTHING
+        return self._table(relation.slice(node.offset, node.limit, within))
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """Where the solutions `t` are read from, and the value of an expression for each, as SQL."""
+
+    source: str
+    sql: str
+
+
+def _sql_of(value: Any, dialect: Dialect) -> str:
+    if value is None:
+        return dialect.null
+    return str(value).upper() if isinstance(value, bool) else dialect.text(value)

@@ -1,0 +1,273 @@
+"""Solutions as a SELECT of SQL, and the operations on one or two bags of them.
+
+SPARQL 1.1 Query, sections 18.3 and 18.5. A column of strings for each variable, NULL where it is unbound; hidden
+variables that number solutions, and the column of an order, have numbers. The text is the common subset of the engines'
+SQL; what differs is in `dialects`. No algebra nodes here, and nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from construct_messages.query.algebra.nodes import NOTHING, Var, Vars
+from construct_messages.sparql.relational.dialects import Dialect
+
+_LEFT_ONLY: Final = "l"  # keys that are not terms
+_RIGHT_ONLY: Final = "r"
+_NEITHER: Final = ""
+
+
+def column(variable: Var) -> str:
+    """Returns the name of a variable's column: unique even where case is ignored, and an SQL identifier without quotes.
+
+    >>> column(Var("company")), column(Var("aName")), column(Var(".g0"))
+    ('v_company', 'v_a_4e_ame', 'v__2e_g0')
+    """
+    return "v_" + "".join(
+        char if char.isascii() and (char.islower() or char.isdigit()) else f"_{ord(char):x}_"
+        for char in variable.name
+    )
+
+
+def columns(variables: Iterable[Var]) -> list[str]:
+    return sorted(map(column, variables))
+
+
+@dataclass(frozen=True)
+class SolutionBag:
+    """A bag of solutions, or a sequence if it has an order."""
+
+    sql: str
+    possible: Vars
+    certain: Vars  # bound in every solution
+    order: str | None = None  # a column of numbers
+    table: bool = False  # whether `sql` is the name of a table, or a SELECT
+    # whether it costs little to read it twice: it is a table, or a part of the quads
+    light: bool = False
+
+    @property
+    def source(self) -> str:
+        """What FROM names."""
+        return self.sql if self.table else f"({self.sql})"
+
+    @property
+    def columns(self) -> list[str]:
+        return [*columns(self.possible), *self.extra]
+
+    @property
+    def extra(self) -> list[str]:
+        return [] if self.order is None else [self.order]
+
+    def selected(self, what: Iterable[str], where: str = "") -> str:
+        condition = f" WHERE {where}" if where else ""
+        return f"SELECT {', '.join(what) or '1 AS one'} FROM {self.source} AS t{condition}"
+
+    def only(self, variables: Vars) -> SolutionBag:
+        """Projects to some variables; keeps duplicates, and drops the order."""
+        kept = self.possible & variables
+        if kept == self.possible and not self.extra:
+            return self
+        return SolutionBag(self.selected(columns(kept)), kept, self.certain & kept)
+
+    def unordered(self) -> SolutionBag:
+        return self.only(self.possible)
+
+    def without(self, variables: Vars) -> SolutionBag:
+        """Drops some variables; keeps the order."""
+        if not self.possible & variables:
+            return self
+        kept = self.possible - variables
+        sql = self.selected([*columns(kept), *self.extra])
+        return replace(
+            self, sql=sql, possible=kept, certain=self.certain & kept, table=False, light=False
+        )
+
+    def with_columns_of(self, variables: Vars, dialect: Dialect) -> SolutionBag:
+        """Adds columns for variables that have none, unbound in every solution."""
+        new = variables - self.possible
+        if not new:
+            return self
+        nulls = [f"{dialect.null} AS {name}" for name in columns(new)]
+        return replace(
+            self,
+            sql=self.selected(["t.*", *nulls]),
+            possible=self.possible | new,
+            table=False,
+            light=False,
+        )
+
+    def where(self, condition: str) -> SolutionBag:
+        return replace(self, sql=self.selected(["*"], condition), table=False)
+
+    def bind(self, variable: Var, value: str, *, certain: bool = False) -> SolutionBag:
+        """Binds a variable; drops solutions that bind it to another value already. NULL leaves it unbound."""
+        name = column(variable)
+        rest = [*columns(self.possible - {variable}), *self.extra]
+        if variable not in self.possible:
+            sql = self.selected([*rest, f"{value} AS {name}"])
+        else:
+            new = self.selected([*rest, name, f"{value} AS new"])
+            sql = (
+                f"SELECT {', '.join([*rest, f'coalesce({name}, new) AS {name}'])} FROM ({new}) AS t "
+                f"WHERE {name} IS NULL OR new IS NULL OR {name} = new"
+            )
+        bound = frozenset({variable})
+        return replace(
+            self,
+            sql=sql,
+            possible=self.possible | bound,
+            certain=self.certain | bound if certain else self.certain,
+            table=False,
+            light=False,
+        )
+
+    def with_key_of(self, by: Vars, key: Var, dialect: Dialect) -> SolutionBag:
+        """Binds `key` to a value that solutions share if they have the same bindings of `by`; it is never unbound."""
+        texts = [f"coalesce({name}, '')" for name in columns(self.possible & by)]
+        # no term holds a line feed
+        line_feed = dialect.text("\n")
+        value = f"concat_ws({line_feed}, {', '.join(texts)})" if texts else "''"
+        return self.bind(key, value, certain=True)
+
+    def distinct(self) -> SolutionBag:
+        """Drops duplicates; in an order, all but the first."""
+        names = columns(self.possible)
+        if not self.possible:
+            return replace(self, sql=f"{self.selected([])} LIMIT 1", table=False, light=False)
+        if self.order is None:
+            sql = f"SELECT DISTINCT {', '.join(names)} FROM {self.source} AS t"
+            return SolutionBag(sql, self.possible, self.certain)
+        first = f"min({self.order}) AS {self.order}"
+        sql = self.selected([*names, first]) + f" GROUP BY {', '.join(names)}"
+        return SolutionBag(sql, self.possible, self.certain, order=self.order)
+
+    def slice(self, offset: int, limit: int | None, within: Vars = NOTHING) -> SolutionBag:
+        """Keeps at most `limit` solutions from `offset` on, for each value of the variables `within`."""
+        if within:
+            window = f"PARTITION BY {', '.join(columns(within))} ORDER BY {self.order or '1'}"
+            ranked = self.selected(["*", f"row_number() OVER ({window}) AS place"])
+            kept = f"place > {offset}" + (
+                "" if limit is None else f" AND place <= {offset + limit}"
+            )
+            names = [*columns(self.possible), *self.extra]
+            sql = f"SELECT {', '.join(names) or '1 AS one'} FROM ({ranked}) AS t WHERE {kept}"
+        else:
+            sql = self.selected(["*"]) + (f" ORDER BY {self.order}" if self.order else "")
+            sql += "" if limit is None else f" LIMIT {limit}"
+            sql += f" OFFSET {offset}" if offset else ""
+        return replace(self, sql=sql, table=False, light=False)
+
+
+# --- two bags -------------------------------------------------------------------------------------
+
+
+def union(left: SolutionBag, right: SolutionBag, dialect: Dialect) -> SolutionBag:
+    possible = left.possible | right.possible
+    sides = (
+        side.with_columns_of(possible, dialect).selected(columns(possible))
+        for side in (left, right)
+    )
+    return SolutionBag(" UNION ALL ".join(sides), possible, left.certain & right.certain)
+
+
+def join(
+    left: SolutionBag, right: SolutionBag, dialect: Dialect, overlapping: Vars | None = None
+) -> SolutionBag:
+    """Join: the compatible pairs, merged.
+
+    With `overlapping`, only pairs that both bind one of these variables. A condition `a = b OR a IS NULL OR b IS NULL`
+    has no key to join by. So a key column is added for each variable that a side may leave unbound: a solution has one
+    key for partners that bind it and another for those that do not, so that compatible solutions share exactly one.
+    """
+    shared = left.possible & right.possible
+    unsure = sorted(shared - (left.certain & right.certain))
+    one, other = left.source, right.source
+    for variable in unsure:
+        mine, yours = variable in left.certain, variable in right.certain
+        one = _keyed(one, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY, dialect)
+        other = _keyed(other, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY, dialect)
+    equal = [column(variable) for variable in sorted(shared - set(unsure))]
+    equal += [f"k_{column(variable)}" for variable in unsure]
+    conditions = [f"l.{name} = r.{name}" for name in equal]
+    if overlapping is not None and not overlapping & (left.certain & right.certain):
+        both = (
+            f"l.{column(one)} IS NOT NULL AND r.{column(one)} IS NOT NULL"
+            for one in sorted(overlapping & shared)
+        )
+        conditions.append(f"({' OR '.join(both)})")
+    kept = merged(left.possible, right.possible, frozenset(unsure))
+    on = " AND ".join(conditions)
+    joined = f"JOIN {other} AS r ON {on}" if on else f"CROSS JOIN {other} AS r"
+    return SolutionBag(
+        f"SELECT {', '.join(kept) or '1 AS one'} FROM {one} AS l {joined}",
+        left.possible | right.possible,
+        left.certain | right.certain,
+    )
+
+
+def _keyed(
+    source: str,
+    variable: Var,
+    certain: bool,
+    partner_certain: bool,
+    alone: str,
+    partner_alone: str,
+    dialect: Dialect,
+) -> str:
+    """Returns the solutions with a key for a variable, once for each key that they share with compatible partners.
+
+    A solution that binds the variable shares the term with partners that bind it, and `alone` with those that do not;
+    one that does not bind it shares `partner_alone` with partners that do, and another key with the others.
+    """
+    name = column(variable)
+    if partner_certain:
+        key = name if certain else f"coalesce({name}, '{partner_alone}')"
+    else:
+        bound = dialect.array(name, f"'{alone}'")
+        unbound = dialect.array(f"'{partner_alone}'", f"'{_NEITHER}'")
+        keys = bound if certain else f"CASE WHEN {name} IS NULL THEN {unbound} ELSE {bound} END"
+        key = dialect.explode(keys)
+    return f"(SELECT *, {key} AS k_{name} FROM {source} AS t)"
+
+
+def merged(left: Vars, right: Vars, unsure: Vars) -> list[str]:
+    """Returns the columns of both sides, `l` and `r`, each from a side that binds it."""
+    found = []
+    for variable in sorted(left | right):
+        name = column(variable)
+        if variable in unsure:
+            found.append(f"coalesce(l.{name}, r.{name}) AS {name}")
+        else:
+            found.append(f"{'l' if variable in left else 'r'}.{name}")
+    return found
+
+
+def agree(variables: Iterable[Var]) -> str:
+    """The condition that two sides, `l` and `r`, have the same terms."""
+    return " AND ".join(f"l.{name} = r.{name}" for name in columns(variables)) or "TRUE"
+
+
+def left_join(left: SolutionBag, right: SolutionBag, condition: str | None = None) -> SolutionBag:
+    """LeftJoin, where both sides bind all that they share. The condition is SQL over the columns of `l` and `r`."""
+    shared = left.possible & right.possible
+    on = agree(shared) + ("" if condition is None else f" AND {condition}")
+    kept = merged(left.possible, right.possible, NOTHING)
+    sql = f"SELECT {', '.join(kept) or '1 AS one'} FROM {left.source} AS l LEFT JOIN {right.source} AS r ON {on}"
+    return SolutionBag(sql, left.possible | right.possible, left.certain)
+
+
+def semi_join(
+    left: SolutionBag, right: SolutionBag, *, keep: bool, condition: str | None = None
+) -> SolutionBag:
+    """The left solutions with a partner, or (not `keep`) without; both sides bind all that they share."""
+    on = agree(left.possible & right.possible) + ("" if condition is None else f" AND {condition}")
+    exists = f"{'' if keep else 'NOT '}EXISTS (SELECT 1 FROM {right.source} AS r WHERE {on})"
+    sql = f"SELECT * FROM {left.source} AS l WHERE {exists}"
+    return replace(left, sql=sql, table=False, light=False)
+
+
+def in_pairs(left: SolutionBag, pairs: SolutionBag, key: Var, *, keep: bool) -> SolutionBag:
+    """The left solutions whose key some pair has, or (not `keep`) none; without the key."""
+    return semi_join(left, pairs.only(frozenset({key})), keep=keep).without(frozenset({key}))

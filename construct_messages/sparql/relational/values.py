@@ -1,0 +1,267 @@
+"""The values of RDF terms, exactly: SPARQL 1.1 Query, section 17.1; XML Schema 1.1 Part 2.
+
+A term is a number, boolean, date or time only if its lexical form is one of its datatype. Integers and decimals have
+any number of digits. Nothing here knows expressions.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from construct_messages.rdf.terms import RDF, XSD, Term, boolean, literal, literal_parts
+from construct_messages.rdf.terms.natives import integer_bounds
+
+
+class Single(float):
+    """An xsd:float."""
+
+
+class PlainString(str):
+    """The characters of a plain string."""
+
+
+class Tagged(NamedTuple):
+    """A string with a language."""
+
+    text: str
+    suffix: str  # `@en`, or `@en--ltr`
+
+
+class TimePoint(NamedTuple):
+    """A point of the time line: a value of one of the types of dates and times."""
+
+    kind: str
+    seconds: int  # since the beginning of year 0
+    fraction: Fraction
+    zone: int | None  # minutes from UTC
+    text: str
+
+
+class Opaque(NamedTuple):
+    """A literal whose value is not known, also one whose lexical form is not of its datatype."""
+
+    term: str
+    datatype: str
+
+
+class NodeValue(NamedTuple):
+    """An IRI, a blank node or a triple term."""
+
+    term: str
+
+
+Value = (
+    PlainString | Tagged | bool | int | Decimal | Single | float | TimePoint | Opaque | NodeValue
+)
+
+INTEGERS: Final = frozenset(
+    """integer nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger byte short int long unsignedByte
+    unsignedShort unsignedInt unsignedLong""".split()  # noqa: SIM905  # reads better as words
+)
+NUMERIC: Final = INTEGERS | {"decimal", "float", "double"}
+DECIMAL_FORM: Final = re.compile(r"[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)")
+INTEGER_FORM: Final = re.compile(r"[+-]?[0-9]+")
+DOUBLE_FORM: Final = re.compile(
+    r"[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN"
+)
+BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+
+_YEAR: Final = r"(?P<year>-?(?:[1-9][0-9]{3,}|0[0-9]{3}))"
+_MONTH: Final = r"(?P<month>0[1-9]|1[0-2])"
+_DAY: Final = r"(?P<day>0[1-9]|[12][0-9]|3[01])"
+_TIME: Final = (
+    r"(?P<hours>[01][0-9]|2[0-3]):(?P<minutes>[0-5][0-9]):(?P<seconds>[0-5][0-9])"
+    r"(?:[.](?P<fraction>[0-9]+))?"
+)
+_CLOCK: Final = rf"(?:{_TIME}|(?P<midnight>24:00:00(?:[.]0+)?))"
+_ZONE: Final = r"(?P<zone>Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
+_FORMS: Final = {
+    name: re.compile(form)
+    for name, form in {
+        "dateTime": f"{_YEAR}-{_MONTH}-{_DAY}T{_CLOCK}{_ZONE}?",
+        "dateTimeStamp": f"{_YEAR}-{_MONTH}-{_DAY}T{_CLOCK}{_ZONE}",
+        "date": f"{_YEAR}-{_MONTH}-{_DAY}{_ZONE}?",
+        "time": f"{_CLOCK}{_ZONE}?",
+        "gYearMonth": f"{_YEAR}-{_MONTH}{_ZONE}?",
+        "gYear": f"{_YEAR}{_ZONE}?",
+        "gMonthDay": f"--{_MONTH}-{_DAY}{_ZONE}?",
+        "gDay": f"---{_DAY}{_ZONE}?",
+        "gMonth": f"--{_MONTH}{_ZONE}?",
+    }.items()
+}
+_STAND_IN: Final = {"time": (1972, 12, 31), "gMonthDay": (1972, 1, 1), "gDay": (1972, 12, 1)}
+_MONTH_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+@lru_cache(maxsize=1 << 16)
+def value_of(term: str) -> Any:
+    """Returns the value of a term.
+
+    >>> value_of('"1.50"^^<http://www.w3.org/2001/XMLSchema#decimal>'), value_of('"a"'), value_of("<urn:a>")
+    (Decimal('1.50'), 'a', NodeValue(term='<urn:a>'))
+    """
+    if not term.startswith('"'):
+        return NodeValue(term)
+    text, datatype, language, direction = literal_parts(Term(term))
+    if language is not None:
+        return Tagged(text, f"@{language}" + (f"--{direction}" if direction else ""))
+    if datatype is None:
+        return PlainString(text)
+    found = typed_value(text, datatype.removeprefix(XSD)) if datatype.startswith(XSD) else None
+    return Opaque(term, datatype) if found is None else found
+
+
+def typed_value(text: str, name: str) -> Any:
+    """Returns the value of a lexical form of an XSD type; None if it has none or the type is not known here."""
+    if name in INTEGERS:
+        if INTEGER_FORM.fullmatch(text):
+            value = _integer(text)
+            least, most = integer_bounds(XSD + name)
+            if (least is None or value >= least) and (most is None or value <= most):
+                return value
+    elif name == "decimal":
+        return Decimal(text) if DECIMAL_FORM.fullmatch(text) else None
+    elif name in ("double", "float"):
+        if DOUBLE_FORM.fullmatch(text):
+            return float(text) if name == "double" else single(float(text))
+    elif name == "boolean":
+        return BOOLEANS.get(text)
+    elif name in _FORMS:
+        return moment(name, text)
+    return None
+
+
+def _integer(text: str) -> int:
+    # Python limits the digits of `int`, as its time is quadratic, but not of Decimal
+    return int(text) if len(text) < 4000 else int(Decimal(text))
+
+
+def single(value: float) -> Single:
+    """Rounds to an xsd:float."""
+    try:
+        return Single(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return Single(float("inf") if value > 0 else float("-inf"))
+
+
+# --- dates and times ------------------------------------------------------------------------------
+
+
+def is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def moment(kind: str, text: str) -> TimePoint | None:
+    """Returns the point of a lexical form; None if it is not one of the type."""
+    found = _FORMS[kind].fullmatch(text)
+    if found is None:
+        return None
+    parts = found.groupdict()
+    year, month, day = _STAND_IN.get(kind, (1972, 1, 1))
+    year = int(parts.get("year") or year)
+    month, day = int(parts.get("month") or month), int(parts.get("day") or day)
+    most = _MONTH_DAYS[month - 1] + (month == 2 and (kind == "gMonthDay" or is_leap(year)))
+    if parts.get("day") and day > most:
+        return None
+    clock = (
+        (24 * 3600 if kind != "time" else 0)
+        if parts.get("midnight")
+        else sum(
+            int(parts.get(name) or 0) * size
+            for name, size in (("hours", 3600), ("minutes", 60), ("seconds", 1))
+        )
+    )
+    zone = minutes_of(parts["zone"]) if parts.get("zone") else None
+    fraction = Fraction(int(parts.get("fraction") or 0), 10 ** len(parts.get("fraction") or ""))
+    seconds = _days(year, month, day) * 86400 + clock - (zone or 0) * 60
+    return TimePoint("dateTime" if kind == "dateTimeStamp" else kind, seconds, fraction, zone, text)
+
+
+def minutes_of(zone: str) -> int:
+    """Returns the difference of a zone from UTC.
+
+    >>> minutes_of("Z"), minutes_of("-01:30")
+    (0, -90)
+    """
+    if zone == "Z":
+        return 0
+    minutes = int(zone[1:3]) * 60 + int(zone[4:6])
+    return -minutes if zone[0] == "-" else minutes
+
+
+def _days(year: int, month: int, day: int) -> int:
+    """Days since the first of March of year 0, in the Gregorian calendar."""
+    if month < 3:
+        year, month = year - 1, month + 12
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day
+
+
+# --- terms of values ------------------------------------------------------------------------------
+
+
+def term_of(value: Any) -> str:
+    """Returns the term of a value; numbers are written as by the embedded engine, without exponents.
+
+    >>> term_of(Decimal("1.50")), term_of(1e6)
+    ('"1.5"^^<http://www.w3.org/2001/XMLSchema#decimal>', '"1000000"^^<http://www.w3.org/2001/XMLSchema#double>')
+    """
+    kind = type(value)
+    if kind is str:
+        return str(value)
+    if kind is PlainString:
+        return literal(str(value))
+    if kind is Tagged:
+        return tagged(value.text, value.suffix)
+    if kind is bool:
+        return boolean("true" if value else "false")
+    if kind in (NodeValue, Opaque):
+        return str(value.term)
+    if kind is TimePoint:
+        return literal(value.text, datatype=XSD + value.kind)
+    return f'"{number_text(value)}"^^<{XSD}{NAMES[kind]}>'
+
+
+NAMES: Final = {int: "integer", Decimal: "decimal", Single: "float", float: "double"}
+
+
+def tagged(text: str, suffix: str) -> Term:
+    """Returns a string with a language, and perhaps a direction."""
+    language, _, direction = suffix[1:].partition("--")
+    return (
+        literal(text, language=language, direction=direction)
+        if direction
+        else literal(text, language=language)
+    )
+
+
+def number_text(value: Any) -> str:
+    if type(value) is int:
+        return str(value) if abs(value) < 10**4000 else f"{Decimal(value):f}"
+    if type(value) is Decimal:
+        text = f"{value:f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return "0" if text in ("-0", "") else text.removeprefix("+")
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "INF" if value > 0 else "-INF"
+    text = f"{Decimal(shortest(value)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def shortest(value: float) -> str:
+    """The shortest decimal digits that are read as the same number."""
+    if type(value) is Single:
+        for digits in range(1, 10):
+            text = f"{float(value):.{digits}g}"
+            if single(float(text)) == value:
+                return text
+    return float.__repr__(value)
+
+
+DATATYPES: Final = {PlainString: f"<{XSD}string>", Tagged: f"<{RDF}langString>"}
