@@ -45,6 +45,7 @@ from construct_messages.errors import (
 # The commands by the module that adds them, which is imported when one of them is called, or for the help on all.
 _COMMANDS: Final = {
     "run": ("run",),
+    "load": ("load",),
     "serve": ("serve", "streams"),
     "convert": ("convert", "cat", "head", "slice", "tail"),
     "examine": ("validate", "inspect", "diff"),

@@ -392,9 +392,11 @@ static PyObject *add_statements(Writer *writer, PyObject *quads, PyObject **last
         Py_ssize_t prefix = writer->prefix, name = writer->name;
         bool done = writer->rows.size <= MOST_BYTES && are_terms(quad);
         if (done && writer->kind == GRAPH_START &&
-            !is_same(PyTuple_GetItem(quad, GRAPH), PyTuple_GetItem(*last, GRAPH)) &&
-            (done = start_graph(writer, quad, last)))
-            prefix = writer->prefix, name = writer->name;
+            !is_same(PyTuple_GetItem(quad, GRAPH), PyTuple_GetItem(*last, GRAPH))) {
+            done = start_graph(writer, quad, last);
+            if (done)
+                prefix = writer->prefix, name = writer->name;
+        }
         if (!done || !add_statement(writer, quad, *last)) {
             writer->prefix = prefix, writer->name = name;
             break;

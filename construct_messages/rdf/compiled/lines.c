@@ -151,11 +151,14 @@ static int read_statement(Found *found, const byte *at, bool graphs, Py_ssize_t 
     at = read_terms(found, at, 0, graphs ? 4 : 3, terms);
     int done = at && is_end(at, found->limit);
     for (int i = 0; i < 4; i++) {
-        bool has_blank = terms[i] && (PyUnicode_ReadChar(terms[i], 0) == '_' || (i == 2 && found->has_blank));
-        if (done <= 0)
+        if (done <= 0) {
             Py_XDECREF(terms[i]);
-        else if (!append(found->terms, terms[i] ? terms[i] : Py_NewRef(Py_None)) ||
-                 (has_blank && !append(found->blanks, PyLong_FromSsize_t(4 * index + i))))
+            continue;
+        }
+        bool has_blank = terms[i] && PyUnicode_ReadChar(terms[i], 0) == '_';
+        has_blank |= i == 2 && found->has_blank;
+        if (!append(found->terms, terms[i] ? terms[i] : Py_NewRef(Py_None)) ||
+            (has_blank && !append(found->blanks, PyLong_FromSsize_t(4 * index + i))))
             done = -1;
     }
     return PyErr_Occurred() ? -1 : done;
@@ -170,8 +173,10 @@ static bool read_lines(Found *found, const byte *at, const byte *limit, bool gra
         if (done < 0 || (done && !append(found->others, text_of(other, at))))
             return false;
         at = found->limit + 1;
-        other = done ? at : other;
-        count += done;
+        if (done) {
+            count++;
+            other = at;
+        }
     }
     return append(found->others, text_of(other, limit));
 }
@@ -258,9 +263,12 @@ static const byte *known_iri_end(Known *known, const byte *start, const byte *li
     const byte *end = memchr(start, '>', (size_t)(limit - start));
     PyObject *found = end ? find_term(known, start, end + 1) : NULL;
     Py_XDECREF(found);
-    if (!found && (end = iri_term_end(start)))
+    if (found)
+        return end + 1;
+    end = iri_term_end(start);
+    if (end)
         keep_term(known, start, end, Py_None);
-    return found ? end + 1 : end;
+    return end;
 }
 
 /* The canonical statement at the start of a line, whose other fields are set; false: there is none.

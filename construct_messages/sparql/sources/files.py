@@ -31,6 +31,7 @@ from construct_messages.rdf.formats.media_types import (
     find_document_format,
     format_of_document,
 )
+from construct_messages.sparql.sources.tables import is_table
 
 _MAGIC_BYTES: Final = max(map(len, MAGIC))
 
@@ -197,6 +198,11 @@ def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:
     With `allow_stale`, also while a process writes to it: the data may be old, and Oxigraph documents the behaviour as
     undefined.
     """
+    if is_table(path):
+        raise UsageError(
+            f"{path} is a table of quads, which only run and Python query",
+            hint="load its files into an Oxigraph store: `oxigraph load --location DIR --file FILE`",
+        )
     if not (path / "CURRENT").is_file():
         raise UsageError(
             f"{path} is not an Oxigraph store directory",

@@ -16,6 +16,7 @@ from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.options import RETRIES
 from construct_messages.sparql.client.urls import is_url, without_query
 from construct_messages.sparql.sources import Source
+from construct_messages.sparql.sources.tables import is_table, open_table
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -170,6 +171,8 @@ def _of_files(
                 f"{directories[0]} is a directory and cannot be combined",
                 hint="name one store directory, or files",
             )
+        if is_table(directories[0]):
+            return open_table(directories[0])
         return OxigraphSource(open_directory(Path(local[0]), allow_stale=allow_stale))
     return OxigraphSource(load_files(list(map(Path, local)), format, lenient=lenient))
 

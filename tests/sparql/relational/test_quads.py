@@ -1,0 +1,195 @@
+"""Tables of quads: what is written, replaced and refused, and that nothing looks whole after an interruption."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+
+pytest.importorskip("duckdb")
+
+import duckdb
+
+from construct_messages.errors import CannotWrite, QuadsError, UsageError
+from construct_messages.rdf.terms import from_pyoxigraph, map_blanks
+from construct_messages.sparql.relational import quads
+from construct_messages.sparql.relational.quads import RECORD, load, read_quads
+
+# what the compiled module leaves to the parser: relative spaces, escapes, comments, CRLF, tags in capitals
+LINES = (
+    '<urn:a> <urn:p> "x" .\n'
+    '<urn:a>   <urn:p>\t"\\u0041\\n\\"" .\r\n'
+    '# a comment\n\n<urn:a> <urn:p> "chat"@EN . # behind it\n'
+    "_:b <urn:q> _:c .\n"
+    "_:b <urn:q> _:c .\n"
+    '<urn:a> <urn:p> "x"^^<http://www.w3.org/2001/XMLSchema#string> .\n'
+    '<urn:a> <urn:p> "\\u0001 é😀" .'
+)
+
+
+def rows_of(folder: Path) -> list[tuple[str | None, ...]]:
+    files = [str(path) for path in read_quads(folder).files]
+    query = "SELECT subject, predicate, object, graph FROM read_parquet(?) ORDER BY ALL"
+    return duckdb.connect().execute(query, [files]).fetchall() if files else []
+
+
+def by_pyoxigraph(text: str, format: ox.RdfFormat) -> set[tuple[str | None, ...]]:
+    found = set()
+    for quad in ox.parse(text, format):
+        graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name
+        parts = (quad.subject, quad.predicate, quad.object, graph)
+        found.add(tuple(None if part is None else from_pyoxigraph(part) for part in parts))
+    return found
+
+
+def unscoped(rows: list[tuple[str | None, ...]]) -> set[tuple[str | None, ...]]:
+    return {
+        tuple(
+            None
+            if term is None
+            else map_blanks(
+                term, lambda node: type(node)("_:" + node.partition("_")[2].partition("_")[2])
+            )
+            for term in row
+        )
+        for row in rows
+    }
+
+
+def test_lines_are_as_the_parser_reads_them(tmp_path: Path) -> None:
+    source = tmp_path / "a.nt"
+    source.write_bytes(LINES.encode())
+    statistics = load([source], tmp_path / "a.quads")
+    found = rows_of(tmp_path / "a.quads")
+    assert unscoped(found) == by_pyoxigraph(LINES, ox.RdfFormat.N_TRIPLES)
+    assert statistics.rows == len(found) == 5
+    assert statistics.distinct
+
+
+@pytest.mark.parametrize("size", [16, 61, 1 << 20])
+def test_blocks_may_end_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(quads, "_BLOCK", size)
+    source = tmp_path / "a.nt"
+    source.write_bytes(b"\xef\xbb\xbf" + LINES.encode())
+    load([source], tmp_path / "a.quads")
+    assert unscoped(rows_of(tmp_path / "a.quads")) == by_pyoxigraph(LINES, ox.RdfFormat.N_TRIPLES)
+
+
+def test_other_formats_and_packings(tmp_path: Path) -> None:
+    trig = "PREFIX : <urn:> :g { :a :p [ :q (1 2.50) ] } :a :p 'x'@en ."
+    (tmp_path / "a.trig.bz2").write_bytes(bz2.compress(trig.encode()))
+    (tmp_path / "b.nq.gz").write_bytes(gzip.compress(b"<urn:a> <urn:p> <urn:b> <urn:g> .\n"))
+    (tmp_path / "c.rdf").write_text(
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:u="urn:">'
+        '<rdf:Description rdf:about="urn:a"><u:p>é</u:p></rdf:Description></rdf:RDF>'
+    )
+    load([tmp_path / name for name in ("a.trig.bz2", "b.nq.gz", "c.rdf")], tmp_path / "t")
+    found = rows_of(tmp_path / "t")
+    assert len(found) == 9
+    assert ("<urn:a>", "<urn:p>", "<urn:b>", "<urn:g>") in found
+    assert ("<urn:a>", "<urn:p>", '"é"', None) in found
+    (part,) = (tmp_path / "t" / RECORD).iterdir()
+    assert not json.loads(part.read_text())["distinct"]
+    assert read_quads(tmp_path / "t").repeated == {"<urn:p>"}
+
+
+def test_blank_nodes_of_files_stay_apart(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.nt").write_text("_:x <urn:p> _:x .\n")
+    load([tmp_path / "a.nt", tmp_path / "b.nt"], tmp_path / "t")
+    (one, _, same, _), (other, *_) = rows_of(tmp_path / "t")
+    assert one == same != other
+
+
+def test_a_file_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
+    a, b, table = tmp_path / "a.nt", tmp_path / "b.nt", tmp_path / "t"
+    a.write_text('<urn:a> <urn:p> "1" .\n')
+    b.write_text('<urn:b> <urn:p> "2" .\n')
+    load([a, b], table)
+    before = set(read_quads(table).files)
+    a.write_text('<urn:a> <urn:p> "3" .\n')
+    statistics = load([a], table)
+    assert [row[2] for row in rows_of(table)] == ['"3"', '"2"']
+    assert statistics.rows == 2
+    assert len(before & set(read_quads(table).files)) == 1
+    assert len(list(table.glob("*.parquet"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"<urn:a> <urn:p> .\n", "line 3"),
+        (b'<urn:a> <urn:p> "\xff" .\n', "line 3 is not UTF-8"),
+        (b"<relative> <urn:p> <urn:o> .\n", "line 3"),
+        (b'"a" <urn:p> <urn:o> .\n', "line 3"),
+        (b'<urn:a> <urn:p> "never ends\n', "line 3"),
+    ],
+)
+def test_a_malformed_line_leaves_the_table_as_it_was(
+    tmp_path: Path, line: bytes, said: str
+) -> None:
+    source, table = tmp_path / "a.nt", tmp_path / "t"
+    source.write_bytes(b"<urn:a> <urn:p> <urn:b> .\n" * 2 + line + b"<urn:a> <urn:p> <urn:c> .\n")
+    with pytest.raises(QuadsError, match=said) as raised:
+        load([source], table)
+    assert str(source) in str(raised.value)
+    with pytest.raises(QuadsError, match="not a complete table"):
+        read_quads(table)
+    source.write_text("<urn:a> <urn:p> <urn:b> .\n")
+    load([source], table)
+    whole = rows_of(table)
+    source.write_bytes(line)
+    with pytest.raises(QuadsError):
+        load([source], table)
+    assert rows_of(table) == whole
+    assert sorted(path.name for path in table.iterdir()) == sorted(
+        [RECORD, *(path.name for path in read_quads(table).files)]
+    )
+
+
+def test_packed_data_that_was_cut_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "a.nt.bz2"
+    source.write_bytes(bz2.compress(b"<urn:a> <urn:p> <urn:b> .\n" * 10_000)[:-20])
+    with pytest.raises(QuadsError):
+        load([source], tmp_path / "t")
+
+
+def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("<urn:a> <urn:p> <urn:b> .\n")
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "mine.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"mine\.txt"):
+        load([tmp_path / "a.nt"], tmp_path / "t")
+    with pytest.raises(CannotWrite):
+        load([tmp_path / "a.nt"], tmp_path / "a.nt" / "t")
+    with pytest.raises(UsageError, match="not an RDF format"):
+        load([tmp_path / "t" / "mine.txt"], tmp_path / "u")
+    assert (tmp_path / "t" / "mine.txt").read_text() == "mine"
+
+
+def test_other_versions_and_missing_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("<urn:a> <urn:p> <urn:b> .\n")
+    load([tmp_path / "a.nt"], tmp_path / "t")
+    (file,) = read_quads(tmp_path / "t").files
+    file.rename(tmp_path / "elsewhere")
+    with pytest.raises(QuadsError, match="is missing"):
+        read_quads(tmp_path / "t")
+    (part,) = (tmp_path / "t" / RECORD).iterdir()
+    part.write_text('{"version": 99}')
+    with pytest.raises(QuadsError, match="another version"):
+        read_quads(tmp_path / "t")
+
+
+def test_a_record_without_its_part_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("<urn:a> <urn:p> <urn:b> .\n")
+    (tmp_path / "t" / RECORD).mkdir(parents=True)
+    with pytest.raises(QuadsError, match="not a complete table"):
+        read_quads(tmp_path / "t")
+    load([tmp_path / "a.nt"], tmp_path / "t")
+    assert len(rows_of(tmp_path / "t")) == 1
