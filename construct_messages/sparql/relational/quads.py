@@ -8,6 +8,7 @@ file has one Parquet file, sorted by predicate, subject and object, without dupl
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -152,7 +153,7 @@ def load(
         The statistics of the whole table. Distinct subjects and objects are estimated.
 
     Raises:
-        UsageError: an unknown format, or a folder with other files.
+        UsageError: an unknown format, a folder with other files, or one into which another process loads.
         QuadsError: a malformed file, with its line.
         CannotWrite: the folder cannot be written.
     """
@@ -160,9 +161,21 @@ def load(
     if not kinds:
         raise UsageError("there are no files to load", hint="name at least one")
     folder = Path(output)
+    with _writing(folder), _locked(folder):
+        return _load(folder, kinds, memory_limit, threads, spill, report)
+
+
+def _load(
+    folder: Path,
+    kinds: Sequence[tuple[Path, str, DocumentFormat]],
+    memory_limit: str | None,
+    threads: int | None,
+    spill: str | os.PathLike[str] | None,
+    report: Callable[[str, int], None] | None,
+) -> Statistics:
     known = _prepared(folder)
     sources: dict[str, dict[str, Any]] = dict(known.get("sources", {}))
-    with _writing(folder), TemporaryDirectory(dir=spill or folder, prefix=".spill-") as temporary:
+    with TemporaryDirectory(dir=spill or folder, prefix=".spill-") as temporary:
         connection = connected(temp_directory=temporary, memory_limit=memory_limit, threads=threads)
         for path, packing, format in kinds:
             url = path.absolute().as_uri()
@@ -189,28 +202,26 @@ def _kind(path: Path) -> tuple[str, DocumentFormat]:
 
 
 def _prepared(folder: Path) -> dict[str, Any]:
-    """Makes the folder, or returns the record of the table in it; removes what an interrupted load left."""
-    with _writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        names = {path.name for path in folder.iterdir()}
-        if not list(folder.glob(f"{RECORD}/part-*")):
-            foreign = sorted(name for name in names - {RECORD} if not _is_ours(name))
-            if foreign:
-                raise UsageError(
-                    f"{folder} is no table of quads, and holds {foreign[0]}",
-                    hint="name a new or an empty folder",
-                )
-            record: dict[str, Any] = {"files": []}
-        else:
-            record = read_record(folder)
-            if "sources" not in record:
-                raise UsageError(
-                    f"{folder} was written by Spark as a whole",
-                    hint="load into another folder, or write it again by Spark",
-                )
-        for name in names:
-            if _is_ours(name) and name not in record["files"] and name != RECORD:
-                _remove(folder / name)
+    """Returns the record of the table in a folder; removes what an interrupted load left."""
+    names = {path.name for path in folder.iterdir()}
+    if not list(folder.glob(f"{RECORD}/part-*")):
+        foreign = sorted(name for name in names - {RECORD} if not _is_ours(name))
+        if foreign:
+            raise UsageError(
+                f"{folder} is no table of quads, and holds {foreign[0]}",
+                hint="name a new or an empty folder",
+            )
+        record: dict[str, Any] = {"files": []}
+    else:
+        record = read_record(folder)
+        if "sources" not in record:
+            raise UsageError(
+                f"{folder} was written by Spark as a whole",
+                hint="load into another folder, or write it again by Spark",
+            )
+    for name in names:
+        if _is_ours(name) and name not in record["files"] and name != RECORD:
+            _remove(folder / name)
     return record
 
 
@@ -225,6 +236,23 @@ def _remove(path: Path) -> None:
         path.rmdir()
     else:
         path.unlink()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Makes the folder, and keeps other loads out of it during the block."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another process loads into {folder}", hint="wait until it has ended"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import bz2
+import fcntl
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -193,3 +195,14 @@ def test_a_record_without_its_part_is_no_table(tmp_path: Path) -> None:
         read_quads(tmp_path / "t")
     load([tmp_path / "a.nt"], tmp_path / "t")
     assert len(rows_of(tmp_path / "t")) == 1
+
+
+def test_two_loads_at_once_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("<urn:a> <urn:p> <urn:b> .\n")
+    load([tmp_path / "a.nt"], tmp_path / "t")
+    descriptor = os.open(tmp_path / "t", os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with pytest.raises(UsageError, match="another process"):
+        load([tmp_path / "a.nt"], tmp_path / "t")
+    os.close(descriptor)
+    assert load([tmp_path / "a.nt"], tmp_path / "t").rows == 1
