@@ -37,7 +37,7 @@ def add(commands: Commands) -> None:
         """
         --memory-limit SIZE   the memory of DuckDB while it sorts, as in 1500MB; default: four fifths of all
         --threads N   the threads of DuckDB; default: one for each core
-        --spill DIR   the folder for what does not fit into memory; default: one in the table
+        --spill DIR   the folder for data beyond the memory; default: one in the table
         """,
     )
     add_reports(load)

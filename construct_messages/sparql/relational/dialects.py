@@ -1,4 +1,4 @@
-"""What differs between engines: their SQL, and how they compute. The rest of a plan's SQL is the same text for all."""
+"""The differences between engines: their SQL, and how they compute. The rest of a plan is the same text for all."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def _call(name: str, arguments: list[Evaluated]) -> Evaluated:
 
 
 def value(found: Any) -> Any:
-    """The value of what an expression returned, which may be a term."""
+    """The value of a result of an expression, which may be a term."""
     return value_of(found) if isinstance(found, str) and type(found) is not PlainString else found
 
 
@@ -416,7 +416,7 @@ def _earlier(first: TimePoint, second: TimePoint, *, or_equal: bool) -> bool | N
 
 
 class _Key:
-    """The place of a term in the order of ORDER BY (section 15.1, and our own order of what it leaves open).
+    """The place of a term in the order of ORDER BY (section 15.1, and our own order of the rest).
 
     Blank nodes by their labels, IRIs, and literals: numbers by value, strings by code point and then by language,
     booleans, dates and times by their points in time (read as UTC if they have no zone), other literals by their terms;

@@ -1,7 +1,7 @@
 """SPARQL's functions and casts on exact values: SPARQL 1.1 Query, sections 17.4 and 17.5.
 
 A function gets the values of its arguments (see `values`), none of which is an error, and returns None for an error.
-`expressions` evaluates operators, and what may have an argument that is an error.
+`expressions` evaluates operators, and functions that may have an argument that is an error.
 """
 
 from __future__ import annotations

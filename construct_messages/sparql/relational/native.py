@@ -1,7 +1,8 @@
 """Expressions as native SQL, where it is exact: over terms as canonical N-Triples strings.
 
-Native SQL decides an expression for some terms, such as the comparison of integers of up to 18 digits; `Native.decided`
-says for which. The others are evaluated by `expressions.Evaluator`. The text is the common subset of the engines' SQL.
+Native SQL decides an expression for some terms, such as the comparison of integers of up to 18 digits: those for which
+`Native.decided` is true. The others are evaluated by `expressions.Evaluator`. The text is the common subset of the
+engines' SQL.
 """
 
 from __future__ import annotations

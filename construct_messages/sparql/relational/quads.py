@@ -146,7 +146,7 @@ def load(
         output: a folder, which is made if it does not exist. A folder with other files is refused.
         memory_limit: of DuckDB while it sorts, as in `"1500MB"`; None: its default, 80 % of the memory.
         threads: of DuckDB; None: one for each core.
-        spill: the folder for what does not fit into memory; None: a temporary folder beside the table.
+        spill: the folder for data beyond the memory; None: a temporary folder in the table.
         report: is called with the name of each file that is loaded, and with the number of its quads.
 
     Returns:
@@ -202,7 +202,7 @@ def _kind(path: Path) -> tuple[str, DocumentFormat]:
 
 
 def _prepared(folder: Path) -> dict[str, Any]:
-    """Returns the record of the table in a folder; removes what an interrupted load left."""
+    """Returns the record of the table in a folder; removes the rest of an interrupted load."""
     names = {path.name for path in folder.iterdir()}
     if not list(folder.glob(f"{RECORD}/part-*")):
         foreign = sorted(name for name in names - {RECORD} if not _is_ours(name))

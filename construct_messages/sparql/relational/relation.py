@@ -2,7 +2,7 @@
 
 SPARQL 1.1 Query, sections 18.3 and 18.5. A column of strings for each variable, NULL where it is unbound; hidden
 variables that number solutions, and the column of an order, have numbers. The text is the common subset of the engines'
-SQL; what differs is in `dialects`. No algebra nodes here, and nothing is evaluated.
+SQL; the differences are in `dialects`. No algebra nodes here, and nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SolutionBag:
 
     @property
     def source(self) -> str:
-        """What FROM names."""
+        """The name or SELECT for FROM."""
         return self.sql if self.table else f"({self.sql})"
 
     @property
@@ -60,9 +60,9 @@ class SolutionBag:
     def extra(self) -> list[str]:
         return [] if self.order is None else [self.order]
 
-    def selected(self, what: Iterable[str], where: str = "") -> str:
+    def selected(self, values: Iterable[str], where: str = "") -> str:
         condition = f" WHERE {where}" if where else ""
-        return f"SELECT {', '.join(what) or '1 AS one'} FROM {self.source} AS t{condition}"
+        return f"SELECT {', '.join(values) or '1 AS one'} FROM {self.source} AS t{condition}"
 
     def only(self, variables: Vars) -> SolutionBag:
         """Projects to some variables; keeps duplicates, and drops the order."""

@@ -26,7 +26,7 @@ COLUMNS: Final = ("subject", "predicate", "object", "graph")
 class Quads:
     """A table of quads, and the dataset of a query over it."""
 
-    table: str  # what FROM names
+    table: str  # the name for FROM
     distinct: bool  # whether it has each quad once
     dataset: Dataset
     dialect: Dialect

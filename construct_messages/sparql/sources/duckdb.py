@@ -44,7 +44,7 @@ class DuckDbSource:
         path: the folder.
         memory_limit: of DuckDB, as in `"1500MB"`; None: its default, 80 % of the memory.
         threads: of DuckDB; None: one for each core.
-        spill: the folder for what does not fit into memory; None: DuckDB's default.
+        spill: the folder for data beyond the memory; None: DuckDB's default.
         evaluator: evaluates the expressions that are not native SQL; None: in Python.
 
     Raises:
