@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,12 +30,15 @@ from benchmarks.micro.continuous import QUERIES, continuous_query, elements
 from construct_messages import ConstructQuery, Message, Quad, iri, literal, write_log
 from construct_messages.continuous import Bounds, WindowedQuery, WindowOptions
 from construct_messages.continuous.transform import BATCH, Transformation
+from construct_messages.errors import Position
 from construct_messages.logs import EncoderOptions, encoder_for
+from construct_messages.logs.jsonld.decoder import Documents
 from construct_messages.logs.text_encoder import PlainTemplateEncoder
 from construct_messages.options import JsonOptions
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.rdf.compiled import PURE
 from construct_messages.rdf.formats import FORMATS, JSON_DOCUMENTS, RDFM
+from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import UNBOUND, from_pyoxigraph
 
@@ -166,9 +170,36 @@ def windows(size: int) -> Iterator[tuple[str, Way, Way]]:
         yield f"windows, {what}", partial(way, maintain=False), partial(way, maintain=True)
 
 
+def reading(size: int) -> Iterator[tuple[str, Way, Way]]:
+    """JSON-LD documents under a context of terms: expanded by PyLD, and in one walk."""
+    documents = [
+        {
+            "@context": COMPANY["@context"],
+            "@id": f"urn:s{number}",
+            "@type": "dbo:Company",
+            "label": f"Company {number}",
+            "population": number,
+            "location": {"@id": f"urn:o{number}", "label": f"City {number}"},
+        }
+        for number in range(size // PART)
+    ]
+
+    def read(reader: Callable[[Documents], Any]) -> list[list[str]]:
+        made = Documents(None, None, Labels("x"))
+        messages = [reader(made)(document, 1) for document in documents]
+        return [sorted(message.lines.decode().splitlines()) for message in messages]
+
+    yield (
+        "JSON-LD documents",
+        lambda: read(lambda made: partial(made.by_pyld, most=inf, mask="")),
+        lambda: read(lambda made: partial(made.read, position=Position(1, 1))),
+    )
+
+
 GROUPS = {
     "writing": writing,
     "framing": framing,
+    "reading": reading,
     "transforming": transforming,
     "windows": windows,
 }

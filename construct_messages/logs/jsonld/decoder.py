@@ -192,7 +192,7 @@ class Documents:
                         return nodes.message_of(document, wrapped=self._active is not _UNSET)
                     except Rare:
                         pass
-            return self._by_pyld(document, number, most, mask)
+            return self.by_pyld(document, number, most, mask)
         except UsageError as error:
             raise LogError(
                 error.message, number=number, position=position, hint=error.hint
@@ -276,7 +276,7 @@ class Documents:
             return self._contexts.terms(active, number=number, most=most)
         return self._contexts.terms(active, context, number=number, most=most)
 
-    def _by_pyld(self, document: Any, number: int, most: float, mask: str) -> Message:
+    def by_pyld(self, document: Any, number: int, most: float, mask: str) -> Message:
         """Reads a document with anything that `Nodes` does not read."""
         if self._active is _UNSET:
             expanded = self._contexts.expand(document, self._before, number=number, most=most)

@@ -32,7 +32,7 @@ class Left(Exception):
 
 
 class Direct(Documents):
-    def _by_pyld(self, *_arguments: Any) -> Message:
+    def by_pyld(self, *_arguments: Any) -> Message:
         raise Left
 
 
