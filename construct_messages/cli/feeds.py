@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from construct_messages.cli.arguments import (
@@ -333,18 +333,28 @@ def _subscribe(options: argparse.Namespace) -> int:
         dead_letters=options.dead_letters,
     )
     at = 0 if known is None else known.size or 0
-    with (
-        _opened(options, type, own, at) as log,
-        progress(
-            lambda: (log.message_count, log.size),
-            quiet=options.quiet,
-            output=options.output,
-        ) as step,
-    ):
-        recording = record(elements, log, state, step)
-        asyncio.run(until_stopped(recording) if options.follow else recording)
-        log.finish()
+    with ExitStack() as opened:
+        log = opened.enter_context(_opened(options, type, own, at))
+
+        def complete() -> None:
+            log.finish()
+            opened.close()  # the file has its name now
+
+        with progress(
+            lambda: (log.message_count, log.size), quiet=options.quiet, output=options.output
+        ) as step:
+            if _grows(options) or options.output == STANDARD:
+                recording = record(elements, log, state, step)
+                asyncio.run(until_stopped(recording) if options.follow else recording)
+                log.finish()
+            else:
+                asyncio.run(record(elements, log, None, step, complete))
     return 0
+
+
+def _grows(options: argparse.Namespace) -> bool:
+    """Whether the output is a file that has its name from the start."""
+    return options.output != STANDARD and (options.follow or options.state is not None)
 
 
 def _say_beginning(url: str, options: Sequence[str]) -> None:
@@ -368,7 +378,7 @@ def _opened(
     from construct_messages.logs.writing import GrowingLog, OpenLog
 
     place = target(options.output)
-    if isinstance(place, str) and (options.follow or options.state is not None):
+    if isinstance(place, str) and _grows(options):
         growing = GrowingLog(place, options.format, syntax=options.syntax, options=own)
         with growing.opened(at) as log:
             yield log

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final
 
@@ -53,26 +53,26 @@ async def record(
     log: OpenLog,
     state: RecordingState | None = None,
     step: Callable[[], object] = lambda: None,
+    complete: Callable[[], object] | None = None,
 ) -> None:
     """Writes elements to a log, until there are no more; the state matches the log also after cancellation.
 
     The elements are those after the checkpoint of `state.known`, and the log continues at its size. Elements are
     acknowledged to the other side when the state includes them, within a second, or, without a state, when they are
-    written. `step` is called after each element.
+    on disk. `step` is called after each element. `complete` is for a log that is there only when it is complete, and
+    has no state: it is called at the end, and only then all elements are acknowledged.
     """
     async with aclosing(elements):
         await elements.start()
         if state is not None:
             elements.check_resumable()
-        await _record(elements, log, state, step)
+        writer = _StateWriter(state, log, elements, complete)
+        await _record(elements, writer, step)
 
 
-async def _record(
-    elements: Subscription, log: OpenLog, state: RecordingState | None, step: Callable[[], object]
-) -> None:
+async def _record(elements: Subscription, writer: _StateWriter, step: Callable[[], object]) -> None:
     task = asyncio.current_task()
     assert task is not None
-    writer = _StateWriter(state, log, elements)
 
     def stop(_: object) -> None:  # writing or saving failed
         task.cancel()
@@ -81,7 +81,7 @@ async def _record(
     try:
         async with writer.acknowledging():
             writer.save()
-            for work in (writer.keep_flushing(), writer.keep_saving()):
+            for work in writer.work():
                 keeping.append(asyncio.create_task(work))
                 keeping[-1].add_done_callback(stop)
             async for element in elements:
@@ -108,8 +108,15 @@ async def _record(
 class _StateWriter:
     """Stores the state of a log while it is written, and acknowledges the saved elements."""
 
-    def __init__(self, state: RecordingState | None, log: OpenLog, elements: Subscription) -> None:
+    def __init__(
+        self,
+        state: RecordingState | None,
+        log: OpenLog,
+        elements: Subscription,
+        complete: Callable[[], object] | None,
+    ) -> None:
         self._state, self._log, self._elements = state, log, elements
+        self._complete = complete
         self.saves_each = state is not None and not state.can_be_cut
         self._held, self._changed, self._many = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._count = 0  # since the last time
@@ -144,6 +151,8 @@ class _StateWriter:
             self._count = 0
             if self._state is not None:
                 self._state.save(self._log, self._elements)
+            elif self._elements.acknowledges:
+                self._log.sync()
             self._saved = self._elements.checkpoint
 
     async def acknowledge(self) -> None:
@@ -161,13 +170,22 @@ class _StateWriter:
         except ConstructMessagesError:
             raise
         except BaseException:
-            await self._finish()
+            if self._complete is None:
+                await self._finish()
             raise
         await self._finish()
 
     async def _finish(self) -> None:
         self.save()
+        if self._complete is not None:
+            self._complete()
         await self.acknowledge()
+
+    def work(self) -> list[Coroutine[object, object, None]]:
+        """What is done while elements come."""
+        if self._complete is not None:
+            return [self.keep_flushing()]
+        return [self.keep_flushing(), self.keep_saving()]
 
     async def keep_flushing(self) -> None:
         """Writes the elements that came together, before the next ones are awaited."""

@@ -219,6 +219,11 @@ class Subscription(AsyncIterator[Element]):
         if self._transport is not None:
             self._transport.check_resumable()
 
+    @property
+    def acknowledges(self) -> bool:
+        """Whether the other side stores the positions of its readers, see `acknowledge`; False: unknown yet, or no."""
+        return self._transport is not None and self._transport.acknowledges
+
     async def acknowledge(self, checkpoint: Checkpoint) -> None:
         """Acknowledges to the other side that the elements up to a checkpoint were processed durably.
 
@@ -228,7 +233,7 @@ class Subscription(AsyncIterator[Element]):
             UsageError: the subscription is closed.
             SourceError: the other side cannot be reached.
         """
-        if self._transport is None or not self._transport.acknowledges:
+        if self._transport is None or not self.acknowledges:
             return
         if self._closed:
             raise UsageError(

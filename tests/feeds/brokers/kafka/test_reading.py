@@ -301,6 +301,25 @@ async def test_a_bounded_read_commits_at_its_end(
         assert await asyncio.to_thread(committed, kafka, topic, group, partitions) == sent
 
 
+async def test_nothing_is_committed_of_a_log_that_is_not_there(
+    kafka: Kafka, tmp_path: Path
+) -> None:
+    """The file appears when it is complete; here a record is no message, after more than are saved at a time."""
+    topic = kafka.topic()
+    group, log = f"group-{topic}", tmp_path / "log.nq"
+    command = ["subscribe", kafka.url(topic), "--output", str(log), "--set", f"group.id={group}"]
+    produce(kafka, topic, [record(number) for number in range(1200)])
+    produce(kafka, topic, [record(1200)._replace(value=b"no message")])
+    done = await asyncio.to_thread(run, *command)
+    assert (done.status, log.exists()) == (3, False)
+    assert await asyncio.to_thread(committed, kafka, topic, group, 1) == 0
+    letters = tmp_path / "letters"
+    done = await asyncio.to_thread(run, *command, "--dead-letters", str(letters))
+    assert (done.status, done.errors) == (0, "")
+    assert list(read_log(log)) == [numbered(number) for number in range(1200)]
+    assert await asyncio.to_thread(committed, kafka, topic, group, 1) == 1201
+
+
 def committed(kafka: Kafka, topic: str, group: str, partitions: int) -> int:
     """The sum of the offsets that a group has committed."""
     asked = [Partition(topic, number) for number in range(partitions)]
