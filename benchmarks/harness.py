@@ -28,6 +28,7 @@ import pyoxigraph as ox
 from rich.console import Console
 from rich.table import Table
 
+RESULTS = Path(__file__).parent / "results"
 _LOAD = os.getloadavg()  # before the benchmark makes its own
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -399,6 +400,5 @@ def record(name: str, rows: Sequence[Any]) -> None:
         },
         "figures": [asdict(row) for row in rows],
     }
-    folder = Path(__file__).parent / "results"
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(written, indent=2) + "\n")
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(written, indent=2) + "\n")

@@ -30,7 +30,7 @@ import pyoxigraph as ox
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness import record
+from benchmarks.harness import RESULTS, record
 from benchmarks.micro import readers, texts
 from construct_messages.rdf import compiled
 
@@ -115,11 +115,17 @@ def main() -> None:
     parser.add_argument("--format", nargs="+", choices=PEERS, metavar="NAME", help=known)
     parser.add_argument("--length", nargs="+", choices=LENGTHS, help="of messages; all without")
     parser.add_argument("--write", action="store_true", help="write logs instead of reading them")
+    parser.add_argument(
+        "--page", action="store_true", help="print the last figures as Markdown, for the docs"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--side", choices=readers.READ, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.side:
         readers.serve(arguments.side)
+        return
+    if arguments.page:
+        print("\n".join(page()))
         return
     if unknown := set(arguments.shapes) - set(SHAPES):
         parser.error(f"no shape {', '.join(sorted(unknown))}; there are {', '.join(SHAPES)}")
@@ -133,8 +139,10 @@ def main() -> None:
                     what = do, extension, shape
                     rows += measure(Path(folder), what, lengths, arguments.rounds)
                     print(f"{extension}, {shape}", file=sys.stderr)
-            show([row for row in rows if row.format == extension])
-    record("shapes_written" if arguments.write else "shapes", rows)
+            of_format = [row for row in rows if row.format == extension]
+            if of_format:
+                show(of_format)
+                record(f"shapes-{do}-{extension}", of_format)
 
 
 def shapes_of(extension: str) -> set[str]:
@@ -308,3 +316,31 @@ def show(rows: Sequence[Row]) -> None:
         )
         table.add_row(name, *written, *ratios)
     Console(width=120).print(table)
+
+
+def page() -> Iterator[str]:
+    """The table of the docs, from the last figures of reading: short and long messages, beside one peer a format."""
+    rows = {
+        extension: [Row(**each) for each in json.loads(file.read_text())["figures"]]
+        for extension in PEERS
+        if (file := RESULTS / f"shapes-read-{extension}.json").exists()
+    }
+    yield f"| shape | {' | '.join(f'{readers.FORMATS[each].name}, {PEERS[each][0]}' for each in rows)} |"
+    yield f"|---|{'--:|' * len(rows)}"
+    for shape, what in SHAPES.items():
+        cells = [
+            ", ".join(
+                f"{ratio:.1f}" if (ratio := row.ratios[PEERS[each][0]]) >= 1 else f"**{ratio:.2f}**"
+                for row in of_format
+                if row.shape == shape
+            )
+            for each, of_format in rows.items()
+        ]
+        if any(cells):
+            yield f"| {shape}: {what} | {' | '.join(cells)} |"
+    yield ""
+    for each, of_format in rows.items():
+        for peer in PEERS[each][1:]:
+            ratios = [row.ratios[peer] for row in of_format if peer in row.ratios]
+            if ratios:
+                yield f"{readers.FORMATS[each].name}, {peer}: {min(ratios):.2f} to {max(ratios):.1f} ×"

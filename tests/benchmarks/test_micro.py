@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.micro import continuous, data, doubles, embedded, start, windows_soak
+from benchmarks.micro import (
+    continuous,
+    data,
+    doubles,
+    embedded,
+    readers,
+    shapes,
+    start,
+    windows_soak,
+)
 from construct_messages import construct_messages
 
 pytestmark = pytest.mark.slow
@@ -43,6 +52,21 @@ def test_the_benchmark_of_short_runs_runs(tmp_path: Path) -> None:
     figures = start.measure(tmp_path, rounds=1)
     assert [figure.goal for figure in figures if figure.goal] == ["≤ 1.2", "≤ 1", "≤ 1"]
     assert all(figure.seconds > 0 for figure in figures)
+
+
+@pytest.mark.parametrize("extension", shapes.PEERS)
+def test_all_read_the_same_in_logs_as_others_write_them(extension: str, tmp_path: Path) -> None:
+    peer = "pyjelly" if extension == "jelly" else "pyoxigraph"
+    chosen = [shape for shape in shapes.SHAPES if shape in shapes.shapes_of(extension)]
+    for shape in chosen:
+        log = tmp_path / f"{shape}.{extension}"
+        log.write_bytes(shapes.log(shape, extension, 2, 3))
+        ours = readers.DUMPS["ours"](log, extension)
+        assert len(ours) == (1 if shape == "document" else 3)
+        if shape != "named":  # whose context pyoxigraph would have to fetch
+            theirs = readers.DUMPS[peer](log, extension)
+            shapes.compare(shape, {"ours": ours, peer: theirs})
+    assert len(chosen) >= 5
 
 
 @pytest.mark.parametrize("what", continuous.QUERIES)
