@@ -279,7 +279,8 @@ class Counted:
 @pytest.mark.slow
 def test_nothing_is_left_in_memory() -> None:
     data = b"".join(
-        write([*IN_GRAPHS, *STARRED, *LOGS["other terms"][0]] * 4, each) for each in (QUADS, GRAPHS)
+        write([*IN_GRAPHS, *STARRED[:2], *LOGS["other terms"][0]] * 4, each)
+        for each in (QUADS, GRAPHS)
     )
     broken = [data, data[:-3], data.replace(b"\x5a", b"\x5b"), data.replace(b"org", b"o\xffg")]
     for each in broken:
@@ -289,7 +290,7 @@ def test_nothing_is_left_in_memory() -> None:
             for _ in range(8):
                 read_on(each)
                 for options in (QUADS, GRAPHS):
-                    write([*NAMED, *STARRED, message((S, P, blank("c"), A))] * 3, options)
+                    write([*NAMED, *STARRED[:2], message((S, P, blank("c"), A))] * 3, options)
             gc.collect()
             left = sys.getallocatedblocks() - before
         assert left < 50
