@@ -284,7 +284,10 @@ def test_nothing_is_left_in_memory() -> None:
     )
     broken = [data, data[:-3], data.replace(b"\x5a", b"\x5b"), data.replace(b"org", b"o\xffg")]
     for each in broken:
-        for _ in range(2):  # the first time, Python keeps some memory for itself
+        left = []
+        while len(left) < 2 or (
+            left[-1] >= 50 and len(left) < 12
+        ):  # Python keeps some memory for itself
             gc.collect()
             before = sys.getallocatedblocks()
             for _ in range(8):
@@ -292,8 +295,8 @@ def test_nothing_is_left_in_memory() -> None:
                 for options in (QUADS, GRAPHS):
                     write([*NAMED, *STARRED[:2], message((S, P, blank("c"), A))] * 3, options)
             gc.collect()
-            left = sys.getallocatedblocks() - before
-        assert left < 50
+            left.append(sys.getallocatedblocks() - before)
+        assert left[-1] < 50, f"{left} blocks"
 
 
 def test_wrong_arguments() -> None:
