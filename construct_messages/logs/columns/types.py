@@ -64,7 +64,7 @@ def needed(module: str, install: str) -> Any:
 
 
 def warn(message: str, *values: object) -> None:
-    """Logs what a caller should know about a column."""
+    """Logs a notice about a column."""
     import logging  # imported here because most programs do not need it
 
     logging.getLogger("construct_messages.logs.columns").warning(message, *values)

@@ -232,7 +232,7 @@ class Contexts:
             return Terms(made, self._base)
         except MemoryError:
             raise
-        except Exception as error:  # an arbitrary one, see below: `expand` says what is wrong
+        except Exception as error:  # an arbitrary one, see below: `expand` reports the fault
             raise Rare from error
 
     def expand(

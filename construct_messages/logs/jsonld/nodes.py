@@ -33,7 +33,7 @@ from construct_messages.rdf.terms.wellformed import SURROGATE
 
 
 class Rare(Exception):
-    """Raised for what only the careful way reads; it does not leave this folder."""
+    """Raised for documents that only the careful way reads; it does not leave this folder."""
 
 
 Write: TypeAlias = "Callable[[Nodes, Entry, Term, Any, Term | None], None]"
@@ -311,7 +311,7 @@ class _Known(dict[str, _Meaning]):
 
 
 def string(text: str, end: str) -> Term:
-    """Returns a string as a literal. `end`: what follows its text, from the quote."""
+    """Returns a string as a literal. `end`: the rest of the term, from the quote."""
     if not text.isprintable() or '"' in text or "\\" in text:
         if SURROGATE.search(text):
             raise Rare

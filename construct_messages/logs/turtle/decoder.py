@@ -331,7 +331,7 @@ class TurtleDecoder:
         self._outdated, self._parsed = False, 0
         # how much of the text it gets, and has left of what it got
         self._block, self._tried = _BLOCK, 0
-        # the number of the open message, and what was read of it
+        # the number of the open message, and its quads so far
         self._number = 1
         self._open = _OpenMessage()
         self._beginning: bytes | None = b""  # the first bytes, which may be a byte order mark
@@ -453,7 +453,7 @@ class TurtleDecoder:
         if self._open.size + size > self._message_bytes:
             raise too_long(self._number, self._message_bytes)
 
-    # --- what the compiled module reads -----------------------------------------------------------------------------
+    # --- usual statements -----------------------------------------------------------------------------
 
     def _read_known(self) -> Iterator[Message]:
         """Returns the messages from here on, up to the first that the compiled module does not know or that is not

@@ -149,8 +149,8 @@ class Endpoint:
     ) -> urllib.request.Request:
         """The request for a query or update, which is always sent as a form; None asks for the service description.
 
-        Parameters follow those of the endpoint, headers override them; names as in `Accept`. Unless one of them says
-        otherwise, nothing is to be compressed.
+        Parameters follow those of the endpoint, headers override them; names as in `Accept`. By default, nothing is
+        to be compressed.
 
         >>> Endpoint.at("https://example.org/sparql", method="get").request("ASK {}", (), {}).full_url
         'https://example.org/sparql?query=ASK+%7B%7D'

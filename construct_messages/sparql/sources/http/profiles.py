@@ -20,7 +20,7 @@ class Profile:
     # the results formats to request, best first: of `json`, `xml`, `tsv`. TSV only for engines that write it as the
     # recommendation requires
     results: tuple[str, ...] = ("json", "xml")
-    # whether its TSV says for each value whether it is a text or a number, and keeps how numbers are written
+    # whether its TSV shows of each value whether it is a text or a number, and keeps the form of numbers
     tsv_is_exact: bool = True
     # prefixes that queries may use without declaring them
     prefixes: Mapping[str, str] = field(default_factory=dict)
