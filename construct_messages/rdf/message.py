@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import pyoxigraph as ox
 
 from construct_messages.errors import UsageError, WrongType
+from construct_messages.rdf import compiled
 from construct_messages.rdf.arguments import checked, wrong_type
 from construct_messages.rdf.isomorphism import match, rename
 from construct_messages.rdf.labels import may_have_labels
@@ -347,12 +348,11 @@ def of_terms(terms: Sequence[Term | None]) -> Message:
     >>> of_terms([iri("urn:s"), iri("urn:p"), iri("urn:o"), None] * 2)
     <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>
     """
-    size = len(terms) // 4
-    if (
-        len(set(terms[1::4])) < size  # see `Message`
-        and len(set(terms[2::4])) < size
-        and len(set(map(hash, rows_in(terms)))) < size  # which takes less memory than the rows
-    ):
+    if compiled.wire is not None:
+        are_distinct = compiled.wire.are_distinct(terms)
+    else:  # a set of hashes takes less memory than one of rows
+        are_distinct = len(set(map(hash, rows_in(terms)))) == len(terms) // 4
+    if not are_distinct:  # see `Message`
         return Message(make_quads(rows_in(terms)))
     message = _new(Message)
     message._terms, message._made, message._held = terms, (), None

@@ -6,6 +6,7 @@ import gc
 import pickle
 import random
 import sys
+from typing import Any
 from xml.etree import ElementTree
 
 import pyoxigraph as ox
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import TermError, UsageError
 from construct_messages.logs.reading import read_log
+from construct_messages.rdf import compiled
 from construct_messages.rdf.message import Message, Quad, of_terms
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import XSD, Term, iri, literal, parse_term
@@ -180,6 +182,19 @@ def test_terms_in_a_row_are_quads(quads: list[Quad]) -> None:
     assert in_a_row().isomorphic(message)
     assert list(pickle.loads(pickle.dumps(in_a_row()))) == list(message)
     assert in_a_row().to_pyoxigraph() == message.to_pyoxigraph()
+
+
+@pytest.mark.skipif(compiled.wire is None, reason="there is no compiled module")
+@given(st.lists(st.tuples(*[st.sampled_from("abc")] * 3, st.sampled_from((None, "a")))), st.data())
+def test_equal_statements_are_found(rows: list[tuple[Any, ...]], data: st.DataObject) -> None:
+    assert compiled.wire is not None
+    different = list(dict.fromkeys(rows)) + [(f"{n}", "p", "o", None) for n in range(len(rows))]
+    assert compiled.wire.are_distinct([term for row in different for term in row])
+    if different:
+        different.insert(
+            data.draw(st.integers(0, len(different))), data.draw(st.sampled_from(different))
+        )
+        assert not compiled.wire.are_distinct([term for row in different for term in row])
 
 
 def test_quads_are_made_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,14 +10,14 @@ docs/decisions/090-a-compiled-module.md
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 Term = TypeVar("Term", bound=str)
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
-INTERFACE: Final = 6
+INTERFACE: Final = 7
 """The number of the interface that `Wire` describes; module.c has the same. Raise both with each change of it."""
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
 """The environment variable that disables the compiled module, if it is set to anything."""
@@ -28,6 +28,10 @@ class Wire(Protocol):
 
     # the number of this description, which changes with it
     INTERFACE: int
+
+    def are_distinct(self, terms: Sequence[Any], /) -> bool:
+        """Whether no two statements are equal, by their hashes: `of_terms` of `rdf/message.py`."""
+        ...
 
     def statements(
         self, lines: bytes, graphs: bool, triple_terms: bool, /

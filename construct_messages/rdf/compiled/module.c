@@ -3,6 +3,7 @@
 #include "wire.h"
 
 static PyMethodDef methods[] = {
+    {"are_distinct", are_distinct, METH_O, NULL},
     {"count_canonical", count_canonical, METH_VARARGS, NULL},
     {"jelly_rows", jelly_rows, METH_VARARGS, NULL},
     {"jelly_statements", jelly_statements, METH_VARARGS, NULL},
@@ -16,7 +17,7 @@ static PyMethodDef methods[] = {
 /* The same as INTERFACE of __init__.py. */
 static int add_interface(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "INTERFACE", 6);
+    return PyModule_AddIntConstant(module, "INTERFACE", 7);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_interface}, {0, NULL}};

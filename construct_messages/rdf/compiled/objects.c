@@ -125,3 +125,43 @@ void forget(Known *known)
         known->slots[place].size = 0;
     }
 }
+
+/* A number for the terms of a statement, never 0; 0: an error. */
+static uint64_t statement_hash(PyObject *terms, Py_ssize_t first)
+{
+    uint64_t hash = 0;
+    for (Py_ssize_t place = first; place < first + 4; place++) {
+        PyObject *term = PySequence_GetItem(terms, place);
+        Py_hash_t of_term = term ? PyObject_Hash(term) : -1;
+        Py_XDECREF(term);
+        if (of_term == -1)
+            return 0;
+        hash = (hash ^ (uint64_t)of_term) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    return hash | 1;
+}
+
+PyObject *are_distinct(PyObject *Py_UNUSED(module), PyObject *terms)
+{
+    Py_ssize_t size = PySequence_Size(terms);
+    if (size < 0)
+        return NULL;
+    size_t slots = 8;
+    while (slots < (size_t)size / 2)
+        slots *= 2;
+    uint64_t *known = PyMem_Calloc(slots, sizeof *known);
+    if (!known)
+        return PyErr_NoMemory();
+    bool distinct = true;
+    for (Py_ssize_t first = 0; distinct && first + 4 <= size; first += 4) {
+        uint64_t hash = statement_hash(terms, first);
+        size_t place = (size_t)(hash >> 1) & (slots - 1);
+        while (hash && known[place] && known[place] != hash)
+            place = (place + 1) & (slots - 1);
+        distinct = hash && !known[place];
+        known[place] = hash;
+    }
+    PyMem_Free(known);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(distinct);
+}

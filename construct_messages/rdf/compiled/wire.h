@@ -111,6 +111,7 @@ void forget(Known *known);
 
 /* --- the functions of the module, which compiled/__init__.py describes --------------------------------------------- */
 
+PyObject *are_distinct(PyObject *module, PyObject *terms);
 PyObject *statements(PyObject *module, PyObject *arguments);
 PyObject *count_canonical(PyObject *module, PyObject *arguments);
 PyObject *lines_of(PyObject *module, PyObject *statements);
