@@ -334,24 +334,27 @@ def necessary(
 ) -> Callable[[Row], bool] | None:
     """The test of those of some conditions that only read these variables; None: none can be tested here.
 
-    A row that fails it is in no solution. One that passes it may still fail in the engine.
+    A row that fails it is in no solution. One that passes it may still fail in the engine. So may one that leaves a
+    variable of a condition unbound, which the rest of the query may bind.
     """
     columns = {name: place for place, name in enumerate(variables)}
-    tests = [
-        test
+    every = [
+        _passing(test, [columns[variable.name] for variable in mentioned(condition)])
         for condition in conditions
         if is_about(condition, columns) and (test := native(condition, columns)) is not None
     ]
-    if len(tests) < 2:
-        return _passing(tests[0]) if tests else None
-    every = [_passing(test) for test in tests]
+    if len(every) < 2:
+        return every[0] if every else None
     return lambda row: all(passes(row) for passes in every)
 
 
-def _passing(test: Native) -> Callable[[Row], bool]:
-    """Returns whether a row may fulfil a condition."""
+def _passing(test: Native, places: Sequence[int]) -> Callable[[Row], bool]:
+    """Returns whether a row may fulfil a condition on the values in these places."""
 
     def passes(row: Row) -> bool:
+        for place in places:
+            if not row[place]:
+                return True
         try:
             value = test(row)
         except Undecided:

@@ -206,6 +206,10 @@ def _unseen(
                         yield from _unseen(element, around, values)
                 before |= in_scope(element).keys()
         case syntax.SelectForm(where=where, projection=projection, clauses=clauses):
+            if projection is not None:  # the others are variables of their own
+                values &= {
+                    item.name for item in projection if isinstance(item, syntax.VariableNode)
+                }
             yield from _unseen(where, around, values)
             known = values | in_scope(where).keys()
             keys, later = _conditions(clauses)

@@ -113,6 +113,7 @@ PATTERNS = (
     f"{FAR} OPTIONAL {{ SELECT ?s ?o ?y ?g {{ ?s :p ?o }} GROUP BY ?s ?o ?y (STR(?y) AS ?g) }} }}",
     f"{FAR} OPTIONAL {{ GRAPH :a {{ ?s :p ?o BIND(STR(?y) AS ?g) }} }} }}",
     f"{FAR} OPTIONAL {{ BIND(STR(?y) AS ?g) ?s :p ?o . ?s :p ?y }} }}",
+    "?s :p ?x FILTER EXISTS { ?s :p ?o { SELECT ?s { ?s :q ?o FILTER(!BOUND(?x)) } } }",
     "{ SELECT ?s (COUNT(?o / 1) AS ?x) { ?s :p ?o } GROUP BY ?s }",
     "{ SELECT ?s (COUNT(DISTINCT IF(?o = :a, ?o, 1/0)) AS ?x) { ?s :p|:q ?o } GROUP BY ?s }",
     "{ SELECT ?s (COUNT(?y / 1) AS ?x) { SELECT * { ?s :p ?y } } GROUP BY ?s HAVING(COUNT(STR(?y)) > 1) }",

@@ -64,6 +64,20 @@ def test_times_in_exists_are_compared_by_the_engine_where_need_be(time: str) -> 
     assert check_history(case, events, [4, 9]) == f"{kind}, with solutions"
 
 
+def test_conditions_on_what_a_nested_group_leaves_unbound_wait_for_its_value() -> None:
+    query = parse_continuous(
+        "SELECT ?s ?x FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT5S STEP PT1S] WHERE { WINDOW <urn:w> { "
+        "?s <urn:p> ?x { ?s <urn:p> ?o { SELECT ?s ?x { ?s <urn:p> ?y } GROUP BY ?s ?x } BIND(?o + 1 AS ?z) } "
+        "FILTER(BOUND(?x)) } }"
+    )
+    events = [
+        Event(0, Element("0", number, number * 1_000_000, b"<urn:s> <urn:p> <urn:o> ."))
+        for number in range(1, 9)
+    ]
+    case = Case(query, Report.WINDOW_CLOSE, 1, Bounds.OPEN_CLOSED, 0, 0)
+    assert check_history(case, events, [4]) == "maintained, with solutions"
+
+
 @pytest.mark.parametrize("operator", ["RSTREAM", "ISTREAM", "DSTREAM"])
 @pytest.mark.parametrize("stops", [[], [5, 9], [4, 6, 7, 8, 11, 15]], ids=str)
 def test_solutions_are_maintained_again_when_a_double_has_left(
