@@ -284,13 +284,16 @@ def made(kind: type[_T], options: argparse.Namespace, **given: Any) -> _T:
     return kind(**given)
 
 
-def pairs(option: str, values: Sequence[str], shape: str) -> dict[str, str]:
-    """The values of a repeated option of the form `shape`: a name, a separator and the rest."""
+def pairs(option: str, values: Sequence[str], shape: str, *, named: bool = True) -> dict[str, str]:
+    """The values of a repeated option of the form `shape`: a name, a separator and the rest.
+
+    `named`: whether the name may not be empty, as that of a prefix may.
+    """
     separator = "=" if "=" in shape else ":"
     pairs = {}
     for value in values:
         name, found, rest = value.partition(separator)
-        if not found or not name.strip():
+        if not found or (named and not name.strip()):
             raise UsageError(f"{option} {value!r} is not {shape}", hint=f"write {option} {shape}")
         pairs[name.strip()] = rest.strip()
     return pairs

@@ -60,7 +60,7 @@ def dataset(options: argparse.Namespace) -> dict[str, Any]:
         "dataset": made(Dataset, options),
         "base": options.base,
         "bindings": pairs("--bind", options.bind, "v=TERM"),
-        "prefixes": pairs("--prefix", options.prefix, "p=IRI"),
+        "prefixes": pairs("--prefix", options.prefix, "p=IRI", named=False),
     }
 
 

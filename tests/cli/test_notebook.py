@@ -106,6 +106,62 @@ def test_help(shell: InteractiveShell) -> None:
     assert "--group-by ?v" in printed
 
 
+def magic(shell: InteractiveShell, text: str) -> tuple[Any, str]:
+    with capture_output() as captured:
+        result = shell.run_cell(text)
+    return result.result, captured.stdout + captured.stderr
+
+
+def test_a_frame(shell: InteractiveShell) -> None:
+    pandas = pytest.importorskip("pandas")
+    shown, _ = run(shell, f"{COMPANIES} --frame -o frame --max-messages 3")
+    assert isinstance(shown, pandas.DataFrame)
+    assert list(shown.columns) == ["s", "name"]
+    assert len(shown) == 3
+    assert shell.user_ns["frame"] is shown
+
+
+def test_a_source_for_all_cells(shell: InteractiveShell) -> None:
+    missing, printed = run(shell, "")
+    assert missing is None
+    assert "error: " in printed
+    assert magic(shell, f"%construct_source {COMPANIES} --max-messages 2") == (None, "")
+    assert magic(shell, "%construct_source")[0] == f"{COMPANIES} --max-messages 2"
+    assert len(run(shell, "")[0]) == 2
+    assert len(run(shell, "--max-messages 1")[0]) == 1
+    assert len(run(shell, str(COMPANIES))[0]) > 2
+    for line in ("--max-messages 2", f"{COMPANIES} --nothing"):
+        assert "error: " in magic(shell, f"%construct_source {line}")[1]
+    assert len(run(shell, "")[0]) == 2
+
+
+def test_prefixes_for_all_cells(shell: InteractiveShell) -> None:
+    query = "CONSTRUCT { ?s rdfs:label ?o ; :is ?o } WHERE { ?s rdfs:label ?o }"
+    rdfs = "http://www.w3.org/2000/01/rdf-schema#"
+    assert "prefix rdfs: is not declared" in run(shell, str(COMPANIES), query)[1]
+    assert magic(shell, f"%construct_prefixes rdfs={rdfs}")[0] == {"rdfs": rdfs}
+    declared, _ = magic(
+        shell, "%%construct_prefixes\nPREFIX : <http://example.org/>\nPREFIX ex: <urn:>"
+    )
+    assert declared == {"rdfs": rdfs, "": "http://example.org/", "ex": "urn:"}
+    shown, _ = run(shell, str(COMPANIES), query)
+    assert {str(quad.predicate) for quad in shown[0]} == {
+        f"<{rdfs}label>",
+        "<http://example.org/is>",
+    }
+    other, _ = run(shell, str(COMPANIES), f"PREFIX : <urn:>\n{query}")
+    assert {str(quad.predicate) for quad in other[0]} == {f"<{rdfs}label>", "<urn:is>"}
+    for text in ("%construct_prefixes rdfs", "%%construct_prefixes\nrdfs: <urn:>"):
+        assert "error: " in magic(shell, text)[1]
+
+
+def test_help_needs_no_cell(shell: InteractiveShell) -> None:
+    shown, printed = magic(shell, "%construct --help")
+    assert shown is None
+    assert "--frame" in printed
+    assert "hint: write %%construct" in magic(shell, f"%construct {COMPANIES}")[1]
+
+
 @pytest.mark.process
 @pytest.mark.slow
 def test_in_a_notebook() -> None:
