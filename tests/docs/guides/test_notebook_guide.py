@@ -26,9 +26,14 @@ def test_the_cells_give_what_the_page_shows() -> None:
         timeout=120,
         resources={"metadata": {"path": str(ROOT)}},
     ).execute()
-    loaded, query, listed, failed = (cell.outputs for cell in notebook.cells)
-    assert loaded == []
+    loaded, query, listed, frame, source, prefixes, populations, failed = (
+        cell.outputs for cell in notebook.cells
+    )
+    assert loaded == source == []
     assert query[0].data["text/html"].startswith("<p>3 messages</p>")
+    assert "<th>name</th>" in frame[0].data["text/html"]
+    assert "'dbo'" in prefixes[0].data["text/plain"]
+    assert populations[0].data["text/html"].startswith("<p>2 messages</p>")
     shown = [
         after.text
         for block, after in pairwise(blocks)
