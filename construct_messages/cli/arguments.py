@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -77,6 +77,10 @@ def _columns() -> int:
         return _COLUMNS
 
 
+_CHOICE: Final = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+_UNRECOGNIZED: Final = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
+
+
 class Parser(argparse.ArgumentParser):
     """Accepts no abbreviated options, and reports usage errors like all other errors.
 
@@ -95,9 +99,29 @@ class Parser(argparse.ArgumentParser):
             **arguments,
         )
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Reports arguments that a command does not have as its own error; else the first parser would."""
+        options, left = super().parse_known_args(args, namespace)
+        if left and self._subparsers is None:
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return options, left
+
     def error(self, message: str) -> NoReturn:
         """Ends the program with status 2."""
-        self.exit(2, f"error: {message}\nhint: see {self.prog} --help\n")
+        self.exit(2, f"error: {message}\nhint: {self._hint(message)}\n")
+
+    def _hint(self, message: str) -> str:
+        """What was probably meant, and where the help is."""
+        from difflib import get_close_matches  # imported here because most commands are right
+
+        known: Iterable[str] = self._option_string_actions
+        if found := _CHOICE.search(message):
+            known = re.findall(r"[^\s',]+", found[2])
+        else:
+            found = _UNRECOGNIZED.search(message)
+        likely = get_close_matches(found[1], known, n=1) if found else []
+        see = f"see {self.prog} --help"
+        return f"did you mean {likely[0]}? Or {see}" if likely else see
 
 
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -282,6 +306,18 @@ def made(kind: type[_T], options: argparse.Namespace, **given: Any) -> _T:
                 value = pairs(flag, value, shape)
             given[name] = not value if each.default is True else value
     return kind(**given)
+
+
+def flags_given(kind: type, options: argparse.Namespace, but: Sequence[str] = ()) -> list[str]:
+    """The flags of options of a class that have other values than by default."""
+    flags = []
+    for name, each in options_of(kind).items():
+        flag, _ = _usage(each)
+        value = getattr(options, flag.removeprefix("--").replace("-", "_"), None)
+        # a list without values is that of an option that was not given
+        if name not in but and value not in (None, False, [], each.default):
+            flags.append(flag)
+    return flags
 
 
 def pairs(option: str, values: Sequence[str], shape: str, *, named: bool = True) -> dict[str, str]:

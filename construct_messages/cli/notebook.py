@@ -66,7 +66,7 @@ class _MagicParser(Parser):
 
     def error(self, message: str) -> NoReturn:
         """Raises a `UsageError`."""
-        raise UsageError(message, hint=f"see {self.prog} --help")
+        raise UsageError(message, hint=self._hint(message))
 
 
 def _parser() -> Parser:

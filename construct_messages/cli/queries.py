@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from construct_messages.cli.arguments import add_options, add_table, made, option, pairs
+from construct_messages.cli.arguments import (
+    add_options,
+    add_table,
+    flags_given,
+    made,
+    option,
+    pairs,
+)
 from construct_messages.errors import UsageError
-from construct_messages.rdf.options import Dataset, Grouping, MessageOptions, options_of
+from construct_messages.rdf.options import Dataset, Grouping, MessageOptions, Requests, options_of
+from construct_messages.sparql.client.urls import is_url
 from construct_messages.sparql.sources.open import VARIABLE
 
 
@@ -44,8 +53,26 @@ def add_source(group: argparse._ArgumentGroup) -> None:
     option(group, "--source SOURCE", " ".join(help.split()), nargs="+", action="extend")
 
 
+def check_requests(source: object, options: argparse.Namespace) -> None:
+    """Refuses options that are only for endpoints, if the source is none."""
+    source = source or os.environ.get(VARIABLE)
+    if is_url(source[0] if isinstance(source, list) else source):
+        return
+    of_all = ("timeout", "strict", "allow_stale", "source_format")
+    if flags := flags_given(Requests, options, but=of_all):
+        raise UsageError(
+            f"only endpoints have {', '.join(flags)}, and the source is not the URL of one",
+            hint=f"leave out {', '.join(flags)}, or begin the source with https:// or http://",
+        )
+
+
 def arguments(options: argparse.Namespace) -> dict[str, Any]:
     """The options of `Grouping`, `MessageOptions` and `add_dataset`, as `construct_messages` takes them."""
+    if not options.group_by and (flags := flags_given(Grouping, options)):
+        raise UsageError(
+            f"only groups have {', '.join(flags)}, and there are none",
+            hint="write --group-by ?v, or leave it out",
+        )
     names = options_of(MessageOptions)
     return {
         "group_by": made(Grouping, options),

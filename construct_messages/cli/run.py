@@ -31,6 +31,7 @@ from construct_messages.cli.queries import (
     add_query,
     add_source,
     arguments,
+    check_requests,
     query_text,
 )
 from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
@@ -107,11 +108,13 @@ def ask(
     validation: Validation | None = None,
 ) -> QueryMessages:
     """The messages of a query, by the options for messages, the dataset and requests."""
+    requests = made(Requests, options)
+    check_requests(source, options)
     return construct_messages(
         query,
         source,
         lenient=options.lenient,
-        requests=made(Requests, options),
+        requests=requests,
         validation=validation,
         **arguments(options),
     )

@@ -202,6 +202,8 @@ class _StateWriter:
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._many.wait()
+            if not self._is_whole:
+                return  # writing failed, which ends the recording
             started = time.monotonic()
             self.save()
             await self.acknowledge()

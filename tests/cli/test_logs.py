@@ -157,7 +157,7 @@ WRITTEN: dict[str, tuple[list[str], str]] = {
     "by the extension": (["convert", "log.ttl", "out.trig.gz"], ""),
     "prefixes": (
         ["convert", "log.ttl", "-", "--format", "trig"],
-        "# @message\nPREFIX ex: <http://example.org/>\n\nex:a ex:p 1 , 2 .\n",
+        "# @message\nPREFIX ex: <http://example.org/>\nPREFIX later: <http://example.org/later#>\n\nex:a ex:p 1 ,",
     ),
     "a label": (
         ["convert", "log.ttl", "-", "--syntax", "1.2-messages"],
@@ -173,7 +173,7 @@ WRITTEN: dict[str, tuple[list[str], str]] = {
     ),
     "head": (
         ["head", "log.ttl", "-n", "1"],
-        "# @message\nPREFIX ex: <http://example.org/>\n\nex:a ex:p 1 , 2 .\n",
+        "# @message\nPREFIX ex: <http://example.org/>\nPREFIX later: <http://example.org/later#>\n\nex:a ex:p 1 ,",
     ),
     "the syntax that is read": (
         ["head", "labelled.nt"],

@@ -268,6 +268,43 @@ ERRORS = {
         "--bind",
     ),
     "no term": (["run", "--query", ANY, "--source", DATA, "--bind", "s=x"], 2, "'x'", "<http://"),
+    "a misspelt command": (["rnu"], 2, "invalid choice: 'rnu'", "did you mean run?"),
+    "a misspelt option": (
+        ["run", "--query", ANY, "--source", DATA, "--ouput", "x"],
+        2,
+        "unrecognized arguments: --ouput",
+        "did you mean --output? Or see construct-messages run --help",
+    ),
+    "a misspelt query": (
+        [
+            "run",
+            "--query",
+            "PREFIX a: <urn:> CONSTUCT { ?s ?p ?o } WHERE { ?s ?p ?o }",
+            "--source",
+            DATA,
+        ],
+        2,
+        "line 1, column 18: there is no CONSTRUCT",
+        "did you mean CONSTRUCT?",
+    ),
+    "an address without a scheme": (
+        ["run", "--query", ANY, "--source", "example.org/sparql"],
+        2,
+        "example.org/sparql: no such file",
+        "write https://example.org/sparql or http://example.org/sparql",
+    ),
+    "options of endpoints": (
+        ["run", "--query", ANY, "--source", DATA, "--profile", "virtuoso", "--page-size", "10"],
+        2,
+        "only endpoints have --page-size, --profile",
+        "leave out --page-size, --profile",
+    ),
+    "options of groups": (
+        ["run", "--query", ANY, "--source", DATA, "--group-order", "sorted"],
+        2,
+        "only groups have --group-order",
+        "--group-by ?v",
+    ),
     "malformed --header": (
         ["run", "--query", ANY, "--source", DATA, "--header", "a"],
         2,

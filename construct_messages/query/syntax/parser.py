@@ -444,7 +444,18 @@ def find_form(source: QueryText, others: Sequence[str] = ()) -> int:
             return index
     update = " or update" if others else ""
     message = f"there is no CONSTRUCT, nor any other form of query{update}"
+    for index in outer(tokens, 0, len(tokens)):
+        token = tokens[index]
+        if token.kind == "word" and (likely := _likely(token.text, (*FORMS, *others))):
+            raise error(source.text, token.start, message, f"did you mean {likely}?")
     raise error(source.text, len(source.text), message)
+
+
+def _likely(word: str, keywords: Sequence[str]) -> str | None:
+    """The keyword that a misspelt word may have been meant as."""
+    from difflib import get_close_matches  # imported here because most queries are right
+
+    return next(iter(get_close_matches(word.upper(), keywords, n=1, cutoff=0.75)), None)
 
 
 def _before(parser: QueryParser, head: int) -> tuple[syntax.Unknown, ...]:

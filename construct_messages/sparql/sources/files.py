@@ -6,6 +6,7 @@ converts RDF/XML to N-Triples. A directory is opened read-only. Evaluates nothin
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,8 @@ from construct_messages.rdf.formats.media_types import (
 )
 from construct_messages.sparql.sources.tables import is_table
 
+# what may be the address of an endpoint, whose scheme is missing
+_ADDRESS: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)+|localhost)(?::\d+)?/\w|localhost:\d+")
 _MAGIC_BYTES: Final = max(map(len, MAGIC))
 
 
@@ -143,7 +146,11 @@ def _load(
 def _kind(path: Path, named: ox.RdfFormat | None) -> tuple[str | None, ox.RdfFormat]:
     """The extension of a file's compression, if any, and its format, unless that is named."""
     if not path.exists():
-        raise UsageError(f"{path}: no such file")
+        is_address = _ADDRESS.match(str(path)) is not None
+        raise UsageError(
+            f"{path}: no such file",
+            hint=f"write https://{path} or http://{path} for an endpoint" if is_address else None,
+        )
     packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else None
     if named is not None:
         return packing, named
