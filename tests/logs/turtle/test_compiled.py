@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given, reject, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedByFormat
@@ -241,9 +241,13 @@ references = st.lists(
 def test_relative_iris_are_resolved_as_pyoxigraph_resolves_them(base: str, reference: str) -> None:
     """RFC 3986, section 5.2. What the compiled module does not know is left to pyoxigraph."""
     text = f"<urn:a> <urn:b> <{reference}> . ".encode()
+    try:
+        parser = ox.parse(text, format=ox.RdfFormat.TURTLE, base_iri=base)
+    except ValueError:
+        reject()  # no base, which a decoder refuses before it asks the module
     terms = read(the_compiled_module(), text, base=base).left
     if terms:
-        (quad,) = ox.parse(text, format=ox.RdfFormat.TURTLE, base_iri=base)
+        (quad,) = parser
         assert str(quad.object) == terms[2]
     event(f"known: {bool(terms)}")
 
