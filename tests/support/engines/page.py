@@ -26,6 +26,14 @@ one no longer exists. `embedded` is pyoxigraph in this process, and on `spark` t
 REST = """\
 ## Notes on engines
 
+**DuckDB.** [Tables of quads](sources.md#tables-of-quads) are queried by the plan of this package, with values by the
+specifications: integers and decimals of any length (quotients and products of decimals are cut at the 18th digit after
+the point), all types of dates, regular expressions of XPath. So it differs from the embedded engine where that differs
+from SPARQL: duplicates of alternative paths and of negated property sets count, `NaN` and dates without a time zone
+compare as XPath says, casts to `xsd:integer` have more than 64 bits, and `xsd:string` of a double of a million and
+more has an exponent. `ORDER BY` has an order without cycles: blank nodes, IRIs, numbers, strings, booleans, dates,
+other literals. SAMPLE takes the first term in the order of strings, and GROUP_CONCAT joins in that order.
+
 **The embedded engine and Oxigraph.** The order by value has cycles where numbers and strings meet (9 < 10 < "10" < 9),
 and such an `ORDER BY` may end the process of an Oxigraph server. Order by `STR(?o)` there. The embedded engine is asked
 for keys without cycles instead: no value, blank nodes, IRIs, numbers, dates and times, durations, other literals by
