@@ -80,7 +80,7 @@ WRITTEN = ("plain", "blank", "triple", "quads", "graphs")
 """The shapes that differ in writing."""
 NODE = ("n3", "jsonld.js", "rdfjs-jelly")
 WITHOUT_NAMED = ("pyoxigraph", "PyLD")
-"""pyoxigraph fetches no contexts; PyLD processes a large one anew for each line, and takes minutes."""
+"""pyoxigraph fetches no contexts; PyLD processes a large one again for each line, and takes minutes."""
 QUADS = {"ndjsonld": 5_000, "rdfxml": 10_000}
 """How many are read each time, where it is not 40,000."""
 LENGTHS = {"short": 1, "long": 6}

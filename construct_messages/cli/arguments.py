@@ -295,13 +295,17 @@ def _is_list(declared: Option) -> bool:
     return any(get_origin(each) in (Sequence, Mapping) for each in declared.types)
 
 
+def _dest(flag: str) -> str:
+    """The attribute of parsed options that a flag sets."""
+    return flag.removeprefix("--").replace("-", "_")
+
+
 def made(kind: type[_T], options: argparse.Namespace, **given: Any) -> _T:
     """An object of an option class, from the options that `add_options` added, and other fields."""
     for name, each in options_of(kind).items():
         flag, shape = _usage(each)
-        dest = flag.removeprefix("--").replace("-", "_")
-        if name not in given and dest in options:
-            value = getattr(options, dest)
+        if name not in given and _dest(flag) in options:
+            value = getattr(options, _dest(flag))
             if any(get_origin(kind) is Mapping for kind in each.types):
                 value = pairs(flag, value, shape)
             given[name] = not value if each.default is True else value
@@ -313,7 +317,7 @@ def flags_given(kind: type, options: argparse.Namespace, but: Sequence[str] = ()
     flags = []
     for name, each in options_of(kind).items():
         flag, _ = _usage(each)
-        value = getattr(options, flag.removeprefix("--").replace("-", "_"), None)
+        value = getattr(options, _dest(flag), None)
         # a list without values is that of an option that was not given
         if name not in but and value not in (None, False, [], each.default):
             flags.append(flag)

@@ -105,6 +105,7 @@ def for_embedded(text: str) -> str:
     return ordered
 
 
+@lru_cache(maxsize=1)  # most steps leave the text as it is
 def _form(text: str) -> Any:
     """The query as a tree. None: it has an error, which the engine reports."""
     try:

@@ -92,7 +92,7 @@ async def test_what_waits_is_written_together(served: StreamsServer) -> None:
 
 
 async def test_a_disk_that_is_full(served: StreamsServer, tmp_path: Path) -> None:
-    """The state tells of nothing that was not written."""
+    """The state includes nothing that was not written."""
     url, file = f"{served.url}/streams/a", bytearray()
     state = RecordingState(tmp_path / "state", url, can_be_cut=True)
 

@@ -21,6 +21,7 @@ from construct_messages.query.algebra.nodes import (
     Constant,
     Exists,
     Expression,
+    Filter,
     Inverse,
     Join,
     Link,
@@ -206,6 +207,15 @@ def conjuncts(expression: Expression) -> tuple[Expression, ...]:
             conjunct for argument in expression.arguments for conjunct in conjuncts(argument)
         )
     return (expression,)
+
+
+def filtered(node: Filter) -> tuple[Node, tuple[Expression, ...]]:
+    """The pattern below a filter and those directly below it, and their conditions, the innermost first."""
+    pattern, conditions = node.pattern, conjuncts(node.condition)
+    while isinstance(pattern, Filter):
+        conditions = (*conjuncts(pattern.condition), *conditions)
+        pattern = pattern.pattern
+    return pattern, conditions
 
 
 def conjunction(conditions: Iterable[Expression]) -> Expression | None:

@@ -20,6 +20,7 @@ from construct_messages.query.algebra.calls import (
     conjunction,
     conjuncts,
     exists_in,
+    filtered,
     is_volatile,
     replace_exists,
 )
@@ -445,10 +446,7 @@ class _PlanEvaluation:
 
     def _filter(self, node: Filter, known: tuple[Solutions, ...]) -> Solutions:
         """Returns the solutions that meet the condition of this filter and of the filters directly below it."""
-        pattern, conditions = node.pattern, conjuncts(node.condition)
-        while isinstance(pattern, Filter):
-            conditions = (*conjuncts(pattern.condition), *conditions)
-            pattern = pattern.pattern
+        pattern, conditions = filtered(node)
         if isinstance(pattern, Join):
             return self._where(self._join(pattern, known, conditions), conditions)
         return self._where(self.solutions(pattern, known), conditions)

@@ -18,6 +18,7 @@ from typing import Any, Final, assert_never
 from construct_messages.query.algebra.calls import (
     conjuncts,
     exists_in,
+    filtered,
     is_volatile,
     replace_exists,
 )
@@ -85,7 +86,7 @@ _INTEGER: Final = f'"^^<{XSD}integer>'
 class BodyBindings:
     """The bindings for which a correlated body of EXISTS is evaluated, all at once.
 
-    The solutions are distinct; the variable `key` tells them apart, and all solutions of the body bind it.
+    The solutions are distinct; the variable `key` has another value in each, and all solutions of the body bind it.
     """
 
     solutions: SolutionBag
@@ -239,10 +240,7 @@ class PlanSelect:
 
     def _filter(self, node: Filter, known: tuple[SolutionBag, ...]) -> SolutionBag:
         """Returns the solutions that meet the condition of this filter and of the filters directly below it."""
-        pattern, conditions = node.pattern, conjuncts(node.condition)
-        while isinstance(pattern, Filter):
-            conditions = (*conjuncts(pattern.condition), *conditions)
-            pattern = pattern.pattern
+        pattern, conditions = filtered(node)
         if isinstance(pattern, Join):
             return self._where(self._join(pattern, known, conditions), conditions)
         return self._where(self.solutions(pattern, known), conditions)
