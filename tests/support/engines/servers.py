@@ -65,10 +65,11 @@ def node_program(name: str, package: str) -> str:
     )
 
 
-# below those that systems give to connections and to whoever asks for any, and each for one process of pytest-xdist
+# below those that systems give to connections and to whoever asks for any, above the last that browsers and Node.js
+# refuse to fetch from (10080), and each for one process of pytest-xdist
 _PORTS: Final = iter(
     SystemRandom().sample(
-        range(10_000 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 16, 32_000, 16),
+        range(10_096 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 16, 32_000, 16),
         1_000,
     )
 )
