@@ -114,7 +114,7 @@ FLOORS = {
     "query/algebra": floors("nodes", "calls", "translation"),
     "query/optimizer": floors("push_down", "optimize"),
     "spark": floors(
-        "jar / line_numbers / planning",
+        "evaluator / jar / line_numbers / planning",
         "session / sql",
         "quads",
         "frames",
