@@ -223,6 +223,8 @@ _USAGES: Final = {
     "skolemize": "--skolemize IRI",
     "label_prefix": "--label-prefix PREFIX",
     "page_key": "--page-key ?v",
+    "memory_limit": "--memory-limit SIZE",
+    "spill": "--spill DIR",
     "headers": "--header K:V",
     "message_bytes": "--max-message-bytes N",
     "raw": "--raw-terms",

@@ -6,9 +6,10 @@ import argparse
 import sys
 from typing import Final
 
-from construct_messages.cli.arguments import Commands, add_reports, add_table, option
+from construct_messages.cli.arguments import Commands, add_lenient, add_reports, add_table, option
 from construct_messages.cli.examine import counted
 from construct_messages.errors import UsageError
+from construct_messages.rdf.terms import Lenience
 
 _STATUSES: Final = (
     "Exit status: 0 complete, 1 not written, 2 wrong usage, or no DuckDB, 3 malformed data."
@@ -25,6 +26,7 @@ def add(commands: Commands) -> None:
         "the others stay as they are.",
         examples=[
             "construct-messages load dump/*.nt.bz2 --output dump.quads",
+            "construct-messages load dirty.nt --output dump.quads --skip-invalid",
             "construct-messages run query.rq --source dump.quads --output log.nq.gz",
         ],
         epilog=_STATUSES,
@@ -40,6 +42,7 @@ def add(commands: Commands) -> None:
         --spill DIR   the folder for data beyond the memory; default: one in the table
         """,
     )
+    add_lenient(load, "statements")
     add_reports(load)
 
 
@@ -52,9 +55,10 @@ def _load(options: argparse.Namespace) -> int:
             hint="install the extra duckdb: pip install 'construct-messages[duckdb]'",
         ) from error
 
-    def loaded(name: str, rows: int) -> None:
+    def loaded(name: str, rows: int, lenience: Lenience) -> None:
         if not options.quiet:
-            print(f"{name}: {counted(rows, 'quad')}", file=sys.stderr, flush=True)
+            found = f"; {lenience}" if lenience.passed else ""
+            print(f"{name}: {counted(rows, 'quad')}{found}", file=sys.stderr, flush=True)
 
     statistics = load(
         options.paths,
@@ -62,6 +66,7 @@ def _load(options: argparse.Namespace) -> int:
         memory_limit=options.memory_limit,
         threads=options.threads,
         spill=options.spill,
+        lenient=options.lenient,
         report=loaded,
     )
     if not options.quiet:

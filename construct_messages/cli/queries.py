@@ -17,7 +17,14 @@ from construct_messages.cli.arguments import (
     pairs,
 )
 from construct_messages.errors import UsageError
-from construct_messages.rdf.options import Dataset, Grouping, MessageOptions, Requests, options_of
+from construct_messages.rdf.options import (
+    OF_DUCKDB,
+    Dataset,
+    Grouping,
+    MessageOptions,
+    Requests,
+    options_of,
+)
 from construct_messages.sparql.client.urls import is_url
 from construct_messages.sparql.sources.open import VARIABLE
 
@@ -58,7 +65,7 @@ def check_requests(source: object, options: argparse.Namespace) -> None:
     source = source or os.environ.get(VARIABLE)
     if is_url(source[0] if isinstance(source, list) else source):
         return
-    of_all = ("timeout", "strict", "allow_stale", "source_format")
+    of_all = ("timeout", "strict", "allow_stale", "source_format", *OF_DUCKDB)
     if flags := flags_given(Requests, options, but=of_all):
         raise UsageError(
             f"only endpoints have {', '.join(flags)}, and the source is not the URL of one",

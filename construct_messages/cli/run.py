@@ -77,6 +77,9 @@ def add(commands: Commands) -> None:
     add_source(query)
     add_dataset(query)
     option(query, "--select", "write the rewritten query instead of a log")
+    option(
+        query, "--explain", "write the plan of DuckDB for the query, and its SQL, instead of a log"
+    )
 
     messages = run.add_argument_group("messages")
     add_options(messages, Grouping)
@@ -135,9 +138,10 @@ def _run(options: argparse.Namespace) -> int:
         ask(query_text(options, "--source"), source, options, validation) as stream,
     ):
         _KEPT[:] = [stream]
-        if options.select:
+        if options.select or options.explain:
+            text = stream.select if options.select else stream.explain()
             with log_file(target(options.output)) as write:
-                write(stream.select.rstrip("\r\n").encode() + b"\n")
+                write(text.rstrip("\r\n").encode() + b"\n")
         elif options.to is not None:
             _publish(stream, options)
         else:

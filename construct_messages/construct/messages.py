@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.construct.assembly import Assembly, Options, Writing
+from construct_messages.errors import UsageError
 from construct_messages.logs import FormatOptions
 from construct_messages.logs.columns.tables import Tabular
 from construct_messages.logs.targets import LogTarget, format_of_target, log_file, write_in_thread
@@ -124,7 +125,7 @@ def construct_messages(
         passed=None if validation is None else _passed(validation),
         progress=progress,
     )
-    opened = open_source(source, lenient=bool(lenient), **requests.opening)
+    opened = open_source(source, lenient=lenient, **requests.opening)
     parsed = ConstructQuery.parse(
         query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=grouping.by
     )
@@ -209,6 +210,23 @@ class QueryMessages(Tabular):
     def select(self) -> str:
         """The SELECT query that is sent to the source."""
         return str(self._request.select)
+
+    def explain(self) -> str:
+        """Returns the plan of the query and its SQL, where DuckDB evaluates it; stages before the last are evaluated.
+
+        Raises:
+            UsageError: something else evaluates it.
+        """
+        explain = getattr(self._source, "explain", None)
+        if explain is None:
+            raise UsageError(
+                "only DuckDB's plans are shown, and something else evaluates this query",
+                hint="load the files into a table of quads, or choose the engine duckdb",
+            )
+        try:
+            return str(explain(self._request))
+        finally:
+            self.close()
 
     @property
     def message_count(self) -> int:

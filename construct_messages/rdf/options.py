@@ -298,10 +298,17 @@ class MessageOptions:
             iri(self.skolemize)
 
 
+OF_DUCKDB: Final = ("engine", "memory_limit", "threads", "spill")
+"""The options of `Requests` for sources that DuckDB queries."""
+
+
 @option_class
 @dataclass(frozen=True)
 class Requests:
-    """How a source is opened and asked. All but `timeout`, `source_format` and `allow_stale` are for endpoints only.
+    """How a source is opened and asked.
+
+    Files, directories and tables have `timeout`, `source_format`, `allow_stale`, `engine`, `memory_limit`, `threads`
+    and `spill`. The others are for endpoints only.
 
     Args:
         timeout: stop if the whole answer takes longer.
@@ -318,6 +325,11 @@ class Requests:
         source_format: the format of files; default: that of the extension; of standard input, detected from the first
             bytes.
         read_seconds: stop if an endpoint sends nothing for this long; inf: never; default: 600 of watch, else inf.
+        engine: the engine of queries over files: duckdb reads them for each query, in less memory; auto: Oxigraph, in
+            memory; tables are always queried by DuckDB.
+        memory_limit: memory of DuckDB, as in 1500MB; default: four fifths of all.
+        threads: threads of DuckDB; default: one for each core.
+        spill: folder for DuckDB's data beyond the memory; default: a temporary one.
 
     Raises:
         UsageError: a value beyond its bounds, or `page_key` without `page_size`.
@@ -339,6 +351,10 @@ class Requests:
     allow_stale: bool = False
     source_format: str | None = None
     read_seconds: Seconds | None = None
+    engine: Literal["auto", "oxigraph", "duckdb"] = "auto"
+    memory_limit: str | None = None
+    threads: Count | None = None
+    spill: str | None = None
 
     def __post_init__(self) -> None:
         if self.page_key is not None and self.page_size is None:

@@ -11,7 +11,7 @@ import select as polling
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import pyoxigraph as ox
 
@@ -223,7 +223,16 @@ def _write_first(
     return True
 
 
-def serialize(result: QueryResult, pipe: int, format: ox.QueryResultsFormat | ox.RdfFormat) -> None:
+class Serializable(Protocol):
+    """What pyoxigraph serializes."""
+
+    def serialize(self, output: str, format: Any, /) -> object:
+        """Writes it into a file, in a format for it."""
+
+
+def serialize(
+    result: QueryResult | Serializable, pipe: int, format: ox.QueryResultsFormat | ox.RdfFormat
+) -> None:
     """Writes a result into a pipe, without the interpreter's lock.
 
     Raises `OSError` if the evaluation failed, or the reader has closed the pipe.

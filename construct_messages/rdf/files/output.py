@@ -400,3 +400,17 @@ def _mode(target: Path) -> int:
     umask = os.umask(0)
     os.umask(umask)
     return 0o666 & ~umask
+
+
+def temporary_folder(owner: object) -> tuple[Callable[[], object], str]:
+    """Makes a folder for data beyond the memory; returns a function that removes it, and its name.
+
+    It is also removed with its owner, and at the end of the program.
+    """
+    # imported here because most commands do without, and it takes long
+    import weakref
+    from shutil import rmtree
+    from tempfile import mkdtemp
+
+    folder = mkdtemp(prefix="construct-messages-")
+    return weakref.finalize(owner, rmtree, folder, ignore_errors=True), folder

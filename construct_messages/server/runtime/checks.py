@@ -40,6 +40,7 @@ from construct_messages.sparql.client.responses import HEADER_NAME
 from construct_messages.sparql.client.tls import server_tls_context
 from construct_messages.sparql.client.urls import check_secure, check_url, is_url
 from construct_messages.sparql.sources.http.profiles import Profile
+from construct_messages.sparql.sources.tables import check_directory
 from construct_messages.streams.store import is_name
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -416,11 +417,8 @@ def _check_files(source: tuple[str, ...], where: str) -> None:
             raise UsageError(
                 f"{where}: {name} is a directory", hint="name one store directory, or RDF files"
             )
-        if path.is_dir() and not (path / "CURRENT").is_file():
-            raise UsageError(
-                f"{where}: {name} is not an Oxigraph store directory",
-                hint="make one with `oxigraph load --location DIR --file FILE`, or name the RDF files themselves",
-            )
+        if path.is_dir():
+            _check_at(where, lambda path=path: check_directory(path))  # type: ignore[misc] # mypy infers no defaults
 
 
 def _check_credentials(

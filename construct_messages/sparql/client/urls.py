@@ -6,10 +6,13 @@ RFC 3986, and RFC 9110, section 4.2. Imports no HTTP client.
 from __future__ import annotations
 
 import ipaddress
-from typing import TypeGuard
+import re
+from typing import Final, TypeGuard
 from urllib.parse import urlsplit
 
 from construct_messages.errors import UsageError
+
+_OBJECTS: Final = re.compile("(?:s3|gs|gcs|abfss?)://[^/]", re.IGNORECASE)
 
 
 def is_url(name: object) -> TypeGuard[str]:
@@ -19,6 +22,15 @@ def is_url(name: object) -> TypeGuard[str]:
     (True, False)
     """
     return isinstance(name, str) and name.lower().startswith(("http://", "https://"))
+
+
+def is_object_url(name: object) -> TypeGuard[str]:
+    """Whether a source's name is the URL of objects in a store, such as S3.
+
+    >>> is_object_url("gs://bucket/dump.quads"), is_object_url("https://example.org/sparql")
+    (True, False)
+    """
+    return isinstance(name, str) and _OBJECTS.match(name) is not None
 
 
 def check_url(url: str) -> None:

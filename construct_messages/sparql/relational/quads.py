@@ -10,24 +10,32 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
+from itertools import compress, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, Self, TypeVar
 
 import duckdb
 import pyarrow as pa
 import pyoxigraph as ox
+from pyarrow.dataset import Dataset, dataset
+from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from construct_messages.errors import (
     CannotWrite,
     QuadsError,
+    SourceError,
     TermError,
     UsageError,
+    shown,
 )
 from construct_messages.logs.lines.decoder import LineParser, read_lines
 from construct_messages.logs.rdfxml import NTriplesFile
@@ -46,11 +54,15 @@ from construct_messages.rdf.formats.media_types import (
     N_TRIPLES,
     RDF_XML,
     DocumentFormat,
+    find_document_format,
     format_of_document,
 )
 from construct_messages.rdf.labels import of_file
-from construct_messages.rdf.terms import Term, from_pyoxigraph, map_blanks
+from construct_messages.rdf.terms import Lenience, Lenient, Term, from_pyoxigraph, map_blanks
 from construct_messages.sparql.relational.duckdb import connected
+
+_T = TypeVar("_T")
+_LOGGER: Final = logging.getLogger(__name__)
 
 RECORD: Final = "_construct_messages.json"  # a folder, as Spark reads no single file of such a name
 _PART: Final = "part-00000.txt"
@@ -72,12 +84,14 @@ _HINT: Final = "fix the file, or write it anew by construct-messages convert --s
 class QuadsTable:
     """A table of quads: its files, in order, and its statistics.
 
-    `repeated` are the predicates that may be in several files, which may hold the same quad.
+    `repeated` are the predicates of which several files may hold the same quad; None: all. `remote` are the files of a
+    table in an object store.
     """
 
     files: tuple[Path, ...]
     statistics: Statistics
-    repeated: frozenset[Term] = frozenset()
+    repeated: frozenset[Term] | None = frozenset()
+    remote: Dataset | None = None
 
 
 def read_record(folder: Path) -> dict[str, Any]:
@@ -94,11 +108,21 @@ def read_record(folder: Path) -> dict[str, Any]:
             f"{folder} is not a complete table of quads: {error}",
             hint="write it by construct-messages load FILES --output FOLDER",
         ) from error
+    return _checked(record, folder)
+
+
+def _checked(record: dict[str, Any], name: object) -> dict[str, Any]:
     if record.get("version") != VERSION:
         raise QuadsError(
-            f"{folder} was written by another version of this package", hint="write it again"
+            f"{name} was written by another version of this package", hint="write it again"
         )
     return record
+
+
+def version_of(path: str | os.PathLike[str]) -> list[tuple[str, int, int]]:
+    """Returns the names, inodes and times of a table's record, which differ after each load."""
+    parts = sorted((Path(path) / RECORD).glob("part-*"))
+    return [(part.name, (found := part.stat()).st_ino, found.st_mtime_ns) for part in parts]
 
 
 def read_quads(path: str | os.PathLike[str]) -> QuadsTable:
@@ -112,16 +136,72 @@ def read_quads(path: str | os.PathLike[str]) -> QuadsTable:
     files = tuple(folder / name for name in record["files"])
     if missing := [file for file in files if not file.exists()]:
         raise QuadsError(f"{folder}: {missing[0].name} is missing", hint="write the table again")
+    return QuadsTable(files, *_statistics(record))
+
+
+def _statistics(record: dict[str, Any]) -> tuple[Statistics, frozenset[Term]]:
+    """Returns the statistics in a record, and the predicates that may be repeated."""
     predicates = {
         Term(term): PredicateStatistics(**figures) for term, figures in record["predicates"].items()
     }
     statistics = Statistics(record["rows"], record["distinct"], predicates)
     sources = record.get("sources", {}).values()
-    several = [term for source in sources for term in source["predicates"]]
-    repeated = frozenset(Term(term) for term in set(several) if several.count(term) > 1)
+    counts = Counter(term for source in sources for term in source["predicates"])
+    repeated = frozenset(Term(term) for term, count in counts.items() if count > 1)
     if not record["distinct"] and not sources:
         repeated = frozenset(predicates)
-    return QuadsTable(files, statistics, repeated)
+    return statistics, repeated
+
+
+def read_remote_quads(url: str) -> QuadsTable:
+    """Reads a table of quads in an object store: a folder with its record, or any Parquet files with its columns.
+
+    Credentials are those that pyarrow finds, as in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. AWS_ENDPOINT_URL names
+    another server of S3 than Amazon's.
+
+    Args:
+        url: of a folder, a file, or several of one folder, as in `s3://bucket/dump.quads/*.parquet`.
+
+    Raises:
+        QuadsError: there is no such table.
+        SourceError: the store refuses, or cannot be reached.
+    """
+    folder, _, pattern = url.rpartition("/")
+    if not any(char in pattern for char in "*?["):
+        folder, pattern = url.rstrip("/"), ""
+    try:
+        store, place = FileSystem.from_uri(folder)
+        statistics, repeated, paths = _remote_files(store, place, pattern)
+        remote = dataset(paths, format="parquet", filesystem=store) if paths else None
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"{url} cannot be read: {error}", hint="check the URL, and the credentials"
+        ) from error
+    if remote is None:
+        raise QuadsError(f"{url}: there are no Parquet files", hint="check the URL")
+    if missing := [name for name in _SCHEMA.names if name not in remote.schema.names]:
+        raise QuadsError(f"{url} is no table of quads: it has no column {missing[0]}")
+    return QuadsTable((), statistics, repeated, remote)
+
+
+def _remote_files(
+    store: FileSystem, place: str, pattern: str
+) -> tuple[Statistics, frozenset[Term] | None, list[str]]:
+    """Returns the statistics, repeated predicates and paths of a table, which are unknown without its record."""
+    if store.get_file_info(place).type == FileType.File:
+        return Statistics(), None, [place]
+    names = sorted(info.path for info in store.get_file_info(FileSelector(place)))
+    if pattern or f"{place}/{RECORD}" not in names:
+        paths = [name for name in names if fnmatch(Path(name).name, pattern or "*.parquet")]
+        return Statistics(), None, paths
+    text = ""
+    parts = sorted(info.path for info in store.get_file_info(FileSelector(f"{place}/{RECORD}")))
+    for part in parts:
+        if Path(part).name.startswith("part-"):
+            with store.open_input_stream(part) as stream:
+                text += stream.read().decode()
+    record = _checked(json.loads(text), place)
+    return *_statistics(record), [f"{place}/{name}" for name in record["files"]]
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -134,7 +214,8 @@ def load(
     memory_limit: str | None = None,
     threads: int | None = None,
     spill: str | os.PathLike[str] | None = None,
-    report: Callable[[str, int], None] | None = None,
+    lenient: Lenient = False,
+    report: Callable[[str, int, Lenience], None] | None = None,
 ) -> Statistics:
     """Loads RDF files into a table of quads, each into a Parquet file of its own.
 
@@ -147,7 +228,9 @@ def load(
         memory_limit: of DuckDB while it sorts, as in `"1500MB"`; None: its default, 80 % of the memory.
         threads: of DuckDB; None: one for each core.
         spill: the folder for data beyond the memory; None: a temporary folder in the table.
-        report: is called with the name of each file that is loaded, and with the number of its quads.
+        lenient: accept terms that are not RDF, such as malformed IRIs; `"skip"`: leave out the statements with them.
+        report: is called with the name of each file that is loaded, the number of its quads, and the terms that were
+            accepted or left out.
 
     Returns:
         The statistics of the whole table. Distinct subjects and objects are estimated.
@@ -157,48 +240,23 @@ def load(
         QuadsError: a malformed file, with its line.
         CannotWrite: the folder cannot be written.
     """
-    kinds = [(Path(path), *_kind(Path(path))) for path in paths]
-    if not kinds:
+    files = [RdfFile.at(path) for path in paths]
+    if not files:
         raise UsageError("there are no files to load", hint="name at least one")
     folder = Path(output)
     with _writing(folder), _locked(folder):
-        return _load(folder, kinds, memory_limit, threads, spill, report)
-
-
-def _load(
-    folder: Path,
-    kinds: Sequence[tuple[Path, str, DocumentFormat]],
-    memory_limit: str | None,
-    threads: int | None,
-    spill: str | os.PathLike[str] | None,
-    report: Callable[[str, int], None] | None,
-) -> Statistics:
-    known = _prepared(folder)
-    sources: dict[str, dict[str, Any]] = dict(known.get("sources", {}))
-    with TemporaryDirectory(dir=spill or folder, prefix=".spill-") as temporary:
-        connection = connected(temp_directory=temporary, memory_limit=memory_limit, threads=threads)
-        for path, packing, format in kinds:
-            url = path.absolute().as_uri()
-            batches = _batches(path, packing, format)
-            sources[url] = _write(connection, folder, url, batches)
-            if report is not None:
-                report(str(path), sources[url]["rows"])
-        connection.close()
-    return _record(folder, sources)
-
-
-def _kind(path: Path) -> tuple[str, DocumentFormat]:
-    packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else ""
-    extension = Path(path.name[: len(path.name) - len(packing)]).suffix
-    format = format_of_document(extension[1:].lower(), named=False)
-    if format is None:
-        raise UsageError(
-            f"{path}: the extension {extension or '(none)'!r} is not an RDF format",
-            hint=f"end the file's name in one of {EXTENSIONS}",
-        )
-    if not path.is_file():
-        raise UsageError(f"{path} is not a file", hint="name files to load")
-    return packing, format
+        sources = dict(_prepared(folder).get("sources", {}))
+        with TemporaryDirectory(dir=spill or folder, prefix=".spill-") as temporary:
+            connection = connected(
+                temp_directory=temporary, memory_limit=memory_limit, threads=threads
+            )
+            for file in files:
+                lenience = Lenience.of(lenient, base=file.url)
+                sources[file.url] = _write(connection, folder, file, lenience)
+                if report is not None:
+                    report(str(file.path), sources[file.url]["rows"], lenience)
+            connection.close()
+        return _record(folder, sources)
 
 
 def _prepared(folder: Path) -> dict[str, Any]:
@@ -271,47 +329,87 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def _write(
-    connection: duckdb.DuckDBPyConnection, folder: Path, url: str, batches: Iterator[pa.RecordBatch]
+    connection: duckdb.DuckDBPyConnection, folder: Path, file: RdfFile, lenience: Lenience
 ) -> dict[str, Any]:
     """Writes the quads of a file, and returns their figures."""
-    failure: list[Exception] = []
+    name = f"{of_file(file.url)}-{os.urandom(4).hex()}.parquet"
+    hidden = folder / f".{name}.part"
+    target = str(hidden).replace("'", "''")
+    try:
+        with _registered(connection, file.batches(lenience)):
+            connection.execute(
+                f"COPY (SELECT DISTINCT * FROM quads_read ORDER BY predicate, subject, object, graph) TO '{target}' "
+                f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_GROUP_ROWS})"
+            )
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+    figures = _figures(connection, f"read_parquet('{target}')")
+    with hidden.open("rb") as written:
+        os.fsync(written.fileno())
+    hidden.rename(folder / name)
+    predicates = {predicate: asdict(figure) for predicate, figure in figures.items()}
+    rows = sum(figure.rows for figure in figures.values())
+    return {"file": name, "rows": rows, "predicates": predicates}
+
+
+def _figures(connection: duckdb.DuckDBPyConnection, source: str) -> dict[Term, PredicateStatistics]:
+    """Returns the figures of the predicates of quads, by their name for FROM."""
+    found = connection.execute(
+        "SELECT predicate, count(*), approx_count_distinct(subject), approx_count_distinct(object) "
+        f"FROM {source} GROUP BY predicate ORDER BY predicate"
+    )
+    return {Term(term): PredicateStatistics(*counts) for term, *counts in found.fetchall()}
+
+
+@contextmanager
+def _registered(
+    connection: duckdb.DuckDBPyConnection, batches: Iterator[pa.RecordBatch]
+) -> Iterator[None]:
+    """Makes batches of quads the table `quads_read` during the block, and raises their errors."""
+    failure: list[BaseException] = []
 
     def guarded() -> Iterator[pa.RecordBatch]:
         try:
             yield from batches
-        except Exception as error:  # passed through DuckDB, which would make a text of it
+        except BaseException as error:  # passed through DuckDB, which would make a text of it
             failure.append(error)
             raise
 
-    name = f"{of_file(url)}-{os.urandom(4).hex()}.parquet"
-    hidden = folder / f".{name}.part"
     connection.register("quads_read", pa.RecordBatchReader.from_batches(_SCHEMA, guarded()))
-    target = str(hidden).replace("'", "''")
     try:
-        connection.execute(
-            f"COPY (SELECT DISTINCT * FROM quads_read ORDER BY predicate, subject, object, graph) TO '{target}' "
-            f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_GROUP_ROWS})"
-        )
+        yield
     except duckdb.Error:
-        hidden.unlink(missing_ok=True)
         if failure:
             raise failure[0] from None
         raise
     finally:
         connection.unregister("quads_read")
-    figures = connection.execute(
-        "SELECT predicate, count(*), approx_count_distinct(subject), approx_count_distinct(object) "
-        f"FROM read_parquet('{target}') GROUP BY predicate ORDER BY predicate"
-    ).fetchall()
-    with hidden.open("rb") as file:
-        os.fsync(file.fileno())
-    hidden.rename(folder / name)
-    predicates = {
-        predicate: {"rows": rows, "subjects": subjects, "objects": objects}
-        for predicate, rows, subjects, objects in figures
-    }
-    rows = sum(figure["rows"] for figure in predicates.values())
-    return {"file": name, "rows": rows, "predicates": predicates}
+
+
+def read_files(
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[RdfFile],
+    predicates: Collection[Term] | None,
+    lenient: Lenient = False,
+) -> Statistics:
+    """Reads the quads of RDF files, or those of some predicates, into a temporary table `quads` without duplicates.
+
+    Raises:
+        QuadsError: a malformed file, with its line.
+    """
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for file in files:
+            lenience = Lenience.of(lenient, base=file.url)
+            yield from file.batches(lenience, predicates)
+            if lenience.passed:
+                _LOGGER.warning("%s: %s", file.path, lenience)
+
+    with _registered(connection, batches()):
+        connection.execute("CREATE TEMP TABLE quads AS SELECT DISTINCT * FROM quads_read")
+    figures = _figures(connection, "quads")
+    return Statistics(sum(each.rows for each in figures.values()), True, figures)
 
 
 def _record(folder: Path, sources: dict[str, dict[str, Any]]) -> Statistics:
@@ -344,120 +442,174 @@ def _record(folder: Path, sources: dict[str, dict[str, Any]]) -> Statistics:
 # --- reading RDF ----------------------------------------------------------------------------------
 
 
-def _batches(path: Path, packing: str, format: DocumentFormat) -> Iterator[pa.RecordBatch]:
-    """Yields the quads of a file; each line or document is checked."""
-    scope = of_file(path.absolute().as_uri())
-    try:
-        with path.open("rb") as raw:
-            file: Any = unmarked(UnpackedFile(raw, packing) if packing else raw)
-            if format in (N_TRIPLES, N_QUADS):
-                yield from _of_lines(path, file, scope, graphs=format == N_QUADS)
-            else:
-                yield from _of_document(path, file, scope, format)
-    except UnicodeDecodeError as error:
-        raise QuadsError(f"{path}: {error}", hint=_HINT) from error
-    except MemoryError as error:  # of the parser's buffer, not of the machine
-        raise QuadsError(
-            f"{path}: a term is too long for the parser: {error}", hint=_HINT
-        ) from error
-    except unpack_errors(SyntaxError, ValueError) as error:
-        raise QuadsError(f"{path}: {error}", hint=_HINT) from error
+@dataclass(frozen=True)
+class RdfFile:
+    """A file of quads: `packing` is the extension of its compression, if any."""
+
+    path: Path
+    packing: str
+    format: DocumentFormat
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str], format: str | None = None) -> Self:
+        """Returns the file at a path, of a format by extension, name or media type; None: that of its extension."""
+        path = Path(path)
+        packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else ""
+        extension = Path(path.name[: len(path.name) - len(packing)]).suffix
+        if format is None:
+            found = format_of_document(extension[1:].lower(), named=False)
+        elif (found := find_document_format(format)) is None:
+            raise UsageError(
+                f"{shown(format)} is no format of documents", hint=f"name one: {EXTENSIONS}"
+            )
+        if found is None:
+            raise UsageError(
+                f"{path}: the extension {extension or '(none)'!r} is not an RDF format",
+                hint=f"end the file's name in one of {EXTENSIONS}",
+            )
+        if not path.is_file():
+            raise UsageError(f"{path} is not a file", hint="name RDF files")
+        return cls(path, packing, found)
+
+    @property
+    def url(self) -> str:
+        return self.path.absolute().as_uri()
+
+    def batches(
+        self, lenience: Lenience, predicates: Collection[Term] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the quads, or those of some predicates; each line or document is checked."""
+        try:
+            with self.path.open("rb") as raw:
+                file: Any = unmarked(UnpackedFile(raw, self.packing) if self.packing else raw)
+                if self.format in (N_TRIPLES, N_QUADS):
+                    yield from _Lines(self, lenience, predicates).read(file)
+                else:
+                    yield from _of_document(self, file, lenience, predicates)
+        except UnicodeDecodeError as error:
+            raise QuadsError(f"{self.path}: {error}", hint=_HINT) from error
+        except MemoryError as error:  # of the parser's buffer, not of the machine
+            raise QuadsError(
+                f"{self.path}: a term is too long for the parser: {error}", hint=_HINT
+            ) from error
+        except unpack_errors(SyntaxError, ValueError) as error:
+            raise QuadsError(f"{self.path}: {error}", hint=_HINT) from error
 
 
-def _of_lines(path: Path, file: Any, scope: str, *, graphs: bool) -> Iterator[pa.RecordBatch]:
-    parser = LineParser(formats.N_QUADS if graphs else formats.N_TRIPLES)
-    number, rest = 1, b""
-    while True:
-        block = file.read(_BLOCK)
-        if not block:
-            break
-        block = rest + block
-        end = block.rfind(b"\n") + 1
-        block, rest = block[:end], block[end:]
-        if block:
-            yield from _of_block(path, block, number, scope, parser, graphs=graphs)
-            number += block.count(b"\n")
-    if rest:
-        yield from _of_block(path, rest + b"\n", number, scope, parser, graphs=graphs)
+class _Lines:
+    """Reads the quads of N-Triples or N-Quads."""
 
+    def __init__(
+        self, file: RdfFile, lenience: Lenience, predicates: Collection[Term] | None
+    ) -> None:
+        self._path, self._scope = file.path, of_file(file.url)
+        self._predicates, self._graphs = predicates, file.format == N_QUADS
+        self._parser = LineParser(formats.N_QUADS if self._graphs else formats.N_TRIPLES, lenience)
 
-def _of_block(
-    path: Path, block: bytes, first: int, scope: str, parser: LineParser, *, graphs: bool
-) -> Iterator[pa.RecordBatch]:
-    """Yields the quads of complete lines; `first` is the number of the first of them."""
-    try:
-        found = read_lines(block, graphs=graphs)
-    except UnicodeDecodeError as error:
-        line = first + block.count(b"\n", 0, error.start)
-        raise QuadsError(f"{path}: line {line} is not UTF-8: {error.reason}", hint=_HINT) from error
-    terms = found.terms
-    for place in found.blanks:
-        terms[place] = Term(f"_:{scope}{str(terms[place])[2:]}")
-    number = first
-    for others in found.others:
-        if others:
-            for line in _LINE.findall(others):
-                terms += _of_line(path, line, number, scope, parser)
-                number += line.endswith("\n")
-        number += 1
-    if terms:
-        columns = [pa.array(terms[place::4], pa.string()) for place in range(4)]
-        yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+    def read(self, file: Any) -> Iterator[pa.RecordBatch]:
+        """Yields the quads of an open file."""
+        number, rest = 1, b""
+        while block := file.read(_BLOCK):
+            block = rest + block
+            end = block.rfind(b"\n") + 1
+            block, rest = block[:end], block[end:]
+            if block:
+                yield from self._of_block(block, number)
+                number += block.count(b"\n")
+        if rest:
+            yield from self._of_block(rest + b"\n", number)
 
+    def _of_block(self, block: bytes, first: int) -> Iterator[pa.RecordBatch]:
+        """Yields the quads of complete lines; `first` is the number of the first of them."""
+        try:
+            found = read_lines(block, graphs=self._graphs)
+        except UnicodeDecodeError as error:
+            line = first + block.count(b"\n", 0, error.start)
+            raise QuadsError(
+                f"{self._path}: line {line} is not UTF-8: {error.reason}", hint=_HINT
+            ) from error
+        terms = found.terms
+        for place in found.blanks:
+            terms[place] = Term(f"_:{self._scope}{str(terms[place])[2:]}")
+        number = first
+        for others in found.others:
+            if others:
+                for line in _LINE.findall(others):
+                    terms += self._of_line(line, number)
+                    number += line.endswith("\n")
+            number += 1
+        columns = [terms[place::4] for place in range(4)]
+        if self._predicates is not None:
+            wanted = list(map(self._predicates.__contains__, columns[1]))
+            columns = [list(compress(column, wanted)) for column in columns]
+        if columns[0]:
+            arrays = [pa.array(column, pa.string()) for column in columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
 
-def _of_line(
-    path: Path, line: str, number: int, scope: str, parser: LineParser
-) -> list[Term | None]:
-    """Returns the terms of a line that is not canonical."""
-    if _DIRECTIVE.fullmatch(line):
-        return []
-    try:
-        quads = list(parser.parse(line))
-    except (SyntaxError, TermError) as error:
-        message = error.msg if isinstance(error, SyntaxError) else error.message
-        message = re.sub(
-            r" at line 1(?= between columns)| line 1(?= column)| \(line 1\)\Z", "", message
-        )
-        shown = line.rstrip("\r\n")
-        shown = shown if len(shown) <= 100 else f"{shown[:100]}…"
-        raise QuadsError(f"{path}: line {number}: {message}: {shown}", hint=_HINT) from error
-    return [
-        None if term is None else map_blanks(term, lambda node: Term(f"_:{scope}{node[2:]}"))
-        for quad in quads
-        for term in quad
-    ]
+    def _of_line(self, line: str, number: int) -> list[Term | None]:
+        """Returns the terms of a line that is not canonical."""
+        if _DIRECTIVE.fullmatch(line):
+            return []
+        excerpt = line.rstrip("\r\n")
+        excerpt = excerpt if len(excerpt) <= 100 else f"{excerpt[:100]}…"
+        try:
+            quads = list(self._parser.parse(line))
+        except (SyntaxError, TermError) as error:
+            message = error.msg if isinstance(error, SyntaxError) else error.message
+            message = re.sub(
+                r" at line 1(?= between columns)| line 1(?= column)| \(line 1\)\Z", "", message
+            )
+            raise QuadsError(
+                f"{self._path}: line {number}: {message}: {excerpt}", hint=_HINT
+            ) from error
+        if not quads:  # the lenience has counted it
+            _LOGGER.warning("%s: line %s is left out: %s", self._path, number, excerpt)
+        scope = self._scope
+        return [
+            None if term is None else map_blanks(term, lambda node: Term(f"_:{scope}{node[2:]}"))
+            for quad in quads
+            for term in quad
+        ]
 
 
 def _of_document(
-    path: Path, file: Any, scope: str, format: DocumentFormat
+    source: RdfFile, file: Any, lenience: Lenience, predicates: Collection[Term] | None
 ) -> Iterator[pa.RecordBatch]:
-    base, labels = path.absolute().as_uri(), dict[Term, Term]()
-    parsed_as = format.parsed_as
+    base, scope, labels = source.url, of_file(source.url), dict[Term, Term]()
+    parsed_as, lenient = source.format.parsed_as, not lenience.is_strict
     document: Any = file
-    if format == RDF_XML:
-        document, parsed_as = NTriplesFile(file, base), ox.RdfFormat.N_TRIPLES
+    if source.format == RDF_XML:
+        document, parsed_as = NTriplesFile(file, base, lenient=lenient), ox.RdfFormat.N_TRIPLES
 
     def read(term: Any) -> Term:
         return map_blanks(
-            from_pyoxigraph(term),
+            from_pyoxigraph(term, lenience=lenience if lenient else None),
             lambda node: labels.setdefault(node, Term(f"_:{scope}b{len(labels)}")),
         )
 
-    rows: list[tuple[Term, Term, Term, Term | None]] = []
+    def rows() -> Iterator[tuple[Term | None, ...]]:
+        for quad in ox.parse(document, parsed_as, base_iri=base, lenient=lenient):
+            graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name
+            try:
+                row = (read(quad.subject), read(quad.predicate), read(quad.object))
+                named = graph and read(graph)
+            except TermError as error:
+                if not lenience.skips(error):
+                    raise
+                _LOGGER.warning("%s: a statement is left out: %s", source.path, error.message)
+            else:
+                if predicates is None or row[1] in predicates:
+                    yield *row, named
+
     try:
-        for quad in ox.parse(document, parsed_as, base_iri=base):
-            graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
-            rows.append((read(quad.subject), read(quad.predicate), read(quad.object), graph))
-            if len(rows) == _ROWS:
-                yield _of_rows(rows)
-                rows = []
+        for batch in _batched(rows(), _ROWS):
+            columns = [pa.array(column, pa.string()) for column in zip(*batch, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
     except SyntaxError as error:
         located = document.located(error) if isinstance(document, NTriplesFile) else error
-        raise QuadsError(f"{path}: {located}", hint=_HINT) from error
-    if rows:
-        yield _of_rows(rows)
+        raise QuadsError(f"{source.path}: {located}", hint=_HINT) from error
 
 
-def _of_rows(rows: Sequence[tuple[Term | None, ...]]) -> pa.RecordBatch:
-    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+def _batched(rows: Iterator[_T], size: int) -> Iterator[list[_T]]:
+    while batch := list(islice(rows, size)):
+        yield batch

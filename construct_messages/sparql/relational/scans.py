@@ -4,12 +4,17 @@ graph, of canonical N-Triples terms. SPARQL 1.1 Query, sections 13 (dataset) and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Final
 
 from construct_messages.query.algebra.nodes import (
     NOTHING,
+    Closure,
     Dataset,
+    Graphs,
+    Link,
+    Negated,
+    Plan,
     Triple,
     Var,
     VarOrTerm,
@@ -30,9 +35,9 @@ class Quads:
     distinct: bool  # whether it has each quad once
     dataset: Dataset
     dialect: Dialect
-    repeated: frozenset[Term] | None = (
-        None  # the predicates of quads that it may have twice, if known
-    )
+    # the predicates of quads that it may have twice, if known
+    repeated: frozenset[Term] | None = None
+    union: bool = False  # whether the default graph is the merge of all graphs
 
     def scan(self, pattern: Triple) -> SolutionBag:
         """Returns the solutions of a triple pattern."""
@@ -54,6 +59,8 @@ class Quads:
     def in_graph(self, graph: VarOrTerm | None) -> str:
         """Returns SQL that selects the quads that a pattern sees; `graph` as in `Triple`."""
         match graph:
+            case None if self.union:
+                return "TRUE"
             case None:
                 names = self.dataset.default
                 return "graph IS NULL" if names is None else self._one_of(names)
@@ -65,7 +72,7 @@ class Quads:
 
     def is_distinct(self, pattern: Triple) -> bool:
         """Whether no triple is selected twice: the table may hold it twice, and so may graphs that FROM merges."""
-        if pattern.graph is None and len(set(self.dataset.default or ())) > 1:
+        if pattern.graph is None and (self.union or len(set(self.dataset.default or ())) > 1):
             return False
         predicate, repeated = pattern.predicate, self.repeated
         once = repeated is not None and not isinstance(predicate, Var) and predicate not in repeated
@@ -94,3 +101,26 @@ class Quads:
 
     def _one_of(self, names: tuple[Term, ...]) -> str:
         return f"graph IN ({', '.join(map(self.dialect.text, names))})" if names else "FALSE"
+
+
+def predicates(plan: Plan) -> frozenset[Term] | None:
+    """Returns the predicates of all quads that the solutions of a plan depend on; None: any.
+
+    >>> from construct_messages.query.algebra.nodes import Bgp
+    >>> from construct_messages.rdf.terms import iri
+    >>> sorted(predicates(Plan("ASK", Bgp((Triple(Var("s"), iri("urn:p"), Var("o")),)), ())))
+    ['<urn:p>']
+    """
+    found: set[Term] = set()
+    waiting: list[Any] = [plan.pattern]
+    while waiting:
+        match part := waiting.pop():
+            case Triple(_, Var()) | Negated() | Graphs() | Closure(_, "?" | "*"):
+                return None  # a path of length zero begins at the terms of any quad
+            case Triple(predicate=str(predicate)) | Link(predicate):
+                found.add(Term(predicate))
+            case tuple():
+                waiting += part
+            case _ if is_dataclass(part):
+                waiting += [getattr(part, field.name) for field in fields(part)]
+    return frozenset(found)

@@ -32,7 +32,7 @@ from construct_messages.rdf.formats.media_types import (
     find_document_format,
     format_of_document,
 )
-from construct_messages.sparql.sources.tables import is_table
+from construct_messages.sparql.sources.tables import check_directory
 
 # what may be the address of an endpoint, whose scheme is missing
 _ADDRESS: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)+|localhost)(?::\d+)?/\w|localhost:\d+")
@@ -205,16 +205,7 @@ def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:
     With `allow_stale`, also while a process writes to it: the data may be old, and Oxigraph documents the behaviour as
     undefined.
     """
-    if is_table(path):
-        raise UsageError(
-            f"{path} is a table of quads, which only run and Python query",
-            hint="load its files into an Oxigraph store: `oxigraph load --location DIR --file FILE`",
-        )
-    if not (path / "CURRENT").is_file():
-        raise UsageError(
-            f"{path} is not an Oxigraph store directory",
-            hint="create one with `oxigraph load --location DIR --file FILE`, or pass the RDF files themselves",
-        )
+    check_directory(path)
     if not allow_stale and _has_writer(path):
         raise SourceError(
             f"{path} is open for writing elsewhere; reading it now is undefined",

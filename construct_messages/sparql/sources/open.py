@@ -14,9 +14,14 @@ import pyoxigraph as ox
 from construct_messages.errors import UsageError
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.options import RETRIES
-from construct_messages.sparql.client.urls import is_url, without_query
+from construct_messages.rdf.terms import Lenient
+from construct_messages.sparql.client.urls import is_object_url, is_url, without_query
 from construct_messages.sparql.sources import Source
-from construct_messages.sparql.sources.tables import is_table, open_table
+from construct_messages.sparql.sources.tables import (
+    is_table,
+    open_files,
+    open_table,
+)
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -46,16 +51,22 @@ def open_source(
     retries: int = RETRIES,
     allow_stale: bool = False,
     source_format: str | None = None,
-    lenient: bool = False,
+    lenient: Lenient = False,
     read_seconds: float | None = None,
+    engine: str = "auto",
+    memory_limit: str | None = None,
+    threads: int | None = None,
+    spill: str | None = None,
 ) -> Source:
     """Opens the source for a URL, files, a store directory, or an object of a library.
 
     Args:
         source: an endpoint's URL; one or several files, also as `file:` URLs; an open binary file; the directory of an
-            Oxigraph store; a `pyoxigraph.Store`, an `rdflib.Graph` or `Dataset`, a `SPARQLWrapper`; a `Source`. None:
-            the URL or path in the environment variable CONSTRUCT_MESSAGES_SOURCE. Credentials for a URL come from the
-            environment, too: CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or CONSTRUCT_MESSAGES_TOKEN.
+            Oxigraph store, or of a table of quads, also as the URL of its Parquet files, such as
+            `s3://bucket/dump.quads/*.parquet`; a `pyoxigraph.Store`, an `rdflib.Graph` or `Dataset`, a `SPARQLWrapper`;
+            a `Source`. None: the URL or path in the environment variable CONSTRUCT_MESSAGES_SOURCE. Credentials for a
+            URL come from the environment, too: CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or
+            CONSTRUCT_MESSAGES_TOKEN.
         method: `"post"` (a form) or `"get"`, for URLs.
         headers: additional request headers, for URLs.
         results: the results format to request from an endpoint: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
@@ -65,9 +76,14 @@ def open_source(
         allow_stale: open a store directory while another process writes to it.
         source_format: the format of files, by extension, name or media type; None: that of their extension, and for an
             open file one detected from its first bytes.
-        lenient: load files with malformed IRIs and language tags.
+        lenient: load files with malformed IRIs and language tags. With `"skip"`, DuckDB leaves out the statements with
+            them; for other sources, the caller leaves out their solutions.
         read_seconds: seconds in which an endpoint may send nothing; None or `math.inf`: no limit. The timeout of a
             `SPARQLWrapper` overrides it.
+        engine: `"duckdb"` reads files by DuckDB, for each query anew; `"oxigraph"` and `"auto"` load them into memory.
+        memory_limit: of DuckDB, as in `"1500MB"`; None: four fifths of all.
+        threads: of DuckDB; None: one for each core.
+        spill: the folder for DuckDB's data beyond the memory; None: a temporary one.
 
     Raises:
         UsageError: no source is passed, or the value cannot be a source.
@@ -116,10 +132,12 @@ def open_source(
         from construct_messages.sparql.sources.oxigraph import OxigraphSource
 
         return OxigraphSource(
-            load_open_file(cast("IO[bytes]", source), source_format, lenient=lenient)
+            load_open_file(cast("IO[bytes]", source), source_format, lenient=bool(lenient))
         )
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
+    limits = {"memory_limit": memory_limit, "threads": threads, "spill": spill}
     if len(paths) == 1 and is_url(paths[0]):
+        _refuse_duckdb(engine, limits, "an endpoint")
         from construct_messages.sparql.sources.http.endpoint import EndpointSource
 
         return EndpointSource(
@@ -129,7 +147,17 @@ def open_source(
             retries=retries,
             read_seconds=read_seconds,
         )
-    return _of_files(paths, source_format, allow_stale=allow_stale, lenient=lenient)
+    return _of_files(paths, source_format, limits, engine, allow_stale=allow_stale, lenient=lenient)
+
+
+def _refuse_duckdb(engine: str, limits: Mapping[str, Any], kind: str) -> None:
+    """Refuses the options of DuckDB for a source that something else queries."""
+    given = [name for name, value in limits.items() if value is not None]
+    for name in [*(["engine"] if engine == "duckdb" else []), *given]:
+        raise UsageError(
+            f"{name} is an option of DuckDB, and the source is {kind}",
+            hint="DuckDB queries tables of quads, and RDF files with the engine duckdb",
+        )
 
 
 def _endpoint(url: str, method: str, headers: Mapping[str, str] | None) -> Endpoint:
@@ -151,12 +179,20 @@ def _endpoint(url: str, method: str, headers: Mapping[str, str] | None) -> Endpo
 
 
 def _of_files(
-    paths: Sequence[str | os.PathLike[str]], format: str | None, *, allow_stale: bool, lenient: bool
+    paths: Sequence[str | os.PathLike[str]],
+    format: str | None,
+    limits: Mapping[str, Any],
+    engine: str,
+    *,
+    allow_stale: bool,
+    lenient: Lenient,
 ) -> Source:
-    """The source for files, or for one store directory."""
+    """The source for files, or for one store directory or table."""
     from construct_messages.sparql.sources.files import load_files, open_directory
     from construct_messages.sparql.sources.oxigraph import OxigraphSource
 
+    if len(paths) == 1 and is_object_url(paths[0]):
+        return open_table(paths[0], **limits)
     local = [_local(path) for path in paths]
     for path in local:
         if "://" in str(path):
@@ -172,9 +208,13 @@ def _of_files(
                 hint="name one store directory, or files",
             )
         if is_table(directories[0]):
-            return open_table(directories[0])
+            return open_table(directories[0], **limits)
+        _refuse_duckdb(engine, limits, "a store of Oxigraph")
         return OxigraphSource(open_directory(Path(local[0]), allow_stale=allow_stale))
-    return OxigraphSource(load_files(list(map(Path, local)), format, lenient=lenient))
+    if engine == "duckdb":
+        return open_files(local, format, lenient=lenient, **limits)
+    _refuse_duckdb(engine, limits, "files that Oxigraph queries")
+    return OxigraphSource(load_files(list(map(Path, local)), format, lenient=bool(lenient)))
 
 
 def name_of_source(source: SourceLike) -> dict[str, str]:

@@ -111,6 +111,36 @@ CONSTRUCT { ?s a ?t ; dbo:language ?l ; dbp:all ?n } WHERE { ?s a ?t ; dbo:langu
     assert found
 
 
+@pytest.mark.parametrize("source", [{}, {"engine": "duckdb"}], ids=["table", "files"])
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        Dataset("union"),
+        Dataset("http://example.org/g"),
+        Dataset(named_graphs="http://example.org/g"),
+    ],
+    ids=str,
+)
+def test_datasets(files: tuple[Path, Path], dataset: Dataset, source: dict[str, str]) -> None:
+    for where in (
+        "?s :checked ?c",
+        "GRAPH ?g { ?s :checked ?c }",
+        "?s ?p ?c",
+        "?s :checked/^:checked ?c",
+    ):
+        query = f"{PREFIX} CONSTRUCT {{ ?s :is ?c }} WHERE {{ {where} FILTER(!isBlank(?s) && !isBlank(?c)) }}"
+        found, wanted = (
+            Counter(
+                m.lines for m in construct_messages(query, path, dataset=dataset, requests=requests)
+            )
+            for path, requests in (
+                (files[0] if source else files[1], Requests(**source)),
+                (files[0], Requests()),
+            )
+        )
+        assert found == wanted, where
+
+
 def test_order_is_kept(files: tuple[Path, Path]) -> None:
     query = PREFIX + "CONSTRUCT { ?s :staff ?e } WHERE { ?s :staff ?e } ORDER BY DESC(?e)"
     staff = [next(iter(message)).object for message in construct_messages(query, files[1])]
@@ -174,8 +204,9 @@ def test_what_is_no_table_is_refused(tmp_path: Path, files: tuple[Path, Path]) -
         DuckDbSource(tmp_path)
     with pytest.raises(UsageError, match="memory_limit"):
         DuckDbSource(files[1], memory_limit="much")
+    dataset = Dataset(["union", "urn:g"])
     with pytest.raises(UsageError, match="union"):
-        list(construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", files[1], dataset=Dataset("union")))
+        list(construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", files[1], dataset=dataset))
 
 
 def test_several_files_with_the_same_quad(tmp_path: Path) -> None:

@@ -11,14 +11,16 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Final, TypeAlias
 
 from construct_messages.errors import Forbidden, SourceError, UsageError
+from construct_messages.rdf.files.output import temporary_folder
 from construct_messages.rdf.formats.media_types import TRIPLES
 from construct_messages.rdf.formats.negotiation import choose
 from construct_messages.rdf.formats.results import SOLUTIONS
@@ -42,6 +44,10 @@ from construct_messages.sparql.sources.evaluators.child import (
     Solve,
 )
 from construct_messages.sparql.sources.files import open_directory
+from construct_messages.sparql.sources.tables import (
+    check_directory,
+    is_table,
+)
 
 # --- evaluation -----------------------------------------------------------------------------------
 # One evaluation in a process of the pool: its order, the pipes of its answer, and its reports.
@@ -52,11 +58,13 @@ Evaluator: TypeAlias = Child[Report]
 """A process that evaluates; it reports `Ended` when it is ready."""
 
 
-def start_evaluator(directory: str, memory: int, executor: Executor | None = None) -> Evaluator:
-    """Starts a process over a store directory; see `EvaluatorPool`."""
+def start_evaluator(
+    directory: str, memory: int, spill: str, executor: Executor | None = None
+) -> Evaluator:
+    """Starts a process over a store directory or a table; see `EvaluatorPool`."""
     return Child(
         "construct_messages.sparql.sources.evaluators.child",
-        *(directory, str(memory)),
+        *(directory, str(memory), spill),
         reports=Report,
         task="evaluated the query",
         hint="ask for less, or give the processes more memory",
@@ -133,7 +141,7 @@ _FORMAT_PARAMETERS: Final = ("format", "output", "results")
 
 
 class EvaluatorPool:
-    """A store directory as a `Backend`, evaluated by at most `size` processes.
+    """A store directory or a table of quads as a `Backend`, evaluated by at most `size` processes.
 
     `start()` starts processes in advance, others are started when they are needed. An evaluation waits up to
     `queue_seconds` for its turn, in the order of requests. Use it in one event loop, and close it.
@@ -153,7 +161,14 @@ class EvaluatorPool:
     ) -> None:
         if size < 1:
             raise UsageError(f"{size} processes cannot evaluate anything", hint="pass at least 1")
-        open_directory(directory)  # for its errors
+        self._remove_spill: Callable[[], object] | None = None
+        self._spill = ""
+        if is_table(directory):
+            check_directory(directory)
+            # a process that is killed leaves its data there
+            self._remove_spill, self._spill = temporary_folder(self)
+        else:
+            open_directory(directory)  # for its errors
         self._arguments = (str(directory.absolute()), memory_bytes or 0, executor)
         self._queue_seconds = queue_seconds
         self._warm = min(_WARM, size)
@@ -284,6 +299,8 @@ class EvaluatorPool:
             process.watch(None)
             self._dismiss(process)
         self._idle.clear()
+        if self._remove_spill is not None:
+            self._remove_spill()
 
     async def aclose(self) -> None:
         """`close` for asyncio, which also waits for the end of abandoned evaluations."""
@@ -376,20 +393,26 @@ class EvaluatorPool:
 
     async def _replace(self, process: Evaluator) -> None:
         await process.akill()
-        self._processes.discard(process)
+        self._forget(process)
         with suppress(SourceError):  # the next evaluation starts one, and raises the error
             await self._fill()
 
     def _dismiss(self, process: Evaluator) -> None:
         process.kill_and_wait()
+        self._forget(process)
+
+    def _forget(self, process: Evaluator) -> None:
         self._processes.discard(process)
+        if self._spill:
+            rmtree(Path(self._spill, str(process.pid)), ignore_errors=True)
 
     async def _fill(self) -> None:
         if len(self._processes) < self._warm and not self._closed:
             self._rest(await self._spawn())
 
     async def _spawn(self) -> Evaluator:
-        process = start_evaluator(*self._arguments)
+        directory, memory, executor = self._arguments
+        process = start_evaluator(directory, memory, self._spill, executor)
         self._processes.add(process)
         try:
             try:
@@ -400,7 +423,7 @@ class EvaluatorPool:
             if report.failure:
                 raise report.failure.error()
         except BaseException:
-            self._processes.discard(process)
+            self._forget(process)
             await process.akill()
             raise
         return process
