@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-streams full-disks power-cuts kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-streams full-disks power-cuts kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay calls-mcp soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -127,6 +127,10 @@ kill-brokers:
 # logs of 20,000 messages through Mosquitto, the NATS server and our service of gRPC
 logs-brokers:
 	$(PYTHON) -m pytest -q -n 0 --messages 20000 -k test_a_log tests/feeds/brokers/mqtt tests/feeds/brokers/nats tests/feeds/grpc
+
+# 10,000 calls of the server for AI agents, no message cut in any
+calls-mcp:
+	$(PYTHON) -m pytest -q -n 0 --calls 10000 -k many_calls tests/server/test_mcp.py
 
 # windows over ten million messages, in one process and at a server: some hours
 soak-windows:

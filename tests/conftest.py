@@ -93,6 +93,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--leavers", type=int, default=50, help="how many clients leave a server at a time"
     )
 
+    parser.addoption(
+        "--calls", type=int, default=300, help="how many calls the server for AI agents answers"
+    )
+
     parser.addoption("--screenshots", metavar="FOLDER", help="where screenshots of the page go")
 
     parser.addoption(

@@ -29,6 +29,7 @@ SHOWN = {
     "toml",
     "nginx",
     "ini",
+    "json",
     "dockerfile",
     "yaml",
     "html",
@@ -104,7 +105,7 @@ def test_console(block: Block, place: Path) -> None:
 def test_python(page: str, place: Path) -> None:
     """A page's Python blocks run one after the other, each a program where the page does not say that they are one.
 
-    A text block behind one is its output.
+    A text block behind one is its output. Settings with a title are a file.
     """
     of_page = [block for block in BLOCKS if block.page == page]
     programs: list[tuple[str, str]] = []  # each with what it prints
@@ -118,6 +119,9 @@ def test_python(page: str, place: Path) -> None:
                 programs.append((program + block.text, before + output))
             else:
                 programs.append((block.text, output))
+    for block in of_page:
+        if block.language == "toml" and block.title:
+            (place / block.title).write_text(block.text, encoding="utf-8")
     for program, output in programs:
         (place / "page.py").write_text(program, encoding="utf-8")
         assert shell("python page.py", place) == output

@@ -110,7 +110,7 @@ FLOORS = {
     "feeds/http": floors(
         "client / collections", "connections", "discovery", "inbox / ldes / log / sse / websocket"
     ),
-    "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
+    "server": floors("config", "http", "pages", "sparql / streams", "runtime", "mcp"),
     "query/algebra": floors("nodes", "calls", "translation"),
     "query/optimizer": floors("push_down", "optimize"),
     "spark": floors(

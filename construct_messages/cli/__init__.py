@@ -46,7 +46,7 @@ from construct_messages.errors import (
 _COMMANDS: Final = {
     "run": ("run",),
     "load": ("load",),
-    "serve": ("serve", "streams"),
+    "serve": ("serve", "streams", "mcp"),
     "convert": ("convert", "cat", "head", "slice", "tail"),
     "examine": ("validate", "inspect", "diff"),
     "feeds": ("publish", "subscribe", "register", "relay"),

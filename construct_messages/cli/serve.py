@@ -1,4 +1,4 @@
-"""The commands `serve`, with the progress of loading files, and `streams`, which checks the store of a server."""
+"""The commands `serve`, with the progress of loading files, `mcp`, and `streams`, which checks a server's store."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ def add(commands: Commands) -> None:
     _add_settings(server, "")
     add_reports(server, "do not show progress while files are loaded")
     _add_streams(commands)
+    _add_mcp(commands)
 
 
 def _add_settings(group: argparse._ActionsContainer, table: str) -> None:
@@ -105,6 +106,35 @@ def _add_streams(commands: Commands) -> None:
     check.set_defaults(command=_check, trouble=2)
     check.add_argument("store", metavar="FILE", help="the store, as of serve --streams")
     add_reports(check, quiet=None)
+
+
+def _add_mcp(commands: Commands) -> None:
+    mcp = commands.add_parser(
+        "mcp",
+        help="offer the queries of a settings file to AI agents",
+        description="Offer the CONSTRUCT queries among the examples of a server's settings as tools and resources of "
+        "the Model Context Protocol, over standard input and output. Answers have whole messages only.",
+        examples=["construct-messages mcp server.toml --max-bytes 20000"],
+        epilog="Exit status: 0 ended by the client or a signal, 2 wrong settings or queries, 3 source failed.",
+    )
+    mcp.set_defaults(command=_mcp)
+    mcp.add_argument("settings", metavar="FILE", help="the settings, as of serve --config")
+    option(mcp, "--max-bytes N [50000]", "largest size of the messages of an answer")
+    option(mcp, "--format NAME", "format of messages; default: ttl, or trig for those with graphs")
+    add_reports(mcp, quiet=None)
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    if options.max_bytes < 1:
+        raise UsageError(f"--max-bytes {options.max_bytes} is less than 1", hint="write 50000")
+    try:
+        from construct_messages.server.mcp import run  # requires an extra
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"this command needs {error.name}, which is not installed",
+            hint="pip install 'construct-messages[mcp]'",
+        ) from error
+    return run(Path(options.settings), most=options.max_bytes, format=options.format)
 
 
 def _check(options: argparse.Namespace) -> int:

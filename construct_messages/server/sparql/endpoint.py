@@ -334,11 +334,7 @@ class SparqlEndpoint(Endpoint):
             public_url,
         )
         self._executor, self._has_page, self._cors = executor, page, cors
-        self._admission = Admission(
-            settings.concurrency,
-            queue_seconds=settings.queue_seconds,
-            queue_length=settings.queue_length,
-        )
+        self._admission = admission_of(settings)
         self._frames = KnownFrames(settings.frames)
         self._self_description = SelfDescription(settings, backend, request_log)
 
@@ -411,7 +407,7 @@ class SparqlEndpoint(Endpoint):
         assert asked.text is not None
         text = QueryText(asked.text)
         record.form = form = "UPDATE" if asked.kind == "update" else query_form(text)
-        self._check(asked.kind, form, text)
+        check_operation(self._settings, asked.kind, form, text)
         given = {name: asked.value(name) for name in ("format", "messages", "frame")}
         construct = form == "CONSTRUCT"
         choice = choose_answer(links, accept, given, self._frames, construct=construct)
@@ -424,26 +420,6 @@ class SparqlEndpoint(Endpoint):
             text, prefixes=prefixes, predefined=predefined, group_by=options.grouping.by
         )
         return choice, query, options
-
-    def _check(self, kind: str, form: str, text: QueryText) -> None:
-        """Checks that an operation, and the requests that it causes the source to send, are allowed."""
-        settings, policy = self._settings, self._settings.service_policy
-        if form == "UPDATE":
-            if not settings.update:
-                raise Forbidden(
-                    "updates are switched off here",
-                    hint="send them to the source endpoint",
-                )
-            if kind == "query":
-                raise UsageError("an update came as a query", hint="send it as update=…")
-        check_services(text, policy)
-        if form == "UPDATE":
-            check_loads(text, policy)
-        if settings.is_remote and policy != "allow":
-            profile = Profile.named(settings.profile)
-            check_functions(text, profile.unsafe_functions, profile.safe_functions)
-        if not settings.sponge:
-            check_fetches(text)
 
     # --- a message log ---
 
@@ -597,6 +573,36 @@ class SparqlEndpoint(Endpoint):
         if self._settings.union_default_graph and not (asked.default_graphs or asked.named_graphs):
             return (UNION,)
         return asked.default_graphs
+
+
+def admission_of(settings: EndpointSettings) -> Admission:
+    """Returns the limit of an endpoint's concurrent requests."""
+    return Admission(
+        settings.concurrency,
+        queue_seconds=settings.queue_seconds,
+        queue_length=settings.queue_length,
+    )
+
+
+def check_operation(settings: EndpointSettings, kind: str, form: str, text: QueryText) -> None:
+    """Checks that an operation, and the requests that it causes the source to send, are allowed."""
+    policy = settings.service_policy
+    if form == "UPDATE":
+        if not settings.update:
+            raise Forbidden(
+                "updates are switched off here",
+                hint="send them to the source endpoint",
+            )
+        if kind == "query":
+            raise UsageError("an update came as a query", hint="send it as update=…")
+    check_services(text, policy)
+    if form == "UPDATE":
+        check_loads(text, policy)
+    if settings.is_remote and policy != "allow":
+        profile = Profile.named(settings.profile)
+        check_functions(text, profile.unsafe_functions, profile.safe_functions)
+    if not settings.sponge:
+        check_fetches(text)
 
 
 def _record(request: web.Request) -> SparqlRecord:

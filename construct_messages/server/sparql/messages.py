@@ -335,8 +335,8 @@ class ResultPosition:
     digest: str
 
     @classmethod
-    def of(cls, id: str) -> Self:
-        """Reads the id of an event.
+    def of(cls, id: str, name: str = Header.LAST_EVENT_ID) -> Self:
+        """Reads the id of an event, or another position that a client sends under a name.
 
         >>> ResultPosition.of("3-00112233aabbccdd").number
         3
@@ -344,7 +344,7 @@ class ResultPosition:
         found = _ID.fullmatch(id)
         if found is None:
             raise ProtocolError(
-                f"{Header.LAST_EVENT_ID}: {shown(id)} is not an id of an event of this answer",
+                f"{name}: {shown(id)} is not one of this answer",
                 hint="leave it out to get the whole result",
             )
         return cls(int(found[1]), found[2])
@@ -353,8 +353,8 @@ class ResultPosition:
         return f"{self.number}-{self.digest}"
 
 
-class _Written:
-    """The messages of a result as events, of which a client already has those up to `after`."""
+class ResultDocuments:
+    """The messages of a result as documents with their positions; a reader already has those up to `after`."""
 
     def __init__(
         self,
@@ -366,9 +366,9 @@ class _Written:
         self._digest = blake2b(digest_size=_DIGEST_BYTES)
         self._number = 0
 
-    def event(self, message: Message) -> bytes | None:
-        """Returns the event of the next message; None: the client already has it. `Conflict`: the result up to here
-        differs from that of the client.
+    def next(self, message: Message) -> tuple[bytes, ResultPosition] | None:
+        """Returns the document of the next message and the position after it; None: the reader already has it.
+        `Conflict`: the result up to here differs from that of the reader.
         """
         document = self._encode(message)
         size = len(document)
@@ -380,17 +380,16 @@ class _Written:
         self._number += 1
         self._digest.update(b"%d:%s" % (size, document))
         if self._after is None or self._number > self._after.number:
-            position = ResultPosition(self._number, self._digest.hexdigest())
-            return event(Event.MESSAGE, document, str(position))
+            return document, ResultPosition(self._number, self._digest.hexdigest())
         if self._number == self._after.number and self._digest.hexdigest() != self._after.digest:
             raise _changed()
         return None
 
-    def end(self) -> bytes:
-        """Returns the event after the last message."""
+    def end(self) -> int:
+        """Returns the number of messages, after the last one."""
         if self._after is not None and self._number < self._after.number:
             raise _changed()
-        return event(Event.END, b"%d" % self._number, _END)
+        return self._number
 
 
 def _changed() -> Conflict:
@@ -415,9 +414,9 @@ async def answer_events(
 ) -> AsyncGenerator[bytes]:
     """Yields the events of a result after a position, with a comment in each pause of `silent_seconds`."""
     made: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(_AT_ONCE)
-    written = _Written(encode, after, message_bytes)
+    documents = ResultDocuments(encode, after, message_bytes)
     # one task reads the whole result: time limits of sources belong to the task that sets them
-    making = asyncio.create_task(_make(messages, written, made))
+    making = asyncio.create_task(_make(messages, documents, made))
     start = retry()
     try:
         while True:
@@ -447,18 +446,21 @@ async def answer_events(
 
 
 async def _make(
-    messages: QueryMessages, written: _Written, made: asyncio.Queue[bytes | Exception | None]
+    messages: QueryMessages,
+    documents: ResultDocuments,
+    made: asyncio.Queue[bytes | Exception | None],
 ) -> None:
     number = 0
     try:
         async with messages:
             async for message in messages:
-                if (next_event := written.event(message)) is not None:
-                    await made.put(next_event)
+                if (found := documents.next(message)) is not None:
+                    document, position = found
+                    await made.put(event(Event.MESSAGE, document, str(position)))
                 if number % _AT_ONCE == 0:  # the first event is sent before others are created
                     await asyncio.sleep(0)
                 number += 1
-        await made.put(written.end())
+        await made.put(event(Event.END, b"%d" % documents.end(), _END))
         await made.put(None)
     except Exception as error:  # noqa: BLE001 - it is raised where the events are read
         await made.put(error)
@@ -470,8 +472,56 @@ async def _make(
 _STREAMED: Final = {"X-Accel-Buffering": "no"}
 # the labels of an event's blank nodes: they have no meaning outside of it, and are the same in each answer
 _LABEL_PREFIX: Final = "e"
-# the maximal number of messages to compare; each takes about 100 bytes
-_DISTINCT_LIMIT: Final = GROUP_LIMIT
+
+
+def messages_of(
+    settings: EndpointSettings,
+    backend: Backend,
+    query: ConstructQuery,
+    select: Request,
+    asked: MessageParameters,
+) -> QueryMessages:
+    """Returns the messages of a query, within the limits of the endpoint."""
+    limits = settings.limits
+    options = Options(
+        asked.distinct,
+        GROUP_LIMIT,
+        grouping=asked.grouping,
+        max_messages=asked.max_messages,
+        strict=settings.strict,
+        solution_limit=limits.solutions,
+        message_limit=limits.messages,
+        message_bytes=limits.message_bytes,
+    )
+    return QueryMessages(query, backend, select, options, owns_source=False)
+
+
+def document_labels() -> Labels:
+    """Returns the labels of messages that are read by themselves, as documents: the same in each answer."""
+    return Labels(_LABEL_PREFIX)
+
+
+def document_encoder(
+    type: LogType,
+    query: ConstructQuery,
+    group_by: Sequence[str] = (),
+    options: FormatOptions | None = None,
+) -> Callable[[Message], bytes]:
+    """Returns a function that encodes each message of a query as a document."""
+    format, syntax = type
+    encoder = encoder_for(
+        format,
+        syntax,
+        EncoderOptions(
+            query.prefixes if format.log_prefixes else {},
+            query.template.names_graphs,
+            query.template.has_triple_terms,
+            options,
+            query.template,
+            frozenset(group_by) or None,
+        ),
+    )
+    return encoder.encode_document
 
 
 class MessagesSender:
@@ -512,8 +562,7 @@ class MessagesSender:
         asked: MessageParameters,
     ) -> web.StreamResponse:
         """Sends server-sent events, from the beginning or after the client's last event."""
-        format, syntax = answer.type
-        check_text(format)
+        check_text(answer.type.format)
         last = request.headers.get(Header.LAST_EVENT_ID, "")
         if last in OVER:
             return web.Response(status=204)  # clients do not reconnect after this event
@@ -526,21 +575,9 @@ class MessagesSender:
         }
         if request.method == "HEAD":
             return web.Response(headers=headers)
-        encoder = encoder_for(
-            format,
-            syntax,
-            EncoderOptions(
-                query.prefixes if format.log_prefixes else {},
-                query.template.names_graphs,
-                query.template.has_triple_terms,
-                answer.options,
-                query.template,
-                frozenset(asked.grouping.by) or None,
-            ),
-        )
         events = answer_events(
-            self._messages(query, replace(select, labels=Labels(_LABEL_PREFIX)), asked),
-            encoder.encode_document,
+            self._messages(query, replace(select, labels=document_labels()), asked),
+            document_encoder(answer.type, query, asked.grouping.by, answer.options),
             after=after,
             message_bytes=self._settings.limits.message_bytes,
             silent_seconds=self._settings.heartbeat_seconds,
@@ -558,19 +595,7 @@ class MessagesSender:
     def _messages(
         self, query: ConstructQuery, select: Request, asked: MessageParameters
     ) -> QueryMessages:
-        limits = self._settings.limits
-        options = Options(
-            asked.distinct,
-            GROUP_LIMIT,
-            grouping=asked.grouping,
-            max_messages=asked.max_messages,
-            strict=self._settings.strict,
-            solution_limit=limits.solutions,
-            message_limit=limits.messages,
-            message_bytes=limits.message_bytes,
-        )
         self._record.source_asked()
-        self._record.messages = messages = QueryMessages(
-            query, self._backend, select, options, owns_source=False
-        )
+        messages = messages_of(self._settings, self._backend, query, select, asked)
+        self._record.messages = messages
         return messages

@@ -358,6 +358,6 @@ async def test_curl(
     ["", "1", "1-", "-1", "1-0123456789abcdeF", "1-0123456789abcdef\n", "٣-0123456789abcdef"],
 )
 def test_ids(text: str) -> None:
-    with pytest.raises(ProtocolError, match="is not an id"):
+    with pytest.raises(ProtocolError, match="is not one of this answer"):
         ResultPosition.of(text)
     assert str(ResultPosition.of("12-0123456789abcdef")) == "12-0123456789abcdef"
