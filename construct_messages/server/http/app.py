@@ -19,10 +19,17 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from construct_messages.errors import ConstructMessagesError, Forbidden
-from construct_messages.rdf.formats.media_types import PROBLEM
+from construct_messages.rdf.formats.media_types import JSON, PROBLEM
 from construct_messages.server.config import Config
-from construct_messages.server.http.endpoint import Endpoint, Handler, Route, foreign_origin
+from construct_messages.server.http.endpoint import (
+    Endpoint,
+    Handler,
+    Method,
+    Route,
+    foreign_origin,
+)
 from construct_messages.server.http.metrics import Metrics
+from construct_messages.server.http.openapi import PATH, describe
 from construct_messages.server.http.request_log import (
     RECORD,
     RequestLog,
@@ -232,9 +239,22 @@ class _Server:
             with_source,
             lambda: {name: each.reported[name] for each in endpoints for name in each.reported},
         )
-        app.router.add_get("/health/live", health.live)
-        app.router.add_get("/health/ready", health.ready)
-        app.router.add_get("/metrics", self._expose)
+        reports = {200: (JSON,)}
+        own = [
+            _own("/health/live", health.live, "Whether the process answers", reports),
+            _own(
+                "/health/ready",
+                health.ready,
+                "Whether at least one source answers",
+                {**reports, 503: (JSON,)},
+            ),
+            _own("/metrics", self._expose, "Metrics for Prometheus", {200: ("*/*",)}),
+            _own(PATH, self._describe, "This description", reports),
+        ]
+        for route in own:
+            app.router.add_get(route.path, route.handler)
+        routes = [route for _, route in self._by_route.values()]
+        self._description = describe([*routes, *own], config.public_url)
 
     # --- its life ---
 
@@ -378,9 +398,18 @@ class _Server:
             headers["Access-Control-Expose-Headers"] = ", ".join(exposed)
         headers["Vary"] = _vary(headers.get("Vary", ""), "*" not in allowed)
 
+    async def _describe(self, _: web.Request) -> web.Response:
+        return web.json_response(self._description, headers={"Cache-Control": "no-cache"})
+
     async def _expose(self, request: web.Request) -> web.Response:
         body, content_type = self._metrics.exposition(request.headers.get("Accept"))
         return web.Response(body=body, headers={"Content-Type": content_type})
+
+
+def _own(path: str, handler: Handler, summary: str, answers: Mapping[int, Sequence[str]]) -> Route:
+    """Returns a route of the application itself."""
+    described = {"GET": Method(summary, answers)}
+    return Route(path, ("GET", "HEAD"), handler, described=described)
 
 
 @cache  # few distinct values: endpoints define them

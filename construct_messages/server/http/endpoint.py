@@ -106,12 +106,36 @@ Observe: TypeAlias = Callable[[RequestRecord], AbstractContextManager[None]]
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+class RequestParameter(NamedTuple):
+    """A parameter of requests, for the description of the server; `schema` is JSON Schema, `place` a term of OpenAPI.
+    A list occurs several times, once for each value.
+    """
+
+    name: str
+    meaning: str
+    schema: Mapping[str, object] = MappingProxyType({"type": "string"})
+    place: str = "query"
+
+
+class Method(NamedTuple):
+    """One method of a route, for the description of the server.
+
+    `answers` are media types by status, without those of errors. `bodies` are the media types of requests; forms have
+    the parameters in their bodies, too.
+    """
+
+    summary: str
+    answers: Mapping[int, Sequence[str]]
+    parameters: Sequence[RequestParameter] = ()
+    bodies: Sequence[str] = ()
+
+
 class Route(NamedTuple):
     """A path and its handlers.
 
     `path` has aiohttp's syntax, such as `/streams/{name}`; the application itself answers OPTIONS. The handler raises
     `ConstructMessagesError` before the first byte is sent. `options` are headers of answers to OPTIONS and of those
-    with 415. `socket` answers GET requests for a WebSocket.
+    with 415. `socket` answers GET requests for a WebSocket. `described` has the methods; HEAD is as GET.
     """
 
     path: str
@@ -119,6 +143,7 @@ class Route(NamedTuple):
     handler: Handler
     options: Mapping[str, str] = MappingProxyType({})
     socket: Handler | None = None
+    described: Mapping[str, Method] = MappingProxyType({})
 
 
 def foreign_origin(request: web.Request, allowed: Collection[str]) -> str | None:

@@ -25,7 +25,7 @@ from construct_messages.rdf.formats.negotiation import prefers_html
 from construct_messages.rdf.formats.results import SOLUTIONS
 from construct_messages.server.config import ExampleSettings
 from construct_messages.server.http.app import accept_header
-from construct_messages.server.http.endpoint import Endpoint, Observe, Route
+from construct_messages.server.http.endpoint import Endpoint, Method, Observe, Route
 from construct_messages.server.http.sending import coder_for, is_known, negotiate_coding
 
 # --- files ----------------------------------------------------------------------------------------
@@ -268,10 +268,15 @@ class PagesEndpoint(Endpoint):
 
     def routes(self) -> Iterable[Route]:
         reading = ("GET", "HEAD")
+        page = {"GET": Method("The page for browsers", {200: (HTML,), 304: ()})}
+        file = {"GET": Method("A file of the page", {200: ("*/*",), 304: ()})}
+        server = {
+            "GET": Method("What the page needs to know of the server", {200: (JSON,), 304: ()})
+        }
         return (
-            *(Route(path, reading, self._page) for path in self._pages),
-            Route(f"{STATIC}/{{file}}", reading, self._file),
-            Route(SERVER, reading, self._describe),
+            *(Route(path, reading, self._page, described=page) for path in self._pages),
+            Route(f"{STATIC}/{{file}}", reading, self._file, described=file),
+            Route(SERVER, reading, self._describe, described=server),
         )
 
     async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's

@@ -36,10 +36,19 @@ from construct_messages.query.service import (
     check_services,
 )
 from construct_messages.query.tokens import QueryText
+from construct_messages.rdf.formats import LOGS, SYNTAXES, content_type
 from construct_messages.rdf.formats.media_types import (
+    EVENT_STREAM,
+    FORM,
+    HTML,
+    JSON,
     JSON_LD,
+    MULTIPART_FORM,
     N_TRIPLES,
+    NDJSON,
     RDF_XML,
+    SPARQL_QUERY,
+    SPARQL_UPDATE,
     TRIPLES,
     TURTLE,
     DocumentFormat,
@@ -47,7 +56,13 @@ from construct_messages.rdf.formats.media_types import (
 )
 from construct_messages.rdf.formats.negotiation import Plain
 from construct_messages.rdf.formats.results import SOLUTIONS
-from construct_messages.rdf.options import UNION
+from construct_messages.rdf.options import (
+    UNION,
+    Grouping,
+    MessageOptions,
+    Requests,
+    options_of,
+)
 from construct_messages.rdf.terms import Lenience
 from construct_messages.rdf.wire import Header
 from construct_messages.server.config import EndpointSettings
@@ -56,10 +71,13 @@ from construct_messages.server.http.body import read_body
 from construct_messages.server.http.endpoint import (
     Admission,
     Endpoint,
+    Method,
     Observe,
+    RequestParameter,
     Route,
     foreign_origin,
 )
+from construct_messages.server.http.openapi import MANY, parameter_of
 from construct_messages.server.http.request_log import RECORD, RequestLog
 from construct_messages.server.http.sending import negotiate_coding, send
 from construct_messages.server.pages.endpoint import send_page, wants_html
@@ -293,6 +311,46 @@ class _Counter:
 
 _LONG_CHARACTERS: Final = 4000  # about 20 ms
 
+_LABELS: Final = {"enum": [syntax.label for syntax in SYNTAXES]}
+_QUERYING: Final = (
+    RequestParameter("query", "the query"),
+    RequestParameter("default-graph-uri", "a graph of the default graph", MANY),
+    RequestParameter("named-graph-uri", "a named graph", MANY),
+    RequestParameter(
+        "format", "a format of logs, or one of the source, instead of the header Accept"
+    ),
+    RequestParameter("messages", "ask for messages, in the syntax of this label", _LABELS),
+    RequestParameter("frame", "a JSON-LD frame, or the name of one: ask for JSON documents"),
+    parameter_of(options_of(Grouping)["by"], "group-by")._replace(schema=MANY),
+    *(
+        parameter_of(options_of(kind)[name], name.replace("_", "-"))
+        for kind, name in (
+            (MessageOptions, "distinct"),
+            (MessageOptions, "max_messages"),
+            (Requests, "page_size"),
+        )
+    ),
+    RequestParameter(
+        "lenient", "accept terms that are not RDF", {"enum": ["true", "false", "skip"]}
+    ),
+)
+_POSTED: Final = (
+    *_QUERYING,
+    RequestParameter("update", "the update, instead of a query"),
+    RequestParameter("using-graph-uri", "a graph of the default graph of an update", MANY),
+    RequestParameter("using-named-graph-uri", "a named graph of an update", MANY),
+)
+_BODIES: Final = (FORM, MULTIPART_FORM, SPARQL_QUERY, SPARQL_UPDATE)
+_ANSWERS: Final = tuple(
+    dict.fromkeys(
+        (
+            *(content_type(*log) for log in LOGS),
+            *(NDJSON, JSON, EVENT_STREAM, HTML),
+            *(format.media_type for format in (*SOLUTIONS, *TRIPLES)),
+        )
+    )
+)
+
 
 def path_of(name: str) -> str:
     """Returns the path of a SPARQL endpoint.
@@ -339,7 +397,12 @@ class SparqlEndpoint(Endpoint):
         self._self_description = SelfDescription(settings, backend, request_log)
 
     def routes(self) -> Iterable[Route]:
-        return (Route(self.path, ("GET", "HEAD", "POST"), self.handle),)
+        answers = {200: ("*/*",) if self._settings.is_remote else _ANSWERS, 204: ()}
+        described = {
+            "GET": Method("Answer a query, or describe the endpoint", answers, _QUERYING),
+            "POST": Method("Answer a query, or update the source", answers, _POSTED, _BODIES),
+        }
+        return (Route(self.path, ("GET", "HEAD", "POST"), self.handle, described=described),)
 
     async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's
         await self._backend.start()

@@ -19,27 +19,46 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from aiohttp import web
 
 from construct_messages.errors import Forbidden, LimitExceeded, ProtocolError, UsageError
-from construct_messages.rdf.formats import NDJSON_LD
-from construct_messages.rdf.formats.media_types import JSON, SPARQL_QUERY
+from construct_messages.rdf.formats import LOGS, NDJSON_LD, content_type
+from construct_messages.rdf.formats.media_types import (
+    EVENT_STREAM,
+    HTML,
+    JSON,
+    NDJSON,
+    SPARQL_QUERY,
+)
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import is_literal, literal_parts
 from construct_messages.rdf.vocabulary import CM, CONTEXT, RDFS, RSP
-from construct_messages.rdf.wire import Header
+from construct_messages.rdf.wire import Header, Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Access
 from construct_messages.server.http.body import decoded
-from construct_messages.server.http.endpoint import Endpoint, Handler, Observe, Route
+from construct_messages.server.http.endpoint import (
+    Endpoint,
+    Handler,
+    Method,
+    Observe,
+    RequestParameter,
+    Route,
+)
+from construct_messages.server.http.openapi import WHOLE
 from construct_messages.server.http.sending import check_conditions, entity_tag
 from construct_messages.server.streams.following import FollowingView
 from construct_messages.server.streams.html_view import HtmlView
+from construct_messages.server.streams.ldes import OFFERED as LDES_TYPES
 from construct_messages.server.streams.ldes import LdesView
-from construct_messages.server.streams.output_view import OutputView
+from construct_messages.server.streams.output_view import DOCUMENTS, SEVERAL, OutputView
 from construct_messages.server.streams.publishing import (
     ACCEPT_POST,
+    ACCEPTED,
+    CHECK,
     PublishingView,
     read_messages,
 )
+from construct_messages.server.streams.queries import PARAMETERS as QUERY_PARAMETERS
 from construct_messages.server.streams.queries import (
+    PATCHES,
     PREVIEW,
     QueriesView,
     WatchedEndpoint,
@@ -166,6 +185,106 @@ def _value(message: Message, predicate: str) -> str | None:
 # --- endpoint -------------------------------------------------------------------------------------
 
 
+_ONE: Final = f"{ROOT}/{{stream}}"
+_LOG_TYPES: Final = tuple(content_type(*log) for log in LOGS)
+_AS_DESCRIBED: Final = {200: (*DESCRIPTIONS, HTML), 304: ()}
+_AS_LDES: Final = {200: (*LDES_TYPES, HTML), 304: ()}
+_FORMAT: Final = RequestParameter("format", "a format, instead of the header Accept")
+_LIST: Final = (
+    _FORMAT,
+    RequestParameter("list", "the page of the list that has this element", WHOLE),
+)
+_BEGINNING: Final = (
+    RequestParameter(Parameter.LAST, "this many of the newest elements", WHOLE),
+    RequestParameter(Parameter.AFTER, "those after the one with this sequence", WHOLE),
+    RequestParameter(Parameter.SINCE, "those since this time, with a zone"),
+)
+_SELECTING: Final = (
+    *_BEGINNING,
+    RequestParameter(Parameter.BEFORE, "those before the one with this sequence", WHOLE),
+    RequestParameter(Parameter.UNTIL, "those until this time, with a zone"),
+)
+_PUBLISH: Final = Method(
+    "Publish a message, or each message of a log",
+    {200: (*_LOG_TYPES, NDJSON), 201: (JSON,), 202: (JSON,)},
+    (
+        RequestParameter(CHECK, "only validate the messages, and return them"),
+        RequestParameter(Header.KEY, "publish messages with this key once", place="header"),
+        RequestParameter(Header.LOG_AFTER, "so many messages are left out", WHOLE, "header"),
+    ),
+    ACCEPTED,
+)
+_REGISTERING: Final = (
+    *(RequestParameter(name, "of a query: see the reference") for name in QUERY_PARAMETERS),
+    RequestParameter(PREVIEW, "only try the query, over this many elements", WHOLE),
+    RequestParameter("Slug", "the name of the stream", place="header"),
+)
+_REGISTERED: Final = {200: _LOG_TYPES, 201: ()}
+_DESCRIBING: Final = (*_JSON, *DESCRIPTIONS)
+
+_DESCRIBED: Final[Mapping[str, Mapping[str, Method]]] = {
+    ROOT: {
+        "GET": Method("List the streams", _AS_DESCRIBED, (_FORMAT,)),
+        "POST": Method(
+            "Create a stream, or register a query",
+            _REGISTERED,
+            _REGISTERING,
+            tuple(dict.fromkeys((*_DESCRIBING, SPARQL_QUERY))),
+        ),
+    },
+    _ONE: {
+        "GET": Method("Describe a stream", _AS_DESCRIBED, (_FORMAT,)),
+        "PUT": Method(
+            "Create a stream, or change its description",
+            {201: (), 204: ()},
+            bodies=tuple(dict.fromkeys(_DESCRIBING)),
+        ),
+        "PATCH": Method("Pause or resume the query of a stream", {204: ()}, bodies=PATCHES),
+        "DELETE": Method("Delete a stream, and its query", {204: ()}),
+    },
+    f"{_ONE}/input": {"POST": _PUBLISH},
+    f"{_ONE}/inbox": {
+        "GET": Method("List the elements", _AS_DESCRIBED, _LIST),
+        "POST": _PUBLISH,
+    },
+    f"{_ONE}/output": {
+        "GET": Method(
+            "List the elements, or get several",
+            {200: tuple(dict.fromkeys((*DESCRIPTIONS, *SEVERAL, *_LOG_TYPES, HTML))), 304: ()},
+            (
+                *_SELECTING,
+                *_LIST,
+                RequestParameter("messages", "a log in the syntax of this label"),
+            ),
+        )
+    },
+    f"{_ONE}/output/{{sequence}}": {
+        "GET": Method("Get an element", {200: (*DOCUMENTS, HTML), 304: ()}, (_FORMAT,))
+    },
+    f"{_ONE}/events": {
+        "GET": Method(
+            "Follow the stream as server-sent events",
+            {200: (EVENT_STREAM,)},
+            (
+                *_BEGINNING,
+                _FORMAT,
+                RequestParameter(Header.LAST_EVENT_ID, "go on after this event", WHOLE, "header"),
+            ),
+        )
+    },
+    f"{_ONE}/socket": {"GET": Method("Follow the stream over a WebSocket", {101: ()}, _BEGINNING)},
+    f"{_ONE}/query": {
+        "POST": Method(
+            "Register a query over the stream", _REGISTERED, _REGISTERING, (SPARQL_QUERY,)
+        )
+    },
+    f"{_ONE}/ldes": {"GET": Method("Get the Linked Data Event Stream", _AS_LDES, (_FORMAT,))},
+    f"{_ONE}/ldes/{{page}}": {
+        "GET": Method("Get a page of the Linked Data Event Stream", _AS_LDES, (_FORMAT,))
+    },
+}
+
+
 class StreamsEndpoint(Endpoint):
     """The streams of one store; see `server.http.endpoint.Endpoint`.
 
@@ -227,7 +346,7 @@ class StreamsEndpoint(Endpoint):
     def routes(self) -> Iterable[Route]:
         one, reading, socket = f"{ROOT}/{{stream}}", ("GET", "HEAD"), self._publishing.socket
         answering, sends_query = self._answering, {"Accept-Post": SPARQL_QUERY}
-        return (
+        routes = (
             # first, because routes are tried in order, and this one is the most frequent
             Route(f"{one}/input", ("POST",), self._publishing.post, ACCEPT_POST, socket),
             Route(ROOT, (*reading, "POST"), answering(self._streams), ACCEPT_POST),
@@ -241,6 +360,7 @@ class StreamsEndpoint(Endpoint):
             Route(f"{one}/ldes", reading, answering(self._ldes.root)),
             Route(f"{one}/ldes/{{page}}", reading, answering(self._ldes.page)),
         )
+        return [route._replace(described=_DESCRIBED[route.path]) for route in routes]
 
     async def start(self, observe: Observe) -> None:
         """Starts the endpoint and resumes registered queries; see `Endpoint.start`."""

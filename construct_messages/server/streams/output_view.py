@@ -203,12 +203,12 @@ def _bounds(sequences: range) -> Document:
 
 # --- output view ----------------------------------------------------------------------------------
 
-_DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)} | {
+DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)} | {
     JSON: NDJSON_LD
 }
 """The formats of an element, best first."""
 
-_SEVERAL: Final = {
+SEVERAL: Final = {
     format.document_type: format
     for format in (NDJSON_LD, *FORMATS)
     if format.own is None or format == NDJSON_LD
@@ -270,8 +270,8 @@ class OutputView:
             return await self._html.elements(request, iris, name, pages, selection.last)
         as_json_ld = False
         if isinstance(choice, Plain):
-            media_type = prefer(accept_of(request), tuple(_SEVERAL))
-            format = _SEVERAL[media_type]
+            media_type = prefer(accept_of(request), tuple(SEVERAL))
+            format = SEVERAL[media_type]
             as_json_ld = format == NDJSON_LD
             choice = LogType(format, format.own or RDFM)
         if as_json_ld:
@@ -370,7 +370,7 @@ class OutputView:
                 request, self._iris_of(request, name), element, self._store.state(name)
             )
         media_type, body = negotiate_document(
-            element, accept_of(request), _DOCUMENTS, self.documents
+            element, accept_of(request), DOCUMENTS, self.documents
         )
         record.format = media_type
         headers = {

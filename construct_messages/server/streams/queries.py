@@ -280,7 +280,7 @@ def _output(iri: str, streams: str) -> str:
 PREVIEW: Final = "preview"
 """The parameter for a preview of a query: the number of elements to evaluate."""
 
-_PATCHES: Final = (MERGE_PATCH, JSON)
+PATCHES: Final = (MERGE_PATCH, JSON)
 
 _PREVIEWS: Final = 2  # concurrent processes, in addition to those of registered queries
 _PREVIEW_ELEMENTS: Final = 1000
@@ -472,7 +472,7 @@ class QueriesView:
     async def patch(self, request: web.Request, name: str, body: bytes) -> web.Response:
         """Pauses or resumes a query: `{"status": "paused"}` or `{"status": "running"}`."""
         content_type = request.headers.get("Content-Type", "")
-        if (read_media_type(content_type) or ("", {}))[0] not in _PATCHES:
+        if (read_media_type(content_type) or ("", {}))[0] not in PATCHES:
             refused = f"{content_type or 'a body without type'} is not a patch here"
             raise ProtocolError(refused, status=415, hint=f"send {JSON}")
         try:
