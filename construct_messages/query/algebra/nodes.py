@@ -295,7 +295,7 @@ class Call:
     # `Constant`. BNODE() is `FRESH(site, number)` and BNODE(label) is `BNODE(label, number)`, where `site` is an
     # integer that no other call of the query has and `number` the `Var` of a `Number` node below. IRI has the query's
     # base, if there is one, as its second argument. `SAMEKEY`, which the optimizer adds and no query has, is true if
-    # `=` is, and a key for joins
+    # `=` is, and a key for joins. `ORDERKEY`, which engines add, is the place of a term in an order, as a string
     name: str
     arguments: tuple[Expression, ...]
 

@@ -8,10 +8,9 @@ joined back. Solutions that are read twice, numbered or cut by LIMIT become a te
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import count
 from typing import Any, Final, assert_never
 
@@ -58,7 +57,7 @@ from construct_messages.query.algebra.nodes import (
 )
 from construct_messages.query.optimizer.push_down import links
 from construct_messages.rdf.labels import Labels
-from construct_messages.rdf.terms import XSD, boolean
+from construct_messages.rdf.terms import boolean, number
 from construct_messages.sparql.relational import native
 from construct_messages.sparql.relational.dialects import Dialect, Engine
 from construct_messages.sparql.relational.expressions import Evaluator
@@ -79,7 +78,7 @@ _TRUE: Final = boolean("true")
 _FALSE: Final = boolean("false")
 _NUMBER: Final = column(Var(".u"))
 """The beginning of the columns of hidden variables that number solutions."""
-_INTEGER: Final = f'"^^<{XSD}integer>'
+_ZERO: Final = number("0")
 
 
 @dataclass(frozen=True)
@@ -379,6 +378,11 @@ class PlanSelect:
             found = wide.bind(variable, "value")
         return found.without(found.possible - relation.possible - {variable})
 
+    def _extended(self, relation: SolutionBag, value: Expression) -> tuple[SolutionBag, Var]:
+        """Adds a hidden variable with a value."""
+        variable = self._fresh("v")
+        return self._extend(relation, variable, value), variable
+
     def _staged(
         self,
         relation: SolutionBag,
@@ -505,15 +509,20 @@ class PlanSelect:
     def _group(self, node: Group) -> SolutionBag:
         relation = self._unordered(node.pattern).with_columns_of(frozenset(node.keys), self.dialect)
         keys = frozenset(node.keys) | ({self.outer.key} if self.outer else NOTHING)
-        arguments: dict[Var, Var] = {}
+        node, means = self._without_means(node)
+        arguments: dict[Var, tuple[str | None, str | None]] = {}
         for variable, one in node.aggregates:
-            if one.argument is not None:
-                argument = one.argument
+            argument, key = one.argument, None
+            if argument is not None:
                 if not isinstance(argument, Var):
-                    argument = self._fresh("v")
-                    relation = self._extend(relation, argument, one.argument)
+                    relation, argument = self._extended(relation, argument)
                 relation = relation.with_columns_of(frozenset({argument}), self.dialect)
-                arguments[variable] = argument
+                if one.name in ("MIN", "MAX"):
+                    relation, key = self._extended(relation, Call("ORDERKEY", (argument,)))
+            arguments[variable] = (
+                None if argument is None else column(argument),
+                None if key is None else column(key),
+            )
         relation = self._table(relation)
         groups = self._grouped(relation, node, keys, arguments)
         if self.outer and not node.keys:
@@ -524,75 +533,90 @@ class PlanSelect:
             outer = self.outer.solutions.only(frozenset({self.outer.key}))
             rest = self._join_two(semi_join(outer, groups, keep=False), empty)
             groups = union(groups, rest, self.dialect)
-        return groups
+        for variable, mean in means.items():
+            groups = self._extend(groups, variable, mean)
+        return groups.without(NOTHING.union(*map(mentions, means.values())))
+
+    def _without_means(self, node: Group) -> tuple[Group, dict[Var, Expression]]:
+        """Returns a group with SUM and COUNT for each AVG, and their quotients."""
+        aggregates, means = [], dict[Var, Expression]()
+        for variable, one in node.aggregates:
+            if one.name != "AVG":
+                aggregates.append((variable, one))
+                continue
+            total, size = self._fresh("s"), self._fresh("n")
+            aggregates += [(total, replace(one, name="SUM")), (size, replace(one, name="COUNT"))]
+            empty = Call("=", (size, Constant(_ZERO)))
+            means[variable] = Call("IF", (empty, Constant(_ZERO), Call("/", (total, size))))
+        return replace(node, aggregates=tuple(aggregates)), means
 
     def _grouped(
-        self, relation: SolutionBag, node: Group, keys: Vars, arguments: Mapping[Var, Var]
+        self,
+        relation: SolutionBag,
+        node: Group,
+        keys: Vars,
+        arguments: Mapping[Var, tuple[str | None, str | None]],
     ) -> SolutionBag:
         names = columns(keys)
-        made: list[tuple[Var, str | None, str]] = []
-        joined: list[str] = []
-        for place, (variable, one) in enumerate(node.aggregates):
-            argument = column(arguments[variable]) if variable in arguments else None
-            sql = self._native_aggregate(one, argument, node.pattern.possible)
-            if sql is None:
-                assert argument is not None
-                table = self._aggregated(relation, keys, argument, one)
-                on = [f"g.{name} IS NOT DISTINCT FROM a{place}.{name}" for name in names]
-                joined.append(f"LEFT JOIN {table} AS a{place} ON {' AND '.join(on) or 'TRUE'}")
-                made.append((variable, None, f"a{place}.value"))
-            else:
-                made.append((variable, sql, f"g.{column(variable)}"))
-        own = [f"{sql} AS {column(variable)}" for variable, sql, _ in made if sql is not None]
-        grouped = relation.selected([*names, *own, "count(*) AS size"])
+        visible = columns(one for one in node.pattern.possible if not one.hidden)
+        made, evaluated = [*names], dict[Var, str]()
+        for variable, one in node.aggregates:
+            known = native.aggregate(one, *arguments[variable], visible, self.dialect)
+            known = known or native.Native(self.dialect.null, "FALSE")
+            if known.decided != native.ALWAYS:
+                evaluated[variable] = f"d{len(evaluated)}"
+                made.append(f"{known.decided} AS {evaluated[variable]}")
+            made.append(f"{known.sql} AS {column(variable)}")
+        grouped = relation.selected([*made, "count(*) AS size"])
         grouped += f" GROUP BY {', '.join(names)}" if names else ""
-        outside = [*(f"g.{name}" for name in names)]
-        outside += [f"{place} AS {column(variable)}" for variable, _, place in made]
-        sql = f"SELECT {', '.join(outside) or '1 AS one'} FROM ({grouped}) AS g {' '.join(joined)}"
+        source = self.engine.table(grouped) if evaluated else f"({grouped})"
+        selected = {name: f"g.{name}" for name in names}
+        selected |= {column(variable): f"g.{column(variable)}" for variable, _ in node.aggregates}
+        joined = ""
+        for variable, one in node.aggregates:
+            if (decided := evaluated.get(variable)) is not None:
+                argument, name = arguments[variable][0], column(variable)
+                undecided = f"(SELECT * FROM {source} AS g WHERE NOT {decided})"
+                table = self._aggregated(relation, names, argument, one, undecided)
+                joined += f" LEFT JOIN {table} AS a{decided} ON {_same('g', f'a{decided}', names)}"
+                selected[name] = f"CASE WHEN g.{decided} THEN g.{name} ELSE a{decided}.value END"
+        values = ", ".join(f"{value} AS {name}" for name, value in selected.items())
+        sql = f"SELECT {values or '1 AS one'} FROM {source} AS g{joined}"
         counts = frozenset(variable for variable, one in node.aggregates if one.name == "COUNT")
         bound = keys | {variable for variable, _ in node.aggregates}
         return SolutionBag(sql, bound, (keys & relation.certain) | counts)
 
-    def _native_aggregate(self, one: Aggregation, argument: str | None, inside: Vars) -> str | None:
-        """Returns SQL of an aggregate that is exact for terms of any kind; None for others."""
-        distinct = "DISTINCT " if one.distinct else ""
-        if one.name == "COUNT":
-            counted = argument or "*"
-            if argument is None and one.distinct:
-                visible = columns(variable for variable in inside if not variable.hidden)
-                texts = ", ".join(f"coalesce({name}, '')" for name in visible)
-                line_feed = self.dialect.text("\n")
-                counted = f"concat_ws({line_feed}, {texts})" if texts else "''"
-            return f"""concat('"', count({distinct}{counted}), {self.dialect.text(_INTEGER)})"""
-        return f"min({argument})" if one.name == "SAMPLE" else None
-
     def _aggregated(
-        self, relation: SolutionBag, keys: Vars, argument: str, one: Aggregation
+        self,
+        relation: SolutionBag,
+        names: Sequence[str],
+        argument: str | None,
+        one: Aggregation,
+        groups: str,
     ) -> str:
-        """Makes a table of an aggregate for each group, from the distinct terms of the group and their numbers."""
-        names = columns(keys)
-        counted = relation.selected([*names, f"{argument} AS term", "count(*) AS size"])
-        counted += f" GROUP BY {', '.join([*names, argument])}"
-        groups: defaultdict[tuple[str | None, ...], list[tuple[str | None, int]]] = defaultdict(
-            list
+        """Makes a table of an aggregate for some of the groups, from their distinct terms and the numbers of these."""
+        kept = [f"t.{name}" for name in names]
+        size = "1" if one.distinct else "count(*)"
+        counted = (
+            f"SELECT {', '.join([*kept, f't.{argument} AS term', f'{size} AS size'])} "
+            f"FROM {relation.source} AS t JOIN {groups} AS u ON {_same('t', 'u', names)} "
+            f"GROUP BY {', '.join([*kept, f't.{argument}'])}"
         )
-        for *of_keys, terms, sizes in self.engine.batches(counted):
-            for *key, term, size in zip(*of_keys, terms, sizes, strict=True):
-                groups[tuple(key)].append((term, 1 if one.distinct else size))
-        if not keys and not groups:
-            groups[()] = []
-        values = [self._aggregate(one, pairs) for pairs in groups.values()]
-        by_column = [list(column) for column in zip(*groups, strict=True)] if keys else []
+        line, line_feed = (
+            "concat(CAST(size AS STRING), ' ', coalesce(term, ''))",
+            self.dialect.text("\n"),
+        )
+        terms = f"string_agg({line}, {line_feed}) AS terms"
+        sql = f"SELECT {', '.join([*names, terms])} FROM ({counted}) AS t"
+        sql += f" GROUP BY {', '.join(names)}" if names else ""
+        evaluate = partial(self.evaluator.aggregates, one.name, one.separator)
         return self.engine.filled(
             {**dict.fromkeys(names, "string"), "value": "string"},
-            iter([[*by_column, values]] if groups else []),
+            (
+                [*batch[:-1], evaluate(zip(*batch, strict=True))]
+                for batch in self.engine.batches(sql)
+            ),
         )
-
-    def _aggregate(self, one: Aggregation, pairs: Sequence[tuple[str | None, int]]) -> str | None:
-        known = [(term, size) for term, size in pairs if term is not None]
-        if len(known) < len(pairs):
-            return None  # one of the values is an error
-        return self.evaluator.aggregate(one.name, known, one.separator)
 
     # --- sequences ------------------------------------------------------------------------------------------------
 
@@ -610,44 +634,29 @@ class PlanSelect:
     def _order(
         self, relation: SolutionBag, conditions: tuple[tuple[Expression, bool], ...]
     ) -> SolutionBag:
-        possible, keys, joined = relation.possible, [], []
+        possible, order = relation.possible, []
         for expression, descending in conditions:
-            value = expression
-            if not isinstance(value, Var):
-                value = self._fresh("o")
-                relation = self._extend(relation, value, expression)
-            relation = relation.with_columns_of(frozenset({value}), self.dialect)
-            keys.append((value, descending))
-        relation = self._table(relation)
-        order = []
-        for place, (value, descending) in enumerate(keys):
-            ranks = self._ranks(relation, column(value))
-            joined.append(f"LEFT JOIN {ranks} AS r{place} ON t.{column(value)} = r{place}.term")
-            order.append(f"r{place}.rank {'DESC NULLS LAST' if descending else 'ASC NULLS FIRST'}")
+            relation, key = self._extended(relation, Call("ORDERKEY", (expression,)))
+            order.append(
+                f"t.{column(key)} {'DESC NULLS LAST' if descending else 'ASC NULLS FIRST'}"
+            )
         name = f"o_{next(self.numbers)}"
         kept = [f"t.{one}" for one in columns(possible)]
         number = f"row_number() OVER (ORDER BY {', '.join(order)}) AS {name}"
-        sql = f"SELECT {', '.join([*kept, number])} FROM {relation.source} AS t {' '.join(joined)}"
+        sql = f"SELECT {', '.join([*kept, number])} FROM {relation.source} AS t"
         found = SolutionBag(sql, possible, relation.certain & possible, order=name)
         return self._table(found)
-
-    def _ranks(self, relation: SolutionBag, name: str) -> str:
-        terms = [
-            term
-            for (batch,) in self.engine.batches(
-                f"SELECT DISTINCT {name} FROM {relation.source} AS t"
-            )
-            for term in batch
-            if term is not None
-        ]
-        types = {"term": "string", "rank": "integer"}
-        return self.engine.filled(types, iter([[terms, self.evaluator.ranks(terms)]]))
 
     def _slice(self, node: Slice) -> SolutionBag:
         relation = self.solutions(node.pattern)
         within = frozenset(node.within) & relation.possible
         within |= {self.outer.key} if self.outer else NOTHING
         return self._table(relation.slice(node.offset, node.limit, within))
+
+
+def _same(one: str, other: str, names: Sequence[str]) -> str:
+    same = [f"{one}.{name} IS NOT DISTINCT FROM {other}.{name}" for name in names]
+    return " AND ".join(same) or "TRUE"
 
 
 @dataclass(frozen=True)

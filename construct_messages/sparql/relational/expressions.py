@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from functools import cmp_to_key
 from typing import Any, Final, Protocol
 
 from construct_messages.errors import UnsupportedQuery
@@ -64,14 +63,14 @@ class Evaluator(Protocol):
         """Returns the effective boolean value for each row; None is an error."""
         ...
 
-    def ranks(self, terms: Sequence[str]) -> list[int]:
-        """Returns the place of each term in the order of ORDER BY; equal ones have the same."""
-        ...
+    def aggregates(
+        self, name: str, separator: str, groups: Iterable[Sequence[Any]]
+    ) -> list[str | None]:
+        """Returns SUM or GROUP_CONCAT of each group; None is an error.
 
-    def aggregate(
-        self, name: str, counted: Iterable[tuple[str, int]], separator: str = " "
-    ) -> str | None:
-        """Returns an aggregate of terms, each of which occurs a number of times; None is an error."""
+        The last value of a group has a line for each of its terms: their number, a space and the term. An error is no
+        term.
+        """
         ...
 
 
@@ -99,39 +98,36 @@ class PythonEvaluator:
         evaluated = compiled(expression, {name: place for place, name in enumerate(names)})
         return [truth(evaluated(row)) for row in rows]
 
-    def ranks(self, terms: Sequence[str]) -> list[int]:
-        keys = {term: _Key(term) for term in set(terms)}
-        ordered = sorted(keys, key=lambda term: cmp_to_key(_compared)(keys[term]))
-        ranks: dict[str, int] = {}
-        for place, term in enumerate(ordered):
-            same = place and _compared(keys[ordered[place - 1]], keys[term]) == 0
-            ranks[term] = ranks[ordered[place - 1]] if same else place
-        return [ranks[term] for term in terms]
+    def aggregates(
+        self, name: str, separator: str, groups: Iterable[Sequence[Any]]
+    ) -> list[str | None]:
+        found: list[str | None] = []
+        for *_, counted in groups:
+            lines = counted.split("\n") if counted else []
+            parts = sorted(line.partition(" ")[::2][::-1] for line in lines)
+            pairs = [(term, int(size)) for term, size in parts]
+            if pairs and not pairs[0][0]:
+                found.append(None)
+            else:
+                found.append(_joined(pairs, separator) if name == "GROUP_CONCAT" else _sum(pairs))
+        return found
 
-    def aggregate(
-        self, name: str, counted: Iterable[tuple[str, int]], separator: str = " "
-    ) -> str | None:
-        pairs = sorted(counted)
-        if name == "GROUP_CONCAT":
-            texts = [text_of(value_of(term)) for term, count in pairs for _ in range(count)]
-            if None in texts:
-                return None
-            return term_of(PlainString(separator.join(str(text) for text in texts)))
-        if name in ("MIN", "MAX"):
-            if not pairs:
-                return None
-            ranks = self.ranks([term for term, _ in pairs])
-            choose = min if name == "MIN" else max
-            return choose(zip(ranks, (term for term, _ in pairs), strict=True))[1]
-        total: Any = 0
-        for term, count in pairs:
-            value = value_of(term)
-            total = arithmetic("+", total, arithmetic("*", value, count) if count > 1 else value)
-            if total is None:
-                return None
-        if name == "AVG" and pairs:
-            total = arithmetic("/", total, sum(count for _, count in pairs))
-        return term_of(total)
+
+def _joined(pairs: Iterable[tuple[str, int]], separator: str) -> str | None:
+    texts = [text_of(value_of(term)) for term, count in pairs for _ in range(count)]
+    if None in texts:
+        return None
+    return term_of(PlainString(separator.join(str(text) for text in texts)))
+
+
+def _sum(pairs: Iterable[tuple[str, int]]) -> str | None:
+    total: Any = 0
+    for term, count in pairs:
+        value = value_of(term)
+        total = arithmetic("+", total, arithmetic("*", value, count) if count > 1 else value)
+        if total is None:
+            return None
+    return term_of(total)
 
 
 # --- compilation ----------------------------------------------------------------------------------
@@ -410,58 +406,3 @@ def _earlier(first: TimePoint, second: TimePoint, *, or_equal: bool) -> bool | N
     if (first.zone is None) == (second.zone is None):
         return _point(first) < _point(second) or (or_equal and _point(first) == _point(second))
     return _apart(first, second)
-
-
-# --- order ----------------------------------------------------------------------------------------
-
-
-class _Key:
-    """The place of a term in the order of ORDER BY (section 15.1, and our own order of the rest).
-
-    Blank nodes by their labels, IRIs, and literals: numbers by value, strings by code point and then by language,
-    booleans, dates and times by their points in time (read as UTC if they have no zone), other literals by their terms;
-    then triple terms.
-    """
-
-    __slots__ = ("key", "kind", "number")
-
-    def __init__(self, term: str) -> None:
-        one = value_of(term)
-        self.number: Any = None
-        self.kind: int = 7
-        self.key: tuple[Any, ...] = (term,)
-        match one:
-            case NodeValue():
-                if term.startswith("_:"):
-                    self.kind, self.key = 0, (term,)
-                elif not term.startswith("<<("):
-                    self.kind, self.key = 1, (term[1:-1],)
-            case PlainString():
-                self.kind, self.key = 3, (str(one), "")
-            case Tagged():
-                self.kind, self.key = 3, (one.text, one.suffix)
-            case bool():
-                self.kind, self.key = 4, (one,)
-            case TimePoint():
-                self.kind, self.key = 5, _point(one)
-            case Opaque():
-                self.kind = 6
-            case _:
-                self.kind, self.number = 2, one
-
-
-def _compared(one: _Key, other: _Key) -> int:
-    if one.kind != other.kind:
-        return one.kind - other.kind
-    if one.kind == 2:
-        return _compared_numbers(one.number, other.number)
-    return (one.key > other.key) - (one.key < other.key)
-
-
-def _compared_numbers(one: Any, other: Any) -> int:
-    # exact values, as an order must be transitive; NaN is after all others
-    nan, nan_other = one != one, other != other
-    if nan or nan_other:
-        return int(nan) - int(nan_other)
-    first, second = (float(x) if type(x) is Single else x for x in (one, other))
-    return int(first > second) - int(first < second)

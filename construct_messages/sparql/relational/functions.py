@@ -39,6 +39,7 @@ from construct_messages.sparql.relational.values import (
     is_leap,
     moment,
     number_text,
+    order_key,
     shortest,
     single,
     term_of,
@@ -528,8 +529,9 @@ OF_TERMS: Final[Mapping[str, Callable[..., Any]]] = {
     "ISIRI": lambda term: term.startswith("<") and not term.startswith("<<("),
     "ISBLANK": lambda term: term.startswith("_:"),
     "ISLITERAL": lambda term: term.startswith('"'),
+    "ORDERKEY": order_key,
 }
-"""Functions of terms, which do not read their values."""
+"""Functions of terms."""
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "ISNUMERIC": _isnumeric,

@@ -8,22 +8,31 @@ engines' SQL.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from math import isfinite
 from typing import Any, Final
 
-from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var
+from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Expression, Var
 from construct_messages.rdf.terms import RDF, XSD, Term, boolean
 from construct_messages.sparql.relational.dialects import Dialect
 from construct_messages.sparql.relational.relation import column
-from construct_messages.sparql.relational.values import PlainString, Tagged, TimePoint, value_of
+from construct_messages.sparql.relational.values import (
+    KEY_DIGITS,
+    KEY_END,
+    PlainString,
+    Tagged,
+    TimePoint,
+    value_of,
+)
 
 ALWAYS: Final = "TRUE"
 
 _XSD: Final = re.escape(XSD)
-_DECIMAL: Final = (
-    rf"[+-]?[0-9]{{1,18}}(?:\"\^\^<{_XSD}integer>|(?:[.][0-9]{{1,9}})?\"\^\^<{_XSD}decimal>)"
+_EXACT: Final = (
+    rf"(?:[+-]?[0-9]{{1,18}}(?:\"\^\^<{_XSD}(?:integer|long)>|(?:[.][0-9]{{1,9}})?\"\^\^<{_XSD}decimal>)"
+    rf"|[+-]?[0-9]{{1,9}}\"\^\^<{_XSD}int>|[0-9]{{1,18}}\"\^\^<{_XSD}nonNegativeInteger>)"
 )
 _DOUBLE: Final = (
     rf"[+-]?[0-9]{{1,18}}(?:[.][0-9]{{1,18}})?(?:[eE][+-]?[0-9]{{1,2}})?\"\^\^<{_XSD}double>"
@@ -33,14 +42,18 @@ _DAY: Final = (
     "[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
     "|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
 )
-_TIME: Final = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-_MOMENTS: Final = {
-    "dateTime": rf"\"{_DAY}T{_TIME}Z\"\^\^<{_XSD}dateTime>",
-    "date": rf"\"{_DAY}\"\^\^<{_XSD}date>",
-}
+_TIME: Final = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]*[1-9])?"
+# points in time whose order is that of their lexical forms without the zone, within each
+_MOMENTS: Final = (
+    rf"{_DAY}T{_TIME}Z\"\^\^<{_XSD}dateTime>",
+    rf"{_DAY}T{_TIME}\"\^\^<{_XSD}dateTime>",
+    rf"{_DAY}\"\^\^<{_XSD}date>",
+)
+_BOOLEANS: Final = tuple(boolean(form) for form in ("false", "true"))  # in their order
 _COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _TESTS: Final = ("STRSTARTS", "STRENDS", "CONTAINS")
+_DATATYPE: Final = r"\"\^\^(<[^\"<>]*>)$"
 _AS_PATTERN: Final = re.compile(r"(\^?)([A-Za-z0-9 _:/#%&'<>=;,@!~-]+)")
 
 
@@ -67,6 +80,42 @@ def term(expression: Expression, dialect: Dialect) -> Native | None:
     return _Writer(dialect, None).term(expression)
 
 
+def aggregate(
+    one: Aggregation,
+    argument: str | None,
+    key: str | None,
+    visible: Sequence[str],
+    dialect: Dialect,
+) -> Native | None:
+    """Returns SQL of an aggregate of a group; None if there is none.
+
+    Args:
+        one: no AVG, which is SUM by COUNT.
+        argument: the column of the aggregated terms, in which NULL is an error; None for `COUNT(*)`.
+        key: for MIN and MAX, the column of their `values.order_key`.
+        visible: the columns of the variables in the group.
+    """
+    distinct = "DISTINCT " if one.distinct else ""
+    match one.name:
+        case "COUNT":
+            counted = argument or "*"
+            if argument is None and one.distinct:
+                texts = ", ".join(f"coalesce({name}, '')" for name in visible)
+                line_feed = dialect.text("\n")
+                counted = f"concat_ws({line_feed}, {texts})" if texts else "''"
+            integer = dialect.text(f'"^^<{XSD}integer>')
+            return Native(f"""concat('"', count({distinct}{counted}), {integer})""")
+        case "SAMPLE":
+            return Native(f"min({argument})")
+        case "MIN" | "MAX":
+            # of equal values the same one in each run
+            chosen = f"{one.name.lower()}_by({argument}, concat({key}, ' ', {argument}))"
+            return Native(f"CASE WHEN count(*) = count({argument}) THEN {chosen} END")
+        case "SUM" if not one.distinct and argument:
+            return _Writer(dialect, None).total(argument)
+    return None
+
+
 @dataclass(frozen=True)
 class _Writer:
     dialect: Dialect
@@ -82,6 +131,23 @@ class _Writer:
 
     def term(self, expression: Expression) -> Native | None:
         match expression:
+            case Var():
+                return Native(self.column(expression))
+            case Constant(constant):
+                return Native(self.text(constant))
+            case Call("IF", (test, yes, no)):
+                condition = self.condition(test, strict=True)
+                return self.chosen(condition, self.term(yes), self.term(no))
+            case Call("COALESCE", arguments):
+                found = [self.term(one) for one in arguments]
+                known = [one for one in found if one is not None]
+                if not known or len(known) < len(found):
+                    return None
+                return Native(f"coalesce({', '.join(one.sql for one in known)})", _all(*known))
+            case Call("ORDERKEY", (Var() as variable,)):
+                return self.order_key(self.column(variable))
+            case Call("DATATYPE", (Var() as variable,)):
+                return self.datatype_of(self.column(variable))
             case Call("STR", (Var() as variable,)):
                 x = self.column(variable)
                 suffix = self.text(r"\"(?:@[A-Za-z0-9-]+|\^\^<[^\"<>]*>)$")
@@ -96,22 +162,76 @@ class _Writer:
                 return Native(
                     f"CASE WHEN {_is_literal(x)} THEN concat({quote}, {self.language(x)}, {quote}) END"
                 )
-        found = self.condition(expression, strict=True)
-        if found is None:
+        condition = self.condition(expression, strict=True)
+        false, true = (Native(self.text(value)) for value in _BOOLEANS)
+        return self.chosen(condition, true, false)
+
+    def chosen(self, test: Native | None, yes: Native | None, no: Native | None) -> Native | None:
+        if test is None or yes is None or no is None:
             return None
-        true, false = (self.text(boolean(value)) for value in ("true", "false"))
-        sql = f"CASE WHEN {found.sql} THEN {true} WHEN NOT ({found.sql}) THEN {false} END"
-        return Native(sql, found.decided)
+        sql = f"CASE WHEN {test.sql} THEN {yes.sql} WHEN NOT ({test.sql}) THEN {no.sql} END"
+        return Native(sql, _all(test, yes, no))
+
+    def datatype_of(self, x: str) -> Native:
+        quote, string = self.text('"'), self.text(f"<{XSD}string>")
+        tagged = f"right({x}, 5) IN ('--ltr', '--rtl')"
+        of_language = f"CASE WHEN {tagged} THEN {self.text(f'<{RDF}dirLangString>')} "
+        of_language += f"ELSE {self.text(f'<{RDF}langString>')} END"
+        found = f"regexp_extract({x}, {self.text(_DATATYPE)}, 1)"
+        return Native(
+            f"CASE WHEN {_is_literal(x)} THEN CASE WHEN right({x}, 1) = {quote} THEN {string} "
+            f"WHEN right({x}, 1) = '>' THEN {found} ELSE {of_language} END END"
+        )
 
     def language(self, x: str) -> str:
         tag = self.text(r"\"@([A-Za-z0-9-]+?)(?:--(?:ltr|rtl))?$")
         return f"regexp_extract({x}, {tag}, 1)"
+
+    def order_key(self, x: str) -> Native:
+        """See `values.order_key`."""
+        end, plain = self.text(KEY_END), f"({self.is_text(x)} AND {self.plain(x)})"
+        tag = f"""split_part(substring({x}, 2), {self.text('"')}, 2)"""
+        cases = [
+            (_is_iri(x), f"concat('1', {_inside(x)})"),
+            (_is_blank(x), f"concat('0', {x})"),
+            (plain, f"concat('3', {self.lexical(x)}, {end}, {tag})"),
+            (self.form(x, _EXACT), self.number_key(self.lexical(x))),
+            (self.is_boolean(x), f"concat('4', {x})"),
+            *(
+                (self.form(x, form), f"concat('5', {self.lexical(x)}, {rest})")
+                for form, rest in zip(_MOMENTS[1:], ("''", "'T00:00:00'"), strict=True)
+            ),
+            (
+                self.form(x, _MOMENTS[0]),
+                f"concat('5', split_part({self.lexical(x)}, 'Z', 1))",
+            ),
+        ]
+        branches = " ".join(f"WHEN {test} THEN {key}" for test, key in cases)
+        decided = " OR ".join([f"{x} IS NULL", *(test for test, _ in cases)])
+        return Native(f"CASE {branches} END", f"({decided})")
+
+    def number_key(self, text: str) -> str:
+        digits = f"trim(LEADING '+-0' FROM {text})"
+        whole = f"split_part({digits}, '.', 1)"
+        rest = f"trim(TRAILING '0' FROM split_part({digits}, '.', 2))"
+        key = f"concat(lpad(CAST(length({whole}) AS STRING), {KEY_DIGITS}, '0'), {whole}, {rest})"
+        negative = f"left({text}, 1) = '-' AND concat({whole}, {rest}) <> ''"
+        complement = f"translate({key}, '0123456789', '9876543210')"
+        return f"CASE WHEN {negative} THEN concat('2N', {complement}, '~') ELSE concat('2P', {key}) END"
 
     # --- conditions -------------------------------------------------------------------------------------------------
 
     def condition(self, expression: Expression, *, strict: bool) -> Native | None:
         """`strict`: an error is not the same as false."""
         match expression:
+            case Var():
+                return self.truth(self.column(expression))
+            case Call("IF", (test, yes, no)):
+                return self.chosen(
+                    self.condition(test, strict=True),
+                    self.condition(yes, strict=strict),
+                    self.condition(no, strict=strict),
+                )
             case Call("&&" | "||" as name, (left, right)):
                 one = self.condition(left, strict=strict)
                 other = self.condition(right, strict=strict)
@@ -132,8 +252,10 @@ class _Writer:
                 sides = self.known(left), self.known(right)
                 return None if None in sides else Native(f"({sides[0]} = {sides[1]})")
             case Call("ISIRI" | "ISBLANK" | "ISLITERAL" as name, (Var() as variable,)):
-                test = {"ISIRI": _is_iri, "ISBLANK": _is_blank, "ISLITERAL": _is_literal}[name]
-                return Native(f"({test(self.column(variable))})")
+                kind = {"ISIRI": _is_iri, "ISBLANK": _is_blank, "ISLITERAL": _is_literal}[name]
+                return Native(f"({kind(self.column(variable))})")
+            case Call("ISNUMERIC", (Var() as variable,)):
+                return self.is_numeric(self.column(variable))
             case Call("LANGMATCHES", (Call("LANG", (Var() as variable,)), Constant(range))):
                 return self.language_matches(variable, range)
             case Call(name, (left, right)) if name in _COMPARISONS:
@@ -148,6 +270,25 @@ class _Writer:
                     return None
                 return self.tested("STRSTARTS" if plain[1] else "CONTAINS", text, plain[2])
         return None
+
+    def truth(self, x: str) -> Native:
+        """The effective boolean value."""
+        exact, false = self.form(x, _EXACT), self.text(_BOOLEANS[0])
+        untyped = f"NOT {self.is_typed(x)}"
+        text = f"CASE WHEN {_is_literal(x)} THEN left({x}, 2) <> {self.text(chr(34) * 2)} END"
+        return Native(
+            f"CASE WHEN {untyped} THEN {text} WHEN {self.is_boolean(x)} THEN {x} <> {false} "
+            f"WHEN {exact} THEN {self.exact(x)} <> 0 END",
+            f"({x} IS NULL OR {untyped} OR {self.is_boolean(x)} OR {exact})",
+        )
+
+    def is_numeric(self, x: str) -> Native:
+        number = f"({self.form(x, _EXACT)} OR {self.form(x, _DOUBLE)})"
+        untyped = f"NOT {self.is_typed(x)}"
+        return Native(
+            f"CASE WHEN {untyped} THEN FALSE WHEN {number} THEN TRUE END",
+            f"({x} IS NULL OR {untyped} OR {number})",
+        )
 
     def among(
         self, needle: Expression, members: Sequence[Expression], *, strict: bool
@@ -182,8 +323,7 @@ class _Writer:
         match text:
             case Var():
                 x = self.column(text)
-                is_string = f"{_is_literal(x)} AND right({x}, 1) <> '>'"
-                branches = f"WHEN {is_string} THEN {self.test(name, self.lexical(x), part)}"
+                branches = f"WHEN {self.is_text(x)} THEN {self.test(name, self.lexical(x), part)}"
             case Call("STR", (Var() as variable,)):
                 x = self.column(variable)
                 branches = (
@@ -208,6 +348,29 @@ class _Writer:
     def plain(self, x: str) -> str:
         """Whether a literal has no escapes."""
         return f"position({self.text(chr(92))} IN {x}) = 0"
+
+    def is_text(self, x: str) -> str:
+        """Whether a term is a string, with or without a language."""
+        return f"({_is_literal(x)} AND right({x}, 1) <> '>')"
+
+    def is_typed(self, x: str) -> str:
+        """Whether a term is a literal of a datatype other than that of strings."""
+        return f"({_is_literal(x)} AND right({x}, 1) = '>')"
+
+    def is_plain(self, x: str) -> str:
+        """Whether a term is a string without language and escapes."""
+        quote = self.text('"')
+        return f"({_is_literal(x)} AND right({x}, 1) = {quote} AND {self.plain(x)})"
+
+    def is_boolean(self, x: str) -> str:
+        return f"{x} IN ({', '.join(map(self.text, _BOOLEANS))})"
+
+    def exact(self, x: str) -> str:
+        """The value of a number in decimal digits."""
+        return f"TRY_CAST({self.lexical(x)} AS {_EXACT_TYPE})"
+
+    def double(self, x: str) -> str:
+        return f"TRY_CAST({self.lexical(x)} AS DOUBLE)"
 
     # --- comparisons ------------------------------------------------------------------------------------------------
 
@@ -267,9 +430,7 @@ class _Writer:
             if type(known) is PlainString:
                 if operator == "=" and not strict:
                     return Native(same)
-                return Native(
-                    same, f"({x} IS NULL OR NOT ({_is_literal(x)} AND right({x}, 1) = '>'))"
-                )
+                return Native(same, f"({x} IS NULL OR NOT {self.is_typed(x)})")
         found = self.same_kind(operator, x, constant, known)
         if found is None:
             return None
@@ -285,44 +446,77 @@ class _Writer:
         self, operator: str, x: str, constant: Term, known: Any
     ) -> tuple[str, str] | None:
         """Returns SQL of the comparison with a constant, and of the terms that it is right for."""
-        sql = _sql(operator)
-        if type(known) in (int, Decimal):
-            exact = _exact_text(known)
-            if exact is None:
+        sql, kind = _sql(operator), type(known)
+        if kind in (int, Decimal, float):
+            return self.with_number(sql, x, known)
+        if kind is TimePoint:
+            forms = [form for form in _MOMENTS if re.fullmatch(r"\"" + form, constant)]
+            if not forms:
                 return None
-            is_exact, is_double = self.form(x, _DECIMAL), self.form(x, _DOUBLE)
-            compared = (
-                f"CAST({self.lexical(x)} AS {_EXACT_TYPE}) {sql} CAST('{exact}' AS {_EXACT_TYPE})"
-            )
-            double = f"CAST({self.lexical(x)} AS DOUBLE) {sql} CAST('{float(known)!r}' AS DOUBLE)"
-            return (
-                f"CASE WHEN {is_exact} THEN {compared} ELSE {double} END",
-                f"({is_exact} OR {is_double})",
-            )
-        if type(known) is TimePoint and known.kind in _MOMENTS:
-            pattern = _MOMENTS[known.kind]
-            if not re.fullmatch(pattern.replace('\\"', '"'), constant):
-                return None
-            return f"{x} {sql} {self.text(constant)}", self.dialect.matches(x, pattern)
-        if type(known) is PlainString and operator not in ("=", "!=") and "\\" not in constant:
-            is_plain = (
-                f"""({_is_literal(x)} AND right({x}, 1) = {self.text('"')} AND {self.plain(x)})"""
-            )
-            return f"{self.lexical(x)} {sql} {self.text(known)}", is_plain
+            text = self.text(known.text.removesuffix("Z"))
+            return f"{self.point(x)} {sql} {text}", self.form(x, forms[0])
+        if kind is bool and constant in _BOOLEANS:
+            return f"{x} {sql} {self.text(constant)}", self.is_boolean(x)
+        if kind is PlainString and operator not in ("=", "!=") and "\\" not in constant:
+            return f"{self.lexical(x)} {sql} {self.text(known)}", self.is_plain(x)
         return None
 
+    def with_number(self, sql: str, x: str, known: Any) -> tuple[str, str] | None:
+        is_exact, is_double = self.form(x, _EXACT), self.form(x, _DOUBLE)
+        compared = f"{self.double(x)} {sql} CAST('{float(known)!r}' AS DOUBLE)"
+        if type(known) is float:
+            if not isfinite(known):
+                return None
+        else:
+            digits = _exact_text(known)
+            if digits is None:
+                return None
+            exact = f"{self.exact(x)} {sql} CAST('{digits}' AS {_EXACT_TYPE})"
+            compared = f"CASE WHEN {is_exact} THEN {exact} ELSE {compared} END"
+        return compared, f"({is_exact} OR {is_double})"
+
+    def point(self, x: str) -> str:
+        """A point in time of one of the forms of `_MOMENTS`, without its zone."""
+        return f"split_part({self.lexical(x)}, 'Z', 1)"
+
     def of_variables(self, operator: str, x: str, y: str) -> Native:
-        sql = _sql(operator)
-        exact = f"({self.form(x, _DECIMAL)} AND {self.form(y, _DECIMAL)})"
-        number = f"CAST({self.lexical(x)} AS {_EXACT_TYPE}) {sql} CAST({self.lexical(y)} AS {_EXACT_TYPE})"
-        if operator not in ("=", "!="):
-            return Native(
-                f"CASE WHEN {exact} THEN {number} END", f"({x} IS NULL OR {y} IS NULL OR {exact})"
-            )
-        untyped = " AND ".join(f"NOT ({_is_literal(z)} AND right({z}, 1) = '>')" for z in (x, y))
+        def both(*forms: str) -> str:
+            sides = (" OR ".join(self.form(side, form) for form in forms) for side in (x, y))
+            return " AND ".join(f"({side})" for side in sides)
+
+        untyped = f"NOT ({self.is_typed(x)} OR {self.is_typed(y)})"
+        plain = f"{self.is_plain(x)} AND {self.is_plain(y)}"
+        cases: list[tuple[str, Callable[[str], str]]] = [
+            (untyped, str) if operator in ("=", "!=") else (plain, self.lexical),
+            (both(_EXACT), self.exact),
+            (both(_EXACT, _DOUBLE), self.double),
+            *((both(form), self.point) for form in _MOMENTS),
+            (f"{self.is_boolean(x)} AND {self.is_boolean(y)}", str),
+        ]
+        branches = (f"WHEN {test} THEN {of(x)} {_sql(operator)} {of(y)}" for test, of in cases)
+        decided = " OR ".join(f"({test})" for test, _ in cases)
         return Native(
-            f"CASE WHEN {exact} THEN {number} WHEN {untyped} THEN {x} {sql} {y} END",
-            f"({x} IS NULL OR {y} IS NULL OR {exact} OR ({untyped}))",
+            f"CASE {' '.join(branches)} END", f"({x} IS NULL OR {y} IS NULL OR {decided})"
+        )
+
+    # --- aggregates -------------------------------------------------------------------------------------------------
+
+    def total(self, x: str) -> Native:
+        """SUM of a group, if all its terms are exact numbers."""
+        exact, zero = self.form(x, _EXACT), self.text(f'"0"^^<{XSD}integer>')
+        total = f"sum(CASE WHEN {exact} THEN {self.exact(x)} END)"
+        size = f"CAST(abs({total}) AS DECIMAL(36,9))"
+        # Spark writes numbers below 1e-6 with an exponent in one of its modes
+        digits = f"concat(CAST(floor({size}) AS STRING), '.', split_part(CAST({size} + 1 AS STRING), '.', 2))"
+        digits = f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM {digits}))"
+        sign = f"CASE WHEN {total} < 0 THEN '-' ELSE '' END"
+        of_type = (self.text(f'"^^<{XSD}{name}>') for name in ("integer", "decimal"))
+        integer = f"bool_and(right({x}, 9) <> '#decimal>')"
+        datatype = f"CASE WHEN {integer} THEN {next(of_type)} ELSE {next(of_type)} END"
+        return Native(
+            f"""CASE WHEN count(*) = 0 THEN {zero} WHEN count(*) = count({x}) """
+            f"""THEN concat('"', {sign}, {digits}, {datatype}) END""",
+            f"(count(*) <> count({x}) OR coalesce(bool_and({exact}), TRUE))",
         )
 
     def form(self, x: str, pattern: str) -> str:

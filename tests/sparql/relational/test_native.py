@@ -1,8 +1,10 @@
-"""Native SQL on DuckDB beside the exact evaluator, over hostile terms: what it claims to decide must be right."""
+"""Native SQL on DuckDB and Spark beside the exact evaluator, over hostile terms: what it decides must be right."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,18 +13,29 @@ pytest.importorskip("duckdb")
 import duckdb
 import pyarrow as pa
 
-from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var
+from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Expression, Var
 from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal
 from construct_messages.sparql.relational import native
-from construct_messages.sparql.relational.dialects import DuckDb
+from construct_messages.sparql.relational.dialects import Dialect, DuckDb
 from construct_messages.sparql.relational.expressions import PythonEvaluator
+from tests.support.spark.sessions import OTHER, QUICK, new_session
 from tests.support.spark.terms import BLANK, TERMS, typed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 X, Y = Var("x"), Var("y")
 MORE = (
     *(typed(form, "decimal") for form in ("123456789012345678.123456789", "0.1234567891", "-0")),
     *(typed(form, "integer") for form in ("999999999999999999", "1000000000000000000", "-0", "+7")),
+    *(typed(form, "decimal") for form in ("007.50", "-0.000000001", "-12.25", "+0.5", "0.000")),
+    *(typed(form, "int") for form in ("2147483647", "-999999999", "12")),
+    *(typed(form, "nonNegativeInteger") for form in ("0", "-0", "123")),
     *(typed(form, "double") for form in ("1e22", "123456789.125", "0.1", "1E-7")),
+    *(
+        typed(f"2023-06-30T08:00:00{rest}", "dateTime")
+        for rest in ("", ".5", ".50", ".5Z", ".25Z", "Z")
+    ),
     *(typed(form, "date") for form in ("2023-02-29", "2024-02-29", "2023-04-31", "2023-04-30")),
     *(typed(f"{day}T08:00:00Z", "dateTime") for day in ("2023-02-29", "2024-02-29", "2023-06-30")),
     *(literal("x", language="en-gb"), literal("", language="de"), literal('a"b\\"@en')),
@@ -45,6 +58,12 @@ def text(value: str) -> Constant:
 
 OF_ONE = [
     *(call(name, X) for name in ("BOUND", "ISIRI", "ISBLANK", "ISLITERAL", "STR", "LANG")),
+    *(call(name, X) for name in ("ISNUMERIC", "DATATYPE", "ORDERKEY")),
+    call("IF", call("ISIRI", X), call("STR", X), X),
+    call("IF", X, text("a"), call("LANG", X)),
+    call("COALESCE", call("LANG", X), X, text("")),
+    call("&&", X, call("ISLITERAL", X)),
+    call("||", call("!", X), call("ISIRI", X)),
     *(
         call(name, operand, text(part))
         for name in ("STRSTARTS", "STRENDS", "CONTAINS")
@@ -73,35 +92,81 @@ OF_ONE = [
 ]
 
 
-def asked(
-    expressions: list[Expression], rows: list[tuple[Term | None, ...]]
-) -> list[list[tuple[str | None, bool | None, bool | None]]]:
-    """The value and the truth that DuckDB gives, and whether it decides, for each row."""
+Ask = Callable[[str, Sequence[str], Sequence[Sequence[Any]]], list[Any]]
+"""The rows of a SELECT from a table `given`, of which the columns and rows follow."""
+
+
+def by_duckdb(sql: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Any]:
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
-    names = [f"v_{name}" for name in "xy"[: len(rows[0])]]
-    arrays = [pa.array([row[n] for row in rows], pa.string()) for n in range(len(names))]
-    numbers = pa.array(range(len(rows)))
-    connection.register("given", pa.table({"n": numbers, **dict(zip(names, arrays, strict=True))}))
-    answers = []
+    arrays = [pa.array([row[n] for row in rows]) for n in range(len(names))]
+    connection.register("given", pa.table(dict(zip(names, arrays, strict=True))))
+    return connection.execute(sql).fetchall()
+
+
+@pytest.fixture(
+    params=[
+        "DuckDB",
+        pytest.param("Spark", marks=pytest.mark.slow),
+        pytest.param("Spark, other settings", marks=pytest.mark.slow),
+    ]
+)
+def engine(request: pytest.FixtureRequest) -> tuple[Dialect, Ask]:
+    if request.param == "DuckDB":
+        return DuckDb(), by_duckdb
+    spark: SparkSession = request.getfixturevalue("spark")
+    session = new_session(spark, QUICK if request.param == "Spark" else OTHER)
+
+    def by_spark(sql: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Any]:
+        kinds = ["int" if name == "n" else "string" for name in names]
+        schema = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
+        session.createDataFrame(list(map(tuple, rows)), schema).createOrReplaceTempView("given")
+        return session.sql(sql).collect()
+
+    dialect = pytest.importorskip("construct_messages.spark.dialect").SparkSql()
+    return dialect, by_spark
+
+
+Answer = tuple[bool, str | None, bool, bool | None]
+"""Whether the value of an expression is decided, the value, and the same of its truth."""
+
+
+def asked(
+    engine: tuple[Dialect, Ask],
+    expressions: Sequence[Expression],
+    rows: Sequence[tuple[Term | None, ...]],
+) -> list[list[Answer]]:
+    """The answers for each expression and row."""
+    dialect, ask = engine
+    selected = ["n"]
     for expression in expressions:
-        term = native.term(expression, DuckDb())
-        truth = native.condition(expression, DuckDb())
-        term_sql = term or native.Native("NULL", "FALSE")
-        truth_sql = truth or native.Native("NULL", "FALSE")
+        term, truth = (of(expression, dialect) for of in (native.term, native.condition))
         assert term or truth, expression
-        select = ", ".join(
-            f"coalesce({one.decided}, FALSE), CASE WHEN {one.decided} THEN {one.sql} END"
-            for one in (term_sql, truth_sql)
-        )
-        answers.append(connection.execute(f"SELECT {select} FROM given AS t ORDER BY n").fetchall())
-    return answers
+        for one in (
+            term or native.Native("NULL", "FALSE"),
+            truth or native.Native("NULL", "FALSE"),
+        ):
+            selected += [
+                f"coalesce({one.decided}, FALSE) AS c{len(selected)}",
+                f"CASE WHEN {one.decided} THEN {one.sql} END AS c{len(selected) + 1}",
+            ]
+    names = ["n", *(f"v_{name}" for name in "xy"[: len(rows[0])])]
+    numbered = [(n, *row) for n, row in enumerate(rows)]
+    found = sorted(ask(f"SELECT {', '.join(selected)} FROM given AS t", names, numbered))
+    return [
+        [tuple(row[place : place + 4]) for row in found]
+        for place in range(1, 1 + 4 * len(expressions), 4)
+    ]
 
 
-def check(expressions: list[Expression], rows: list[tuple[Term | None, ...]]) -> None:
+def check(
+    engine: tuple[Dialect, Ask],
+    expressions: Sequence[Expression],
+    rows: Sequence[tuple[Term | None, ...]],
+) -> None:
     evaluator, names = PythonEvaluator(), ["x", "y"][: len(rows[0])]
     wrong = []
-    for expression, answers in zip(expressions, asked(expressions, rows), strict=True):
+    for expression, answers in zip(expressions, asked(engine, expressions, rows), strict=True):
         terms = evaluator.terms(expression, names, rows)
         truths = evaluator.truths(expression, names, rows)
         for row, answer, term, truth in zip(rows, answers, terms, truths, strict=True):
@@ -114,45 +179,106 @@ def check(expressions: list[Expression], rows: list[tuple[Term | None, ...]]) ->
     assert wrong == []
 
 
-def test_of_one_term() -> None:
-    check(OF_ONE, [(term,) for term in EVERY])
+def test_of_one_term(engine: tuple[Dialect, Ask]) -> None:
+    check(engine, OF_ONE, [(term,) for term in EVERY])
 
 
-def test_negated() -> None:
-    check(
-        [call("!", one) for one in OF_ONE if one.name not in ("STR", "LANG")],
-        [(term,) for term in EVERY],
-    )
+def test_negated(engine: tuple[Dialect, Ask]) -> None:
+    negated = [call("!", one) for one in OF_ONE if native.condition(one, DuckDb())]
+    assert len(negated) > 50
+    check(engine, negated, [(term,) for term in EVERY])
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
-def test_with_a_constant(name: str) -> None:
+def test_with_a_constant(engine: tuple[Dialect, Ask], name: str) -> None:
     known = [
         call(name, X, Constant(term))
         for term in EVERY
         if term is not None and native.condition(call(name, X, Constant(term)), DuckDb())
     ]
     assert len(known) > 10
-    check([*known[::6], *(call("!", one) for one in known[3::6])], [(term,) for term in EVERY])
+    check(
+        engine, [*known[::6], *(call("!", one) for one in known[3::6])], [(term,) for term in EVERY]
+    )
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
-def test_of_two_variables(name: str) -> None:
-    check([call(name, X, Y)], list(product(EVERY[::3], EVERY[1::3])))
+def test_of_two_variables(engine: tuple[Dialect, Ask], name: str) -> None:
+    check(engine, [call(name, X, Y)], list(product(EVERY[::3], EVERY[1::3])))
 
 
-def test_most_usual_filters_are_decided() -> None:
-    usual = [
-        (call(">", X, Constant(typed("5", "integer"))), typed("7", "integer")),
-        (call(">", X, Constant(typed("5", "integer"))), typed("7.25", "decimal")),
-        (call("<", X, Constant(typed("0.5", "decimal"))), typed("1.5E0", "double")),
-        (
-            call("=", X, Constant(typed("2023-05-31T08:00:00Z", "dateTime"))),
-            typed("2023-05-31T08:00:00Z", "dateTime"),
-        ),
-        (call("<", X, text("b")), literal("a")),
-        (call("REGEX", X, text("^http")), literal("http")),
-    ]
-    for expression, term in usual:
-        [[answer]] = asked([expression], [(term,)])
-        assert answer[2], (expression, term)
+def test_most_usual_filters_are_decided(engine: tuple[Dialect, Ask]) -> None:
+    five, day = typed("5", "integer"), "2023-05-31T08:00:00"
+    usual = {
+        call(">", X, Constant(five)): (five, typed("7.25", "decimal"), typed("7", "nonNegativeInteger")),
+        call("<", X, Constant(typed("0.5", "decimal"))): (typed("1.5E0", "double"), five),
+        call("<", X, Constant(typed("0.5", "double"))): (typed("1.5E0", "double"), five),
+        call("=", X, Constant(typed(f"{day}Z", "dateTime"))): (typed(f"{day}.5Z", "dateTime"),),
+        call("<", X, Constant(typed(day, "dateTime"))): (typed(day, "dateTime"),),
+        call("<", X, text("b")): (literal("a"),),
+        call("=", X, Constant(TRUE)): (FALSE,),
+        call("REGEX", X, text("^http")): (literal("http"),),
+        call("ISNUMERIC", X): (five, typed("1E3", "double"), literal("a")),
+        call("ORDERKEY", X): (five, typed("-7.50", "decimal"), literal("a", language="en"), iri("urn:a")),
+    }  # fmt: skip
+    for expression, terms in usual.items():
+        [answers] = asked(engine, [expression], [(term,) for term in terms])
+        assert all(answer[0] or answer[2] for answer in answers), expression
+
+
+GROUPS: list[list[Term | None]] = [
+    *([term] for term in EVERY),
+    [],
+    [typed(str(n), "integer") for n in range(-5, 4)],
+    [typed("1", "integer"), typed("1", "integer"), typed("0.5", "decimal"), typed("0.25", "decimal")],
+    [typed("-1.25", "decimal"), typed("1.25", "decimal"), typed("-0.000000001", "decimal")],
+    [typed("999999999999999999", "integer")] * 30,
+    [typed("-999999999999999999.999999999", "decimal")] * 30,
+    [typed("12", "int"), typed("3", "nonNegativeInteger"), typed("4", "integer")],
+    [typed("12", "int"), typed("1e0", "double")],
+    [typed("1", "integer"), None],
+    [typed("1", "integer"), literal("a")],
+    [literal("b"), literal("a", language="en"), literal("a"), iri("urn:a")],
+    [typed("1", "integer"), typed("1.0", "decimal"), typed("01", "integer")],
+]  # fmt: skip
+
+
+def test_aggregates(engine: tuple[Dialect, Ask]) -> None:
+    """SUM, MIN and MAX of groups, which have numbers."""
+    dialect, ask = engine
+    evaluator = PythonEvaluator()
+    keys = evaluator.terms(
+        call("ORDERKEY", X), ["x"], [(term,) for group in GROUPS for term in group]
+    )
+    terms = [(n, term) for n, group in enumerate(GROUPS) for term in group]
+    rows = [(*row, key) for row, key in zip(terms, keys, strict=True)]
+    selected = []
+    for name in ("SUM", "MIN", "MAX"):
+        sql = native.aggregate(Aggregation(name, X), "x", "key", [], dialect)
+        assert sql
+        selected += [sql.decided, sql.sql]
+    select = ", ".join(f"{one} AS c{n}" for n, one in enumerate(selected))
+    found = {
+        n: rest
+        for n, *rest in ask(f"SELECT n, {select} FROM given GROUP BY n", ["n", "x", "key"], rows)
+    }
+    decided = 0
+    for n, group in enumerate(GROUPS):
+        if not group:
+            continue
+        counted = [f"{group.count(term)} {term or ''}" for term in dict.fromkeys(group)]
+        [total] = evaluator.aggregates("SUM", "", [("\n".join(counted),)])
+        decided += found[n][0]
+        if found[n][0]:
+            assert found[n][1] == total, group
+        known = sorted(
+            (evaluator.terms(call("ORDERKEY", X), ["x"], [(term,)])[0] or "", term)
+            for term in group
+            if term
+        )
+        ends = [known[0][1], known[-1][1]] if len(known) == len(group) else [None, None]
+        assert found[n][3::2] == ends, group
+    assert decided > 30
+    (nothing,) = ask(f"SELECT {select} FROM given WHERE n < 0", ["n", "x", "key"], rows)
+    assert list(nothing[:2]) == [True, typed("0", "integer")]
+    assert nothing[3] is None
