@@ -15,6 +15,7 @@ from construct_messages._version import __version__ as __version__
 if TYPE_CHECKING:
     from construct_messages.cli.notebook import load_ipython_extension as load_ipython_extension
     from construct_messages.construct.messages import QueryMessages, construct_messages
+    from construct_messages.construct.select import QuerySolutions, select
     from construct_messages.construct.shapes import Shapes, Validation
     from construct_messages.continuous.transform import transform
     from construct_messages.continuous.watching import watch
@@ -42,6 +43,7 @@ _ROOMS: Final = {
     "Message": "rdf.message",
     "Quad": "rdf.message",
     "QueryMessages": "construct.messages",
+    "QuerySolutions": "construct.select",
     "Requests": "rdf.options",
     "Shapes": "construct.shapes",
     "Source": "sparql.sources",
@@ -58,6 +60,7 @@ _ROOMS: Final = {
     "publish": "feeds.publication",
     "read_log": "logs.reading",
     "relay": "feeds.relaying",
+    "select": "construct.select",
     "subscribe": "feeds.subscription",
     "to_json": "logs.json.documents",
     "to_python": "rdf.terms",
@@ -76,6 +79,7 @@ __all__ = [
     "Message",
     "Quad",
     "QueryMessages",
+    "QuerySolutions",
     "Requests",
     "Shapes",
     "Source",
@@ -91,6 +95,7 @@ __all__ = [
     "publish",
     "read_log",
     "relay",
+    "select",
     "subscribe",
     "to_json",
     "to_python",

@@ -62,7 +62,7 @@ FLOORS = {
         "quads",
         "evaluation",
     ),
-    "construct": floors("assembly / shapes", "rows", "messages"),
+    "construct": floors("assembly / shapes", "rows", "messages", "select"),
     "sparql/client": floors(
         "grpc / retries / tls / urls", "responses", "aiohttp_client / urllib_client", "oauth"
     ),
@@ -117,10 +117,11 @@ FLOORS = {
         "evaluator / jar / line_numbers / planning",
         "session / sql",
         "quads",
-        "frames",
-        "logs",
+        "frames / terms",
+        "logs / tables",
         "construct",
     ),
+    "spark/tables": floors("columns", "rows / selection"),
     "spark/sql": floors(
         "values",
         "datetimes / numbers",

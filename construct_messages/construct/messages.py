@@ -167,7 +167,7 @@ def _passed(validation: object) -> Callable[[Iterator[Message]], Iterator[Messag
     return validation.passed
 
 
-class QueryMessages(Tabular):
+class QueryMessages(Tabular[Message]):
     """The messages of one query. Iterate it, write it or serialize it, once.
 
     The source is released when the result is exhausted, closed, left as a context manager, or garbage collected. A
@@ -238,10 +238,10 @@ class QueryMessages(Tabular):
         """The number of solutions so far."""
         return self._assembly.solution_count
 
-    def _messages(self) -> Generator[Message]:
+    def _each(self) -> Generator[Message]:
         return _iterate(self._batches(), self._assembly)
 
-    def _amessages(self) -> AsyncGenerator[Message]:
+    def _aeach(self) -> AsyncGenerator[Message]:
         return _aiterate(self._abatches(), self._assembly)
 
     # --- solutions ---
@@ -257,9 +257,7 @@ class QueryMessages(Tabular):
         """
         self._begin()
         request = replace(self._request, condition=condition)
-        batches = self._arunning = _apull(
-            self._source, request, self._assembly, self._owns_source, warns=False
-        )
+        batches = self._arunning = apull(self._source, request, self._owns_source, self._assembly)
         return batches
 
     def instantiate(self, solutions: Solutions) -> Iterator[Message]:
@@ -402,22 +400,27 @@ class QueryMessages(Tabular):
         return _tabulate(self._batches(), rows)
 
     def _batches(self) -> Generator[Solutions]:
-        return _pull(self._source, self._request, self._assembly, self._owns_source, self._warns)
+        return pull(self._source, self._request, self._owns_source, self._assembly, self._warns)
 
     def _abatches(self) -> AsyncGenerator[Solutions]:
-        return _apull(self._source, self._request, self._assembly, self._owns_source, self._warns)
+        return apull(self._source, self._request, self._owns_source, self._assembly, self._warns)
 
 
 # The generators know nothing of the stream that holds them: so a stream that is dropped is garbage at once, and its
 # generators' `finally` run.
 
 
-def _pull(
-    source: Source, request: Request, assembly: Assembly, owns_source: bool, warns: bool
+def pull(
+    source: Source,
+    request: Request,
+    owns_source: bool,
+    assembly: Assembly | None = None,
+    warns: bool = False,
 ) -> Generator[Solutions]:
+    """Yields the solutions of a source, as many as the messages need; closes the source at the end if it is owned."""
     try:
         # some endpoints take LIMIT 0 for no limit
-        if assembly.left == 0 or request.select.limit == 0:
+        if request.select.limit == 0 or (assembly and assembly.left == 0):
             return
         none = warns
         with closing(source.solutions(request)) as batches:
@@ -425,7 +428,7 @@ def _pull(
                 none = none and not batch
                 if left := request.readable(batch):
                     yield left
-                if assembly.left == 0:
+                if assembly and assembly.left == 0:
                     return
         if none:
             warn(_NO_SOLUTIONS)
@@ -436,12 +439,17 @@ def _pull(
             source.close()
 
 
-async def _apull(
-    source: Source, request: Request, assembly: Assembly, owns_source: bool, warns: bool
+async def apull(
+    source: Source,
+    request: Request,
+    owns_source: bool,
+    assembly: Assembly | None = None,
+    warns: bool = False,
 ) -> AsyncGenerator[Solutions]:
+    """`pull` for asyncio."""
     try:
         # some endpoints take LIMIT 0 for no limit
-        if assembly.left == 0 or request.select.limit == 0:
+        if request.select.limit == 0 or (assembly and assembly.left == 0):
             return
         none = warns
         async with aclosing(source.asolutions(request)) as batches:
@@ -449,7 +457,7 @@ async def _apull(
                 none = none and not batch
                 if left := request.readable(batch):
                     yield left
-                if assembly.left == 0:
+                if assembly and assembly.left == 0:
                     return
         if none:
             warn(_NO_SOLUTIONS)

@@ -536,7 +536,7 @@ def _announced(format: str, label: str | None) -> Syntax | None:
     return asked
 
 
-class LogReader(Tabular):
+class LogReader(Tabular[Message]):
     """The messages of one log, to iterate once with `for` or `async for`.
 
     The file is closed when the log is exhausted, closed, left as a context manager, or garbage collected.
@@ -623,7 +623,7 @@ class LogReader(Tabular):
         """The name of the file; empty if there is none."""
         return self._name
 
-    def _messages(self) -> Generator[Message]:
+    def _each(self) -> Generator[Message]:
         return _iterate(_chunks(self._source), self._decoder, self._name)
 
     def _record_batches(self, options: ColumnOptions) -> Generator[Any]:
@@ -631,9 +631,9 @@ class LogReader(Tabular):
             from construct_messages.logs.columns.solutions import no_solutions
 
             raise no_solutions()
-        return _tabulate(self._messages(), options, self._name)
+        return _tabulate(self._each(), options, self._name)
 
-    def _amessages(self) -> AsyncGenerator[Message]:
+    def _aeach(self) -> AsyncGenerator[Message]:
         return _aiterate(_achunks(self._source), self._decoder, self._name)
 
 

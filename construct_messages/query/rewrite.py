@@ -1,4 +1,5 @@
 """`ConstructQuery`: a CONSTRUCT query as a SELECT with its solutions, and the template that makes messages of them.
+`parse_select` reads a query that is a SELECT already.
 
 SPARQL 1.2 Query, section 16.2 (CONSTRUCT) and section 19.8, [10] ConstructQuery. The text is spliced, never
 regenerated: only the head changes, so dialects that no parser here knows are sent to the engine as written.
@@ -257,9 +258,11 @@ class ConstructQuery:
         undeclared = {prefix: own[prefix] for prefix in own if prefix in used - prologue.declared}
         place, inserted = insert(tokens[:head], base, undeclared)
         beginning = text[:place] + inserted + text[place : tokens[head].start]
+        template = construct.template
+        behind = template.end if template else construct.start + len("CONSTRUCT")
         return cls(
             rewritten=replace(
-                _select(text, construct, beginning, projection, tuple(variables)),
+                _select(text, construct, behind, beginning, projection, tuple(variables)),
                 keys=apart,
                 parsed=replace(tree, form=_select_form(construct, variables, projection)),
                 written=OriginalQuery(
@@ -327,14 +330,18 @@ def _refuse_full_stop(tree: Query, form: syntax.ConstructForm) -> None:
 
 def _select(
     text: str,
-    form: syntax.ConstructForm,
+    form: syntax.ConstructForm | syntax.SelectForm,
+    behind: int,
     prologue: str,
     projection: str,
     variables: tuple[str, ...],
 ) -> Select:
-    """The pieces; each begins right after the last token of the previous one, with its white space and comments."""
-    behind = form.template.end if form.template else form.start + len("CONSTRUCT")
-    breaks = "".join(_LINE_BREAK.findall(text, form.start, behind))
+    """The pieces; each begins right after the last token of the previous one, with its white space and comments.
+
+    `behind`: the offset after the template or the projection.
+    """
+    kept = len(_LINE_BREAK.findall(projection))
+    breaks = "".join(_LINE_BREAK.findall(text, form.start, behind)[kept:])
     space = _SPACE.match(text, behind)
     start = space.end() if space else behind
     aggregation, order, slice, values = _pieces(text, form)
@@ -359,7 +366,7 @@ def _select(
     )
 
 
-def _pieces(text: str, form: syntax.ConstructForm) -> Iterator[str]:
+def _pieces(text: str, form: syntax.ConstructForm | syntax.SelectForm) -> Iterator[str]:
     """GROUP BY and HAVING, ORDER BY, LIMIT and OFFSET, and the rest; unknown text belongs to the piece before it."""
     done, clauses = form.where.end, list(form.clauses)
     for keywords in (("GROUP", "HAVING"), ("ORDER",), ("LIMIT", "OFFSET")):
@@ -405,6 +412,100 @@ def _renumbered(
             continue  # it holds a variable that no solution binds
 
 
+# --- select ---------------------------------------------------------------------------------------
+
+
+def parse_select(
+    query: str | QueryText,
+    *,
+    base: str | None = None,
+    prefixes: Mapping[str, str] | None = None,
+    predefined: Mapping[str, str] | None = None,
+) -> Select:
+    """Parses a SELECT query. `*` becomes its variables, in the order of the text; each variable is projected once.
+
+    Args:
+        query, base, prefixes, predefined: see `ConstructQuery.parse`.
+
+    Raises:
+        QueryError: another form of query, or an invalid head, with its position.
+        UsageError: a malformed base or prefix.
+
+    >>> select = parse_select("SELECT * WHERE { ?s ?p ?o } LIMIT 10")
+    >>> select.variables, str(select)
+    (('s', 'p', 'o'), 'SELECT ?s ?p ?o WHERE { ?s ?p ?o } LIMIT 10')
+    """
+    source = QueryText.of(query)
+    text, tokens = source.text, source.tokens
+    head, form = _form(source)
+    if form != "SELECT":
+        raise QueryError(
+            f"expected a SELECT query, got {form}",
+            position=Position.at(text, tokens[head].start),
+            hint="CONSTRUCT queries are for construct_messages()",
+        )
+    own, server, base = check_prefixes(prefixes), usable_prefixes(predefined), check_base(base)
+    tree = parse(source, base=base, prefixes=server | own)
+    select = tree.form
+    assert isinstance(select, syntax.SelectForm)
+    items = _projected(tree, select)
+    projection = " ".join(written for written, _ in items.values())
+    used = {decoded(text, token).partition(":")[0] for token in tokens if token.kind == "pname"}
+    undeclared = {prefix: own[prefix] for prefix in own if prefix in used - tree.prologue.declared}
+    place, inserted = insert(tokens[:head], base, undeclared)
+    beginning = text[:place] + inserted + text[place : tokens[head].start]
+    made = _select(
+        text,
+        select,
+        _end_of_projection(tokens, select),
+        beginning,
+        f"{select.modifier} {projection}".lstrip(),
+        tuple(items),
+    )
+    form_of_items = select._replace(projection=tuple(item for _, item in items.values()))
+    return replace(
+        made,
+        parsed=replace(tree, form=form_of_items),
+        written=OriginalQuery(text, base, own, (select.where.start, select.where.end)),
+    )
+
+
+def _end_of_projection(tokens: Sequence[Token], form: syntax.SelectForm) -> int:
+    """Returns the offset after the last token before FROM, WHERE or the group."""
+    start = form.dataset[0].start if form.dataset else form.where.start
+    before = [token for token in tokens if form.start <= token.start < start]
+    if before[-1].keyword == "WHERE":
+        before.pop()
+    return before[-1].end
+
+
+def _projected(
+    tree: Query, form: syntax.SelectForm
+) -> dict[str, tuple[str, syntax.VariableNode | syntax.AliasNode]]:
+    """Returns the projected variables by name, with their text and their nodes."""
+    if form.projection is None:
+        if (unknown := tree.unknown()) is not None:
+            unknown.hint = "name the variables in place of *: this text may bind others"
+            raise unknown
+        names = dict.fromkeys((*in_scope(form.where), *values_variables(form.clauses)))
+        if not names:
+            raise tree.error(form, "SELECT * has no variables", "name one in the query")
+        node = syntax.VariableNode(form.start, form.start + len("SELECT"), "")
+        return {name: (f"?{name}", node._replace(name=name)) for name in names}
+    found: dict[str, tuple[str, syntax.VariableNode | syntax.AliasNode]] = {}
+    for item in form.projection:
+        match item:
+            case syntax.VariableNode(name=name):
+                found.setdefault(name, (f"?{name}", item))
+            case syntax.AliasNode(start, end, _, syntax.VariableNode(name=name)):
+                if name in found:
+                    raise tree.error(item, f"?{name} is in the projection already", "rename it")
+                found[name] = tree.text[start:end], item
+            case _:
+                raise tree.refusal(item)
+    return found
+
+
 def _variable_name(written: str) -> str:
     name = written[1:] if written[:1] in ("?", "$") else written
     if tokenize(f"?{name}") != [Token("variable", f"?{name}", 0)] or "\\" in name:
@@ -437,34 +538,22 @@ def read_results(
     """
     source = QueryText.of(query)
     text, tokens = source.text, source.tokens
-    tree = parse(source)
-    form = tree.form
-    if not isinstance(form, syntax.SelectForm | syntax.AskForm):
-        message = "expected a SELECT or ASK query"
-        raise tree.error(form, message, "its result is compared")
+    head, form = _form(source)
+    if form == "SELECT":
+        return parse_select(source, base=base, prefixes=prefixes)
+    if form != "ASK":
+        raise QueryError(
+            "expected a SELECT or ASK query",
+            position=Position.at(text, tokens[head].start),
+            hint="its result is compared",
+        )
+    tree, start = parse(source), tokens[head].start
     own = check_prefixes(prefixes)
     used = {decoded(text, token).partition(":")[0] for token in tokens if token.kind == "pname"}
     undeclared = {prefix: own[prefix] for prefix in own if prefix in used - tree.prologue.declared}
-    head = [token for token in tokens if token.start < form.start]
-    place, inserted = insert(head, check_base(base), undeclared)
-    prologue = text[:place] + inserted + text[place : form.start]
-    if isinstance(form, syntax.AskForm):
-        rest = text[form.start + len("ASK") :].lstrip()
-        return Select(
-            prologue, "SELECT (1 AS ?answer) ", ("answer",), "", rest, slice="\nLIMIT 1", limit=1
-        )
-    variables = _projected(tree, form)
-    behind = form.projection[-1].end if form.projection else form.start
-    return Select(prologue, text[form.start : behind], variables, "", text[behind:])
-
-
-def _projected(tree: Query, form: syntax.SelectForm) -> tuple[str, ...]:
-    """The variables of a projection."""
-    if form.projection is None:
-        raise tree.error(form, "the variables are not named", "name them instead of *")
-    names = []
-    for item in form.projection:
-        if isinstance(item, syntax.Unknown):
-            raise tree.refusal(item)
-        names.append(item.variable.name if isinstance(item, syntax.AliasNode) else item.name)
-    return tuple(names)
+    place, inserted = insert(tokens[:head], check_base(base), undeclared)
+    prologue = text[:place] + inserted + text[place:start]
+    rest = text[start + len("ASK") :].lstrip()
+    return Select(
+        prologue, "SELECT (1 AS ?answer) ", ("answer",), "", rest, slice="\nLIMIT 1", limit=1
+    )

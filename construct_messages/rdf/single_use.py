@@ -15,74 +15,75 @@ from collections.abc import (
     Iterator,
 )
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from construct_messages.errors import UsageError
-from construct_messages.rdf.message import Message
 
 T = TypeVar("T")
 
 
-class SingleUse(ABC):
-    """Messages to iterate lazily once, with `for` or `async for`. Reading them again is an error.
+class SingleUse(ABC, Generic[T]):
+    """Messages, or solutions, to iterate lazily once, with `for` or `async for`. Reading them again is an error.
 
     It releases its source when it is exhausted, closed, left (as a context manager) or garbage collected; for the
     latter, its generators must not refer to it.
     """
 
     _again: ClassVar[str]
-    """The function to call for the same messages again, in an error."""
+    """The function to call for the same items again, in an error."""
+    _items: ClassVar[str] = "messages"
+    """The name of the items, in an error."""
 
     def __init__(self) -> None:
         self._running: Generator[Any] | None = None
         self._arunning: AsyncGenerator[Any] | None = None
-        self._iterating: Iterator[Message] | None = None
+        self._iterating: Iterator[T] | None = None
         self._closed = False
         self._over = False  # exhausted, or failed
 
     @abstractmethod
-    def _messages(self) -> Generator[Message]:
-        """The messages."""
+    def _each(self) -> Generator[T]:
+        """The items."""
 
     @abstractmethod
-    def _amessages(self) -> AsyncGenerator[Message]:
-        """The messages, for asyncio."""
+    def _aeach(self) -> AsyncGenerator[T]:
+        """The items, for asyncio."""
 
     def _begin(self) -> None:
         if self._closed or self._running is not None or self._arunning is not None:
             raise self._refusal()
 
     def _refusal(self) -> UsageError:
-        return UsageError("messages can be read once", hint=f"call {self._again} again")
+        return UsageError(f"{self._items} can be read once", hint=f"call {self._again} again")
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[T]:
         if self._over:
             raise self._refusal()
         if self._iterating is None or self._closed:
             self._begin()  # for its error, if another iteration has begun
         return self
 
-    def __next__(self) -> Message:
+    def __next__(self) -> T:
         if self._over:
             raise StopIteration  # as the protocol has it
         if self._closed:
             raise self._refusal()
         if self._iterating is None:
             self._begin()
-            self._iterating = self._running = self._messages()
+            self._iterating = self._running = self._each()
         try:
             return next(self._iterating)
         except BaseException:
             self._over = True
             raise
 
-    def __aiter__(self) -> AsyncIterator[Message]:
+    def __aiter__(self) -> AsyncIterator[T]:
         self._begin()
-        messages = self._arunning = self._amessages()
-        return messages
+        items = self._arunning = self._aeach()
+        return items
 
-    def first(self) -> Message | None:
-        """Returns the next message, and closes the rest; None at the end.
+    def first(self) -> T | None:
+        """Returns the next one, and closes the rest; None at the end.
 
         Raises:
             ConstructMessagesError: the source fails before it.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from construct_messages.spark.quads.loading import load_quads, read_quads, write_quads
     from construct_messages.spark.quads.table import QuadTable
     from construct_messages.spark.session import local_session, translated
+    from construct_messages.spark.tables.selection import select
 
 _ROOMS: Final = {
     "Hints": "query.optimizer.optimize",
@@ -31,6 +32,7 @@ _ROOMS: Final = {
     "local_session": "spark.session",
     "read_quads": "spark.quads.loading",
     "register": "spark.logs",
+    "select": "spark.tables.selection",
     "translated": "spark.session",
     "with_sequence": "spark.logs.source",
     "write_quads": "spark.quads.loading",
@@ -45,6 +47,7 @@ __all__ = [
     "local_session",
     "read_quads",
     "register",
+    "select",
     "translated",
     "with_sequence",
     "write_quads",

@@ -11,11 +11,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from construct_messages.construct.assembly import Options
-from construct_messages.errors import UsageError
-from construct_messages.logs import FormatOptions, options_for_writing
+from construct_messages.logs import EncoderOptions, FormatOptions, options_for_writing
+from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.targets import format_of_target
 from construct_messages.query.algebra.nodes import Plan
 from construct_messages.query.optimizer.optimize import Hints, explanation, optimize
@@ -28,16 +28,15 @@ from construct_messages.rdf.options import Dataset, Grouping
 from construct_messages.spark.frames.evaluation import EvaluationOptions, check, evaluate
 from construct_messages.spark.frames.messages import messages, relabelled
 from construct_messages.spark.logs.writer import LogFormat, Written, write_file, write_folder
-from construct_messages.spark.planning import plan_query
+from construct_messages.spark.planning import is_unbound, plan_query
 from construct_messages.spark.quads.loading import refuse_files_read
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
+from construct_messages.spark.tables.rows import DOCUMENTS, json_documents, structs, structs_schema
+from construct_messages.spark.tables.selection import named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-OUT_OF_RANGE: Final = ("fail", "unbound")
-"""The values of the option `out_of_range`, for values that Spark cannot represent."""
 
 
 @checked
@@ -105,11 +104,7 @@ def construct_messages(
         max_messages=max_messages,
         grouping=grouping,
     )
-    if out_of_range not in OUT_OF_RANGE:
-        raise UsageError(
-            f"out_of_range={out_of_range!r} is unknown",
-            hint=f"choose one of {', '.join(OUT_OF_RANGE)}",
-        )
+    unbound = is_unbound(out_of_range)
     if not isinstance(quads, QuadTable):
         quads = QuadTable.of(quads)
     parsed, plan = plan_query(
@@ -128,9 +123,7 @@ def construct_messages(
         plan,
         quads,
         options,
-        EvaluationOptions(
-            max_path_rounds, allow_full_closure, Labels(label_prefix), out_of_range == "unbound"
-        ),
+        EvaluationOptions(max_path_rounds, allow_full_closure, Labels(label_prefix), unbound),
     )
 
 
@@ -179,15 +172,51 @@ class Messages:
         Raises:
             UsageError: variables that differ only in case, unless `spark.sql.caseSensitive` is true.
         """
-        if self._solutions.sparkSession.conf.get("spark.sql.caseSensitive") == "false":
-            first: dict[str, str] = {}
-            for name in self.plan.variables:
-                if (other := first.setdefault(name.lower(), name)) != name:
-                    raise UsageError(
-                        f"?{other} and ?{name} are one name for Spark's columns",
-                        hint="rename one of them, or set spark.sql.caseSensitive to true; messages can use both",
-                    )
-        return self._solutions.toDF(*self.plan.variables)
+        return named(self._solutions, self.plan.variables)
+
+    def quads(self, *, raw: bool = False) -> DataFrame:
+        """Returns a DataFrame of the messages with a row for each: one column, `quads`, an array of structs.
+
+        The fields are `subject`, `predicate`, `object`, `datatype`, `language` and `graph`, as in the layout `nested`
+        of `ColumnOptions`. NULL as the graph is the default graph; a message without quads is an empty array.
+
+        Args:
+            raw: whether terms are N-Triples strings, in the fields `subject`, `predicate`, `object` and `graph`.
+        """
+        with translated():
+            return self.frame.mapInArrow(structs(raw), structs_schema(raw))
+
+    def documents(
+        self,
+        frame: Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        contexts: Mapping[str, Any] | None = None,
+        native: bool = True,
+    ) -> DataFrame:
+        """Returns a DataFrame of the messages as JSON documents: one column, `document`, of JSON text.
+
+        `pyspark.sql.functions.from_json` makes structs of them, and `spark.read.json` finds the schema.
+
+        Args:
+            frame, context, contexts, native: see `JsonOptions`. Without a frame, a property that may have several
+                values in a message always has an array.
+
+        Raises:
+            UsageError: a frame or context that has no meaning.
+            UnsupportedByFormat: from an action: a triple term, or an IRI that the context cannot write.
+        """
+        options = JsonOptions(frame, context, contexts or {}, native)
+        write = json_documents(
+            EncoderOptions(
+                own=options,
+                prefixes=self.query.prefixes,
+                template=self.query.template,
+                group_by=frozenset(by) if (by := self.message_options.grouping.by) else None,
+            )
+        )
+        with translated():
+            return self.frame.mapInArrow(write, DOCUMENTS)
 
     def explain(self) -> str:
         """Returns the plan as text: join orders and estimates. `frame.explain()` prints Spark's plan."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.errors import (
     CannotWrite,
+    ColumnError,
     ConstructMessagesError,
     IncompleteResult,
     LimitExceeded,
@@ -213,7 +214,7 @@ _RAISED: Final = {
 }
 # of raise_error, which ends with its SQLSTATE, or in the last lines of a worker's traceback
 _OWN: Final = re.compile(
-    rf"(?:\[USER_RAISED_EXCEPTION\] |^construct_messages\.errors\.)({'|'.join(_RAISED)}|LogError): "
+    rf"(?:\[USER_RAISED_EXCEPTION\] |^construct_messages\.errors\.)({'|'.join(_RAISED)}|ColumnError|LogError): "
     r"(.*?)(?:\n  hint: ([^\n]*?))?\s*(?: SQLSTATE: \w{5}|\n\s*at [\w.$]+\(|\n\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
@@ -287,6 +288,8 @@ def error_in(text: str) -> ConstructMessagesError | None:
             line, column, number, message = log.groups()
             position = Position(int(line), int(column)) if line else None
             return LogError(message, number=int(number), position=position, hint=hint)
+        if name == "ColumnError":
+            return ColumnError(message, variable=message[1:].partition(" ")[0], hint=hint)
         return _RAISED[name](message, hint=hint)
     for pattern, error in _MENDABLE:
         if found := pattern.search(text):

@@ -64,7 +64,7 @@ def test_every_error_is_imported_from_the_package() -> None:
         assert getattr(construct_messages, name) is not None
 
 
-MODULES = ["", ".options", ".continuous", ".feeds", ".spark", ".streams"]
+MODULES = ["", ".options", ".continuous", ".feeds", ".spark", ".spark.terms", ".streams"]
 
 
 def public() -> Iterator[tuple[str, Any]]:

@@ -140,7 +140,9 @@ def test_every_page_is_in_the_navigation() -> None:
     assert {*navigated(nav)} == {page for page in pages if not re.match(r"decisions/[0-9]", page)}
 
 
-@pytest.mark.parametrize("package", ["", ".options", ".continuous", ".feeds", ".spark", ".streams"])
+@pytest.mark.parametrize(
+    "package", ["", ".options", ".continuous", ".feeds", ".spark", ".spark.terms", ".streams"]
+)
 def test_every_public_name_is_in_the_reference(package: str) -> None:
     """Add a new name to a page of docs/reference/api/."""
     text = "".join(

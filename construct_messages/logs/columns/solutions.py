@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import accumulate
 from typing import Any, Final
@@ -62,6 +62,114 @@ _PLAIN: Final = {
 """The type of a column whose values are all of one category, if it is determined by the category."""
 
 
+class Census:
+    """Counts the kinds of the terms of a column, on which its type depends. It is taken in batches, or in parts.
+
+    Attributes:
+        categories: the number of terms of each category.
+        datatypes: the datatypes of literals.
+        firsts: the first solution with a term of each category: its number, the term and its kind, as errors name them;
+            the number is 0 where solutions have none.
+        zones: the number of dates, times and dateTimes with a time zone (True) and without one (False), by category,
+            and one of them.
+        has_large_integers: whether integers are beyond int64.
+
+    >>> from construct_messages.logs.columns.types import term_array
+    >>> census, other = Census(), Census()
+    >>> _ = census.add(term_array([b"<urn:a>"])), other.add(term_array([b'"b"', b"_:b"]))
+    >>> census.update(other)
+    >>> census.categories["resource"], census.firsts["text"]
+    (2, (2, '"b"', 'a string'))
+    """
+
+    def __init__(self) -> None:
+        self.categories, self.datatypes = Counter[str](), set[str]()
+        self.firsts: dict[str, tuple[int, str, str]] = {}
+        self.zones: dict[tuple[str, bool], tuple[int, str]] = {}
+        self.has_large_integers = False
+        self._count = 0
+
+    def add(self, terms: Any) -> Characters:
+        """Adds a batch of terms; see `term_array`. Returns their characters."""
+        column = characters(terms)
+        counts = column.counts
+        for kind, count in counts.items():
+            self.categories[_category(kind)] += count
+            if kind.datatype is not None:
+                self.datatypes.add(kind.datatype)
+        categories = {_category(kind) for kind in counts}
+        if not categories <= self.firsts.keys():
+            self._add_firsts(terms, column, categories - self.firsts.keys())
+        for category in categories & {"date", "time", "dateTime"}:
+            self._add_zones(category, column)
+        if "integer" in categories and not self.has_large_integers:
+            self.has_large_integers = _has_large_integers(column)
+        self._count += len(column)
+        return column
+
+    def update(self, other: Census) -> None:
+        """Adds the census of the terms after these."""
+        self.categories.update(other.categories)
+        self.datatypes |= other.datatypes
+        for category, (number, term, kind) in other.firsts.items():
+            self.firsts.setdefault(category, (self._count + number, term, kind))
+        for key, (count, example) in other.zones.items():
+            before, first = self.zones.get(key, (0, example))
+            self.zones[key] = before + count, first
+        self.has_large_integers |= other.has_large_integers
+        self._count += other._count
+
+    def forget_numbers(self) -> None:
+        """Makes errors name no numbers of solutions, because these have no order."""
+        self.firsts = {category: (0, *first[1:]) for category, first in self.firsts.items()}
+
+    def _add_firsts(self, terms: Any, column: Characters, missing: set[str]) -> None:
+        for place, kind in enumerate(column.kinds):
+            if kind is not None and (category := _category(kind)) in missing:
+                number = self._count + place + 1
+                self.firsts[category] = number, _shown(terms[place]), _named(kind)
+                missing.remove(category)
+                if not missing:
+                    return
+
+    def _add_zones(self, category: str, column: Characters) -> None:
+        has_zones = category == "dateTime"
+        usual = (ZONED_TIMES if has_zones else TYPES[category]).usual
+        if column.kind is not None and usual is not None and usual.fits(column.array):
+            size = len(column) - column.array.null_count
+            example = next(filter(None, (form.as_py() for form in column.array)))
+            self._count_zones(category, has_zones, size, example)
+            return
+        texts = [
+            form
+            for form, kind in zip(column.forms, column.kinds, strict=True)
+            if form is not None and kind is not None and _category(kind) == category
+        ]
+        zoned = list(map(has_zone, texts))
+        for has in {*zoned}:
+            self._count_zones(category, has, zoned.count(has), texts[zoned.index(has)])
+
+    def _count_zones(self, category: str, has: bool, count: int, example: str) -> None:
+        before, first = self.zones.get((category, has), (0, example))
+        self.zones[category, has] = before + count, first
+
+
+def _has_large_integers(column: Characters) -> bool:
+    compute = arrow("compute")
+    if (compute.max(compute.binary_length(column.array)).as_py() or 0) <= _SHORT_INTEGER:
+        return False
+    # int() refuses thousands of digits, and Decimal does not
+    return any(
+        form is not None
+        and kind is not None
+        and len(form) > _SHORT_INTEGER
+        and _category(kind) == "integer"
+        and _INTEGER.fullmatch(form)
+        and not -(1 << 63) <= Decimal(form) < 1 << 63
+        for form, kind in zip(column.forms, column.kinds, strict=True)
+    )
+
+
 class TypedColumn:
     """The column of a variable.
 
@@ -100,37 +208,51 @@ instead of them, or for a column of strings (invalid="null" or "string", --inval
         if declared is not None:
             self._metadata = {"type": declared.name}
 
+    @classmethod
+    def of(cls, variable: str, options: ColumnOptions, declared: str | None) -> TypedColumn:
+        """Returns the column of a variable by the options; `declared`: the name of its type, if that is decided."""
+        return cls(
+            variable,
+            None if declared is None else column_type(declared),
+            languages=variable in options.languages,
+            doubles=options.decimals == "double",
+            invalid=options.invalid,
+        )
+
     # --- the type ---------------------------------------------------------------------------------------------------
 
     def decide(self, *batches: Any) -> None:
         """Sets the type by the first batches of terms, unless it is declared."""
         if self._type is not None:
             return
-        columns = [characters(terms) for terms in batches]
-        if len(columns) == 1:
-            self._first = columns[0]
-        counts = Counter[TermKind]()
-        for column in columns:
-            counts.update(column.counts)
-        categories = Counter[str]()
-        for kind, count in counts.items():
-            categories[_category(kind)] += count
+        census = Census()
+        for terms in batches:
+            self._first = census.add(terms)
+        if len(batches) != 1:
+            self._first = None
+        self.decide_by(census)
+
+    def decide_by(self, census: Census) -> None:
+        """Sets the type by the census of terms, unless it is declared."""
+        if self._type is not None:
+            return
+        categories = Counter(census.categories)
         if numbers := [each for each in NUMBERS if each in categories]:  # the last holds them all
             categories[numbers[-1]] = sum(categories.pop(each) for each in numbers)
         fitting = set(categories)
         if len(fitting) > 1:
             if not self._is_lenient:
-                raise self._mixed(batches, columns)
+                raise self._mixed(census)
             fitting = {categories.most_common(1)[0][0]}
         category = fitting.pop() if fitting else None
-        self._fix(category, columns)
-        datatypes = sorted({kind.datatype for kind in counts if kind.datatype is not None})
+        self._fix(category, census)
+        datatypes = sorted(census.datatypes)
         self._metadata = {
             "term": "literal" if datatypes else "iri" if category == _RESOURCE else category or "",
             "datatypes": " ".join(datatypes),
         }
 
-    def _fix(self, category: str | None, columns: Sequence[Characters]) -> None:
+    def _fix(self, category: str | None, census: Census) -> None:
         """Sets the type for a category, and the categories that fit."""
         if category is None:
             # unbound in all: strings, of the first category with values
@@ -141,72 +263,38 @@ instead of them, or for a column of strings (invalid="null" or "string", --inval
         if category in NUMBERS:
             self._categories = frozenset(NUMBERS[: NUMBERS.index(category) + 1])
         if category == "dateTime":
-            self._type = self._of_times(category, columns)
-        elif category in ("date", "time") and self._has_zones(category, columns):
+            self._type = self._of_times(census)
+        elif category in ("date", "time") and (category, True) in census.zones:
             self._type = TYPES[STRING]
-        elif category == "integer" and any(map(self._is_large, columns)):
+        elif category == "integer" and census.has_large_integers:
             self._type = TYPES["double"] if self._doubles else LARGE_INTEGERS
         elif category == "decimal" and self._doubles:
             self._type = TYPES["double"]
         else:
             self._type = TYPES[_PLAIN.get(category, STRING)]
 
-    def _texts(self, category: str, columns: Sequence[Characters]) -> Iterator[str]:
-        for column in columns:
-            for form, kind in zip(column.forms, column.kinds, strict=True):
-                if form is not None and kind is not None and _category(kind) == category:
-                    yield form
-
-    def _has_zones(self, category: str, columns: Sequence[Characters]) -> bool:
-        usual = TYPES[category].usual
-        if usual is not None and all(usual.fits(column.array) for column in columns):
-            return False
-        return any(map(has_zone, self._texts(category, columns)))
-
-    def _of_times(self, category: str, columns: Sequence[Characters]) -> ColumnType:
-        usual = ZONED_TIMES.usual
-        if usual is not None and all(usual.fits(column.array) for column in columns):
-            return ZONED_TIMES
-        texts = list(self._texts(category, columns))
-        zoned = list(map(has_zone, texts))
-        if all(zoned):
-            return ZONED_TIMES
-        if not any(zoned) or self._is_lenient:
-            return TYPES["timestamp"] if zoned.count(True) * 2 < len(zoned) else ZONED_TIMES
-        of_zoned, of_others = zoned.index(True), zoned.index(False)
+    def _of_times(self, census: Census) -> ColumnType:
+        zoned, others = (census.zones.get(("dateTime", has)) for has in (True, False))
+        if zoned is None or others is None:
+            return TYPES["timestamp"] if zoned is None else ZONED_TIMES
+        if self._is_lenient:
+            return TYPES["timestamp"] if zoned[0] < others[0] else ZONED_TIMES
         raise ColumnError(
-            f"?{self.variable} has times with a time zone, such as {shown(texts[of_zoned])}, and without one, such as "
-            f"{shown(texts[of_others])}",
+            f"?{self.variable} has times with a time zone, such as {shown(zoned[1])}, and without one, such as "
+            f"{shown(others[1])}",
             variable=self.variable,
             hint=f"declare the type: {self.variable}=timestamptz takes those without a time zone for UTC, "
             f"{self.variable}=string keeps the characters (types, --column-type)",
         )
 
-    def _is_large(self, column: Characters) -> bool:
-        compute = arrow("compute")
-        if (compute.max(compute.binary_length(column.array)).as_py() or 0) <= _SHORT_INTEGER:
-            return False
-        # int() refuses thousands of digits, and Decimal does not
-        return any(
-            len(text) > _SHORT_INTEGER
-            and _INTEGER.fullmatch(text)
-            and not -(1 << 63) <= Decimal(text) < 1 << 63
-            for text in self._texts("integer", [column])
-        )
-
-    def _mixed(self, batches: Sequence[Any], columns: Sequence[Characters]) -> ColumnError:
+    def _mixed(self, census: Census) -> ColumnError:
         seen: dict[str, tuple[int, str, str]] = {}
-        places = (
-            (terms, place, kind)
-            for terms, column in zip(batches, columns, strict=True)
-            for place, kind in enumerate(column.kinds)
-        )
-        for number, (terms, place, kind) in enumerate(places, 1):
-            category = _category(kind) if kind is not None else ""
-            category = "number" if category in NUMBERS else category
-            if category and category not in seen:
-                seen[category] = number, _shown(terms[place]), _named(kind)
+        for category, found in sorted(census.firsts.items(), key=lambda item: item[1]):
+            seen.setdefault("number" if category in NUMBERS else category, found)
         (first, one, name), (second, other, other_name), *_ = seen.values()
+        if not first:
+            message = f"?{self.variable} has {one}, {name}, and {other}, {other_name}"
+            return ColumnError(message, variable=self.variable, hint=self._hint)
         return ColumnError(
             f"{other}, {other_name}, where solution {first} has {one}, {name}",
             number=second,
@@ -422,6 +510,32 @@ def metadata(layout: str, raw: bool, origin: Mapping[str, str]) -> dict[str, str
     return {f"construct_messages.{name}": value for name, value in known.items()}
 
 
+def warn_of_nulls(variable: str, count: int) -> None:
+    """Logs the number of values that are null in a column."""
+    warn(
+        "null in place of %d value%s of ?%s that did not fit into the column",
+        count,
+        "" if count == 1 else "s",
+        variable,
+    )
+
+
+def check_variables(variables: Sequence[str], options: ColumnOptions) -> None:
+    """Raises `UsageError` for options of variables that there are not, and for names of columns that are taken."""
+    for name in (*options.types, *options.languages):
+        if name not in variables:
+            raise UsageError(
+                f"there is no column ?{name}",
+                hint=f"the variables are {', '.join(f'?{each}' for each in variables)}",
+            )
+    for name in options.languages:
+        if f"{name}_language" in variables:
+            raise UsageError(
+                f"?{name}_language is a variable, and would be the column of languages of ?{name}",
+                hint="rename it in the query",
+            )
+
+
 class SolutionRows:
     """Solutions as rows of typed columns.
 
@@ -442,28 +556,10 @@ class SolutionRows:
         # whether columns have types; else all are strings, as for CSV
         typed: bool = True,
     ) -> None:
-        for name in (*options.types, *options.languages):
-            if name not in variables:
-                raise UsageError(
-                    f"there is no column ?{name}",
-                    hint=f"the variables are {', '.join(f'?{each}' for each in variables)}",
-                )
-        for name in options.languages:
-            if f"{name}_language" in variables:
-                raise UsageError(
-                    f"?{name}_language is a variable, and would be the column of languages of ?{name}",
-                    hint="rename it in the query",
-                )
-        otherwise = TYPES[RAW] if options.raw else None if typed else TYPES[STRING]
+        check_variables(variables, options)
+        otherwise = RAW if options.raw else None if typed else STRING
         self._columns = [
-            TypedColumn(
-                name,
-                column_type(options.types[name]) if name in options.types else otherwise,
-                languages=name in options.languages,
-                doubles=options.decimals == "double",
-                invalid=options.invalid,
-            )
-            for name in variables
+            TypedColumn.of(name, options, options.types.get(name, otherwise)) for name in variables
         ]
         self._metadata = metadata("solutions", options.raw, origin)
         self._most_rows = max(1, min(options.batch_rows, MOST_FIELDS // len(variables)))
@@ -495,12 +591,7 @@ class SolutionRows:
             batches = self._of_whole(self._whole)
         for column in self._columns:
             if column.nulls:
-                warn(
-                    "null in place of %d value%s of ?%s that did not fit into the column",
-                    column.nulls,
-                    "" if column.nulls == 1 else "s",
-                    column.variable,
-                )
+                warn_of_nulls(column.variable, column.nulls)
         return batches
 
     def _hold(self, solutions: Solutions) -> None:

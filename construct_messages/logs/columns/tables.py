@@ -1,4 +1,4 @@
-"""Messages as tables of pyarrow, pandas and Polars: the shared interface of query results and log readers."""
+"""Tables of pyarrow, pandas, Polars and DuckDB: the shared interface of query results and log readers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from construct_messages.errors import UsageError
 from construct_messages.logs.columns.types import arrow, needed, warn
 from construct_messages.rdf.arguments import checked
-from construct_messages.rdf.single_use import SingleUse
+from construct_messages.rdf.single_use import SingleUse, T
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -22,8 +23,8 @@ _FIRST_DAY, _LAST_DAY = -719162, 2932896  # 0001-01-01 and 9999-12-31, in days s
 _BACKENDS: Final = ("numpy", "numpy_nullable", "pyarrow")
 
 
-class Tabular(SingleUse):
-    """Messages that can be read once, as columns instead."""
+class Tabular(SingleUse[T]):
+    """Messages or solutions that can be read once, as columns instead."""
 
     @abstractmethod
     def _record_batches(self, options: ColumnOptions) -> Generator[Any]:
@@ -114,6 +115,27 @@ class Tabular(SingleUse):
         polars = needed("polars", "pip install polars")
         frame: pl.DataFrame = polars.from_arrow(self._table(columns))
         return frame
+
+    def to_duckdb(
+        self,
+        connection: duckdb.DuckDBPyConnection | None = None,
+        **columns: Unpack[ColumnArguments],
+    ) -> duckdb.DuckDBPyRelation:
+        """Returns the rows as a relation of DuckDB, which can be queried any number of times.
+
+        A column whose values are of several types is one of strings, as in `to_pandas`.
+
+        Args:
+            connection: the connection to use; None: DuckDB's default one, so that `duckdb.sql` sees the relation.
+            columns: the fields of `ColumnOptions`; see `to_arrow`.
+
+        Raises:
+            UsageError: DuckDB or pyarrow is not installed, or invalid options.
+            ColumnError, SourceError, LogError: see `to_arrow`.
+        """
+        engine = needed("duckdb", "pip install duckdb") if connection is None else connection
+        relation: duckdb.DuckDBPyRelation = engine.from_arrow(self._table(columns))
+        return relation
 
     def _table(self, columns: ColumnArguments) -> Any:
         columns.setdefault("invalid", "string")

@@ -88,7 +88,7 @@ _GRANDFATHERED: Final = (
     "sgn-be-fr|sgn-be-nl|sgn-ch-de|art-lojban|cel-gaulish|no-bok|no-nyn|zh-guoyu|zh-hakka|zh-min|zh-min-nan|zh-xiang"
 )
 # RFC 5646, section 2.1
-_LANGUAGE: Final = (
+LANGUAGE: Final = (
     "(?i:(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
     "(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*(?:-[a-wy-z0-9](?:-[a-z0-9]{2,8})+)*(?:-x(?:-[a-z0-9]{1,8})+)?"
     f"|x(?:-[a-z0-9]{{1,8}})+|{_GRANDFATHERED})"
@@ -104,7 +104,7 @@ def malformed(term: str) -> str:
     """The number of malformed IRIs and language tags, and of literals without the tag of their datatype, in a term (or
     NULL) that was read leniently.
     """
-    iri, suffix = f"<(?:{IRI})>", f"@{_LANGUAGE}(?:--(?:ltr|rtl))?"
+    iri, suffix = f"<(?:{IRI})>", f"@{LANGUAGE}(?:--(?:ltr|rtl))?"
     tagged = "|".join(map(re.escape, NOT_A_DATATYPE[1:]))
     sound = literal(
         rf"(?s)^(?:<<\(|\)>>|_:.*+|{iri}|{_QUOTED}(?:{suffix}|\^\^(?!{tagged}){iri})?)\z"

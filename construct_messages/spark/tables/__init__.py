@@ -1,0 +1,1 @@
+"""Tables from queries and messages: typed columns, structs and JSON documents."""
