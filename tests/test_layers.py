@@ -58,7 +58,7 @@ FLOORS = {
         "dialects / regex / values",
         "functions / relation",
         "expressions / native / scans",
-        "duckdb / paths",
+        "duckdb / paths / tables",
         "quads",
         "evaluation",
     ),

@@ -1,8 +1,9 @@
-"""CONSTRUCT over a dump on Spark against Oxigraph: `python -m benchmarks micro spark [--triples N …] [--rounds N]`.
+"""CONSTRUCT over a dump on Spark against Oxigraph and DuckDB: `python -m benchmarks micro spark [--triples N …]`.
 
 Every run is a cold process of this package's command line, with the session's start: a dump of N-Triples becomes an
-N-Quads log. Oxigraph loads the dump into memory and answers the query there; Spark has two cores and a heap of 1.2 GB.
-Memory is the most that the process, the JVM and the Python workers hold together. Both
+N-Quads log. Oxigraph loads the dump into memory and answers the query there; DuckDB loads it into a table, and answers
+from that; Spark has two cores and a heap of 1.2 GB.
+Memory is the most that the process, the JVM and the Python workers hold together. All
 logs must have the same messages and quads, or nothing is printed. What a session takes that is kept, and that Java
 has compiled the work of, is measured beside: the third time of three.
 """
@@ -24,11 +25,12 @@ from pyspark.sql import SparkSession
 from benchmarks.harness import Figure, Run, completed, report
 from benchmarks.micro.spark_data import QUERY, write_dump
 from construct_messages.spark.construct import construct_messages
-from construct_messages.spark.quads.loading import load_quads, read_quads
+from construct_messages.spark.quads.loading import append_quads, load_quads, read_quads
 from construct_messages.spark.session import local_session
 
 SIZES = (2_000_000, 5_000_000, 10_000_000, 20_000_000)
 _TIMES = 3
+_FILES = 20
 # from text, for as many triples at most
 _GOALS = (
     (20_000, "≤ 9 s"),
@@ -66,22 +68,22 @@ def main() -> None:
 
 def _measure(triples: int, folder: Path, rounds: int) -> list[Figure]:
     dump, query, table = folder / "dump.nt", folder / "query.rq", folder / "table"
+    duckdb = folder / "duckdb"
     write_dump(dump, triples)
     query.write_text(QUERY)
     size, logs = (
         f"{triples / 1e6:g}M",
-        {name: folder / name for name in ("oxigraph.nq", "text", "parquet")},
+        {name: folder / name for name in ("oxigraph.nq", "duckdb.nq", "text", "parquet")},
     )
     spark = ("spark", "run", str(query), *_SPARK)
+
+    def run(name: str, source: Path) -> tuple[str, ...]:
+        return "run", str(query), "--source", str(source), "--output", str(logs[name])
+
     commands = {
-        "oxigraph.nq": (
-            "run",
-            str(query),
-            "--source",
-            str(dump),
-            "--output",
-            str(logs["oxigraph.nq"]),
-        ),
+        "oxigraph.nq": run("oxigraph.nq", dump),
+        "to duckdb": ("load", str(dump), "--output", str(duckdb)),
+        "duckdb.nq": run("duckdb.nq", duckdb),
         "text": (*spark, "--quads", str(dump), "--output", str(logs["text"])),
         "load": (
             "spark",
@@ -110,9 +112,12 @@ def _measure(triples: int, folder: Path, rounds: int) -> list[Figure]:
         seconds = statistics.median(run.seconds for run in runs[name])
         peak = max(run.peak_bytes for run in runs[name]) / 2**30
         said = runs[name][-1].stderr.strip().rpartition("(")[2].rstrip(")")
-        stages = f" ({said})" if said and name != "oxigraph.nq" else ""
-        ratio = None if name in ("oxigraph.nq", "load") else oxigraph / seconds
-        return Figure(f"{size}, {what}: {peak:.1f} GiB{stages}", seconds, ratio, goal)
+        stages = f" ({said})" if said and name in ("text", "load", "parquet") else ""
+        ratio = None if name in ("oxigraph.nq", "load", "to duckdb") else oxigraph / seconds
+        cpu = statistics.median(run.cpu_seconds for run in runs[name])
+        return Figure(
+            f"{size}, {what}: {cpu:.1f} CPU s, {peak:.1f} GiB{stages}", seconds, ratio, goal
+        )
 
     from_text = next(goal for most, goal in _GOALS if triples <= most)
     from_table = "≥ 3" if triples >= 10_000_000 else ""
@@ -125,14 +130,24 @@ def _measure(triples: int, folder: Path, rounds: int) -> list[Figure]:
         )
 
     parsed = kept["parse"]
+    added, replaced = (statistics.median(kept[name]) for name in ("add", "replace"))
     rates = [f"{triples / seconds / 1e6:.2f}M triples/s" for seconds in (parsed[0], parsed[-1])]
     return [
         figure(f"{contents['text'][0]:,} messages, Oxigraph: load and query", "oxigraph.nq"),
+        figure("DuckDB, text to a table", "to duckdb"),
+        figure("DuckDB, from the table", "duckdb.nq"),
         figure("Spark, from text", "text", from_text),
         figure("Spark, text to Parquet with statistics", "load"),
         figure("Spark, from Parquet", "parquet", from_table),
         again("from text", "text"),
         again("from Parquet", "parquet"),
+        Figure(f"{size}, {_FILES} files added to a table, CPU s of a warm session", added),
+        Figure(
+            f"{size}, one of them replaced, CPU s; the ratio is its part of adding all",
+            replaced,
+            replaced / added,
+            "≤ 0.15",
+        ),
         Figure(
             f"{size}, text checked and cut, {rates[1]} (at first {rates[0]})",
             parsed[-1],
@@ -181,8 +196,34 @@ def _session(dump: Path, table: Path, query: Path) -> dict[str, list[float]]:
         "parquet": from_table,
     }
     seconds = {name: [_seconds(run) for _ in range(_TIMES)] for name, run in runs.items()}
+    seconds |= _growing(spark, dump)
     spark.stop()
     return seconds
+
+
+def _growing(spark: SparkSession, dump: Path) -> dict[str, list[float]]:
+    """The CPU seconds of Java for adding the files of a dump to a table, and for replacing one of them."""
+    parts = [dump.with_name(f"part{number}.nt") for number in range(_FILES)]
+    size = -(-dump.stat().st_size // _FILES)
+    with dump.open("rb") as lines:
+        for part in parts:
+            part.write_bytes(b"".join(lines.readlines(size)))
+    table = dump.with_name("growing")
+
+    def add(files: list[Path]) -> float:
+        started = _java_seconds(spark)
+        append_quads(spark, files, table)
+        return _java_seconds(spark) - started
+
+    return {
+        "add": [add(parts) for _ in range(_TIMES)],
+        "replace": [add(parts[number : number + 1]) for number in range(_TIMES)],
+    }
+
+
+def _java_seconds(spark: SparkSession) -> float:
+    factory = spark._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]  # Java's
+    return float(factory.getOperatingSystemMXBean().getProcessCpuTime()) / 1e9
 
 
 def _seconds(run: Callable[[], object]) -> float:

@@ -84,13 +84,19 @@ _UNRECOGNIZED: Final = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
 class Parser(argparse.ArgumentParser):
     """Accepts no abbreviated options, and reports usage errors like all other errors.
 
-    `examples` are command lines, which `--help` shows after the options.
+    `examples` are command lines, which `--help` shows after the options. `gone` are commands and options of earlier
+    versions, each with what to use instead.
     """
 
     def __init__(
-        self, *, examples: Sequence[str] = (), epilog: str | None = None, **arguments: Any
+        self,
+        *,
+        examples: Sequence[str] = (),
+        epilog: str | None = None,
+        gone: Mapping[str, str] | None = None,
+        **arguments: Any,
     ) -> None:
-        self.examples = examples
+        self.examples, self.gone = examples, gone or {}
         lines = ["examples:", *(f"  {line}" for line in examples), ""] if examples else []
         super().__init__(
             allow_abbrev=False,
@@ -119,6 +125,8 @@ class Parser(argparse.ArgumentParser):
             known = re.findall(r"[^\s',]+", found[2])
         else:
             found = _UNRECOGNIZED.search(message)
+        if found and found[1] in self.gone:
+            return self.gone[found[1]]
         likely = get_close_matches(found[1], known, n=1) if found else []
         see = f"see {self.prog} --help"
         return f"did you mean {likely[0]}? Or {see}" if likely else see

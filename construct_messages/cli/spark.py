@@ -62,6 +62,11 @@ _STATUSES: Final = (
 )
 _ABOUT_THE_QUERY: Final = {"group_by", "bindings", "dataset", "prefixes", "base"}
 _DAMAGED: Final = 3
+_GONE: Final = {
+    "serve": "it has gone: for many queries on one machine, use construct-messages load, and run --source TABLE; to "
+    "keep a session of Spark, start Spark's own start-connect-server.sh, and name it by --remote",
+    "--no-class-archive": "it has gone: leave it out, as no archive of Java classes is made",
+}
 
 
 def add(commands: Commands) -> None:
@@ -70,6 +75,7 @@ def add(commands: Commands) -> None:
         "spark",
         help="load, query and convert large data on Spark",
         description="Write message logs of RDF dumps, or of other logs, on Apache Spark.",
+        gone=_GONE,
     )
     steps = spark.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_load(steps)
@@ -83,15 +89,20 @@ def _add_load(steps: Commands) -> None:
         "load",
         help="write a table of RDF dumps",
         description="Read RDF dumps, check them, and write their quads as a Parquet table for many queries.",
-        examples=["construct-messages spark load dump/*.nt.bz2 --output dump.quads"],
+        examples=[
+            "construct-messages spark load dump/*.nt.bz2 --output dump.quads",
+            "construct-messages spark load dump/changed.nt.bz2 --output dump.quads --mode append",
+        ],
         epilog=_STATUSES,
+        gone=_GONE,
     )
     load.set_defaults(command=_load)
     load.add_argument(
         "paths", metavar="PATH", nargs="+", help="files, folders or patterns that Spark reads"
     )
     option(load, "-o, --output TABLE", "the folder of the table", required=True)
-    option(load, "--mode {error,overwrite} [error]", "what to do if it exists")
+    help = "what to do if it exists; append: add the files, or replace those that it has, and read no others"
+    option(load, "--mode {error,overwrite,append} [error]", help)
     _add_reading(load)
     _add_session(load)
 
@@ -106,6 +117,7 @@ def _add_run(steps: Commands) -> None:
             "construct-messages spark run query.rq --quads dump.quads --explain",
         ],
         epilog=_STATUSES,
+        gone=_GONE,
     )
     run.set_defaults(command=_run)
     query = run.add_argument_group("query and quads")
@@ -140,6 +152,7 @@ def _add_convert(steps: Commands) -> None:
         description="Read logs of RDF Messages, in parts where they can be split, and write their messages as logs.",
         examples=["construct-messages spark convert logs/*.nq.bz2 --output logs.jelly"],
         epilog=_STATUSES,
+        gone=_GONE,
     )
     convert.set_defaults(command=_convert)
     convert.add_argument("logs", metavar="LOG", nargs="+", help="files, folders or patterns")
@@ -219,11 +232,16 @@ def _add_session(command: argparse.ArgumentParser) -> None:
 
 def _load(options: argparse.Namespace) -> int:
     with _open_job(options, options.paths) as job:
-        from construct_messages.spark.quads.loading import read_quads, write_quads
+        from construct_messages.spark.quads.loading import append_quads, read_quads, write_quads
 
         with job.stage("load"):
-            quads = _dumps(job.spark, options.paths, options)
-            statistics = write_quads(quads, options.output, overwrite=options.mode == "overwrite")
+            if options.mode == "append":
+                how = _reading(options)
+                statistics = append_quads(job.spark, options.paths, options.output, **how)
+            else:
+                quads = _dumps(job.spark, options.paths, options)
+                replaces = options.mode == "overwrite"
+                statistics = write_quads(quads, options.output, overwrite=replaces)
         job.report("quads", statistics.rows)
         _report_quarantine(job, options)
         _report_malformed(job, options, lambda: read_quads(job.spark, options.output))
@@ -356,14 +374,16 @@ def _table(spark: SparkSession, options: argparse.Namespace) -> QuadTable:
 def _dumps(spark: SparkSession, paths: list[str], options: argparse.Namespace) -> DataFrame:
     from construct_messages.spark.quads.loading import load_quads
 
-    return load_quads(
-        spark,
-        paths,
-        format=options.input_format,
-        on_error=options.on_error,
-        quarantine=options.quarantine,
-        lenient=options.lenient,
-    )
+    return load_quads(spark, paths, **_reading(options))
+
+
+def _reading(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "format": options.input_format,
+        "on_error": options.on_error,
+        "quarantine": options.quarantine,
+        "lenient": options.lenient,
+    }
 
 
 def _report_quarantine(job: _Job, options: argparse.Namespace) -> None:

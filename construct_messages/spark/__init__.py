@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from construct_messages.spark.construct import Messages, construct_messages
     from construct_messages.spark.logs import register
     from construct_messages.spark.logs.source import with_sequence
-    from construct_messages.spark.quads.loading import load_quads, read_quads, write_quads
+    from construct_messages.spark.quads.loading import (
+        append_quads,
+        load_quads,
+        read_quads,
+        write_quads,
+    )
     from construct_messages.spark.quads.table import QuadTable
     from construct_messages.spark.session import local_session, translated
     from construct_messages.spark.tables.selection import select
@@ -27,6 +32,7 @@ _ROOMS: Final = {
     "Hints": "query.optimizer.optimize",
     "Messages": "spark.construct",
     "QuadTable": "spark.quads.table",
+    "append_quads": "spark.quads.loading",
     "construct_messages": "spark.construct",
     "load_quads": "spark.quads.loading",
     "local_session": "spark.session",
@@ -42,6 +48,7 @@ __all__ = [
     "Hints",
     "Messages",
     "QuadTable",
+    "append_quads",
     "construct_messages",
     "load_quads",
     "local_session",

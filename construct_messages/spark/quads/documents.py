@@ -40,6 +40,9 @@ from construct_messages.spark.line_numbers import TEXT_SHOWN
 QUADS: Final = "subject string, predicate string, object string, graph string"
 """The schema of quads."""
 
+NAMED: Final = f"{QUADS}, file string"
+"""The schema of quads with the URL of their file."""
+
 FAILURES: Final = "file string, line bigint, text string, reason string"
 """The schema of malformed files and lines."""
 
@@ -92,12 +95,17 @@ def kind_of(file: str, format: str | None = None) -> Kind:
     return Kind(known, packing, extension + packing)
 
 
-def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """Returns a function for `mapInArrow`: from files (`file`, a URL, and `content`, bytes) to quads."""
+def quads(
+    format: str | None, lenient: bool = False, *, named: bool = False
+) -> Callable[[Batches], Batches]:
+    """Returns a function for `mapInArrow`: from files (`file`, a URL, and `content`, bytes) to quads, if `named` with
+    their `file`.
+    """
 
     def parsed(batches: Batches) -> Batches:
         for file, content in _rows(batches):
-            yield from _tables(_quads(file, content, format, lenient))
+            found = _quads(file, content, format, lenient)
+            yield from _tables((*row, file) for row in found) if named else _tables(found)
 
     return parsed
 
@@ -116,15 +124,18 @@ def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], B
     return failed
 
 
-def lines(graphs: bool, strict: bool, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """Returns a function for `mapInArrow`: from lines (`file` and `text`, bytes) to quads; a malformed line raises if
-    `strict`.
+def lines(
+    graphs: bool, strict: bool, lenient: bool = False, *, named: bool = False
+) -> Callable[[Batches], Batches]:
+    """Returns a function for `mapInArrow`: from lines (`file` and `text`, bytes) to quads, if `named` with their
+    `file`; a malformed line raises if `strict`.
     """
 
-    def statements(batches: Batches) -> Iterator[Row]:
+    def statements(batches: Batches) -> Iterator[tuple[str | None, ...]]:
         for file, text in _rows(batches):
             try:
-                yield from _line(file, text, graphs, lenient)
+                for row in _line(file, text, graphs, lenient):
+                    yield (*row, file) if named else row
             except (SyntaxError, TermError) as error:
                 if strict:
                     shown = text.decode("utf-8", "replace")[:TEXT_SHOWN]
@@ -230,15 +241,14 @@ def _quads(file: str, content: bytes, format: str | None, lenient: bool) -> Iter
         ) from error
 
 
-def _tables(rows: Iterator[Row]) -> Batches:
-    names = ["subject", "predicate", "object", "graph"]
-    held: list[Row] = []
+def _tables(rows: Iterator[tuple[str | None, ...]]) -> Batches:
+    names = ["subject", "predicate", "object", "graph", "file"]
+    held: list[tuple[str | None, ...]] = []
     characters = 0
 
     def batch() -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(
-            [pa.array(column, pa.string()) for column in zip(*held, strict=True)], names
-        )
+        columns = [pa.array(column, pa.string()) for column in zip(*held, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, names[: len(columns)])
 
     for row in rows:
         held.append(row)

@@ -2,21 +2,21 @@
 
 `load_quads` reads dumps through Spark's readers, from any filesystem of Spark: lines by a function in Java (`jar`), and
 every other format one file at a time in Python workers (`documents`). `write_quads` removes duplicates, because an
-RDF dataset is a set (RDF 1.2 Concepts, section 4), and writes statistics. `read_quads` reads both. No queries here.
+RDF dataset is a set (RDF 1.2 Concepts, section 4), and writes statistics; `append_quads` does so for each file.
+`read_quads` reads both. `sparql/relational/tables` describes the tables. No queries here.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F
 
@@ -29,14 +29,23 @@ from construct_messages.spark import jar
 from construct_messages.spark.line_numbers import numbered, shown_line
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.table import QuadTable, loaded
-from construct_messages.spark.session import translated
+from construct_messages.spark.session import is_remote, translated
 from construct_messages.spark.sql.iris import malformed
 from construct_messages.spark.sql.values import fail, literal
+from construct_messages.sparql.relational.tables import (
+    RECORD,
+    VERSION,
+    LoadEntry,
+    SourceQuads,
+    TableRecord,
+    incomplete,
+    run_id,
+    source_of,
+)
 
 ON_ERROR: Final = ("fail", "quarantine")
 """The values of `on_error`, for malformed files and lines."""
 
-_STATISTICS: Final = "_construct_messages.json"
 _FILE: Final = "input_file_name()"
 _BYTES: Final = "CAST(value AS BINARY) AS text"
 _WILD: Final = re.compile(r"[{}\[\]*?\\]")
@@ -45,7 +54,8 @@ _RENAME: Final = "rename it, or read it with construct-messages run"
 # hidden files of other programs: those of Spark and of this package begin with _SUCCESS, _construct_messages, _run-,
 # _temporary, _started, _committed, .part- and ._
 _FOREIGN_HIDDEN: Final = "{_[^Scrst]*,_S[^U]*,_c[^o]*,_r[^u]*,_s[^t]*,_t[^e]*,.[^p_]*,.p[^a]*}"
-_VERSION: Final = 2  # of the file of statistics
+_LOAD: Final = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{4}/")  # the folder of a load in a table
+_ATTEMPTS: Final = 5
 _DEVIATION: Final = 0.02  # of estimates of distinct terms, which need 3 KB for each predicate
 
 
@@ -90,6 +100,12 @@ def load_quads(
     ...     load_quads(spark, f"{folder}/dump.nt").collect()
     [Row(subject='<urn:a>', predicate='<urn:p>', object='<urn:b>', graph=None)]
     """
+    _check_on_error(on_error, quarantine)
+    dump = _Dump(spark, paths, format, lenient)
+    return loaded(dump.quads(dump.quarantined(quarantine)))
+
+
+def _check_on_error(on_error: str, quarantine: str | None) -> None:
     if on_error not in ON_ERROR:
         raise UsageError(
             f"on_error={on_error!r} is unknown", hint=f"choose one of {', '.join(ON_ERROR)}"
@@ -99,14 +115,6 @@ def load_quads(
             "on_error='quarantine' and quarantine= belong together",
             hint="name the table for malformed lines: quarantine='quarantine.parquet'",
         )
-    listed = [paths] if isinstance(paths, str | os.PathLike) else paths
-    dump = _Dump(spark, [os.fspath(path) for path in listed], format, lenient)
-    if quarantine is None:
-        return loaded(dump.quads())
-    with translated():
-        dump.failures().write.parquet(quarantine)
-    failed = spark.read.schema(documents.FAILURES).parquet(escaped_path(quarantine))
-    return loaded(dump.quads(failed))
 
 
 def escaped_path(path: str) -> str:
@@ -146,8 +154,10 @@ def refuse_foreign_files(spark: SparkSession, path: str, recorded: Iterable[str]
     """Checks that Spark, which removes a folder to overwrite it, removes no files but those of a record."""
     folder = literal_path(path)
     files = _files_at(spark, folder) or []
-    top = min((file.rpartition("/")[0] for file in files), key=len, default="")
-    found = [unquote(file.removeprefix(f"{top}/")) for file in files]
+    tops = (_LOAD.split(file)[0].rpartition("/")[0] for file in files)
+    top = min(tops, key=len, default="")
+    names = (unquote(file.removeprefix(f"{top}/")) for file in files)
+    found = [name for name in names if not _LOAD.match(name)]  # others have no such names
     if _files_at(spark, f"{folder}/{_FOREIGN_HIDDEN}") is not None:
         found.append("hidden files (_… or .…)")
     refuse_foreign(path, found, {*recorded})
@@ -168,8 +178,14 @@ class _Dump:
     """The files of a dump, grouped by their readers."""
 
     def __init__(
-        self, spark: SparkSession, paths: list[str], format: str | None, lenient: bool
+        self,
+        spark: SparkSession,
+        listed: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        format: str | None,
+        lenient: bool,
     ) -> None:
+        several = [listed] if isinstance(listed, str | os.PathLike) else listed
+        paths = [os.fspath(path) for path in several]
         self._spark, self._paths = spark, [escaped_path(path) for path in paths]
         self._format, self._lenient = format, lenient
         if not paths:
@@ -183,6 +199,7 @@ class _Dump:
             file for file in files if file.startswith("file:") and ":" in file.rsplit("/", 1)[-1]
         ]:
             raise UsageError(f"{colons[0]}: {_NO_COLONS}", hint=_RENAME)
+        self.files = sorted({*files})  # as URLs
         kinds = {documents.kind_of(file, format) for file in files}
         # with an explicit format, names do not distinguish the groups: then one group contains all files
         apart = format is None or all(map(self._is_text, kinds))
@@ -227,20 +244,29 @@ class _Dump:
             .select(F.expr(_FILE).alias("file"), "content")
         )
 
-    def quads(self, failed: DataFrame | None = None) -> DataFrame:
-        """Returns the quads without the `failed` files and lines; without these, a malformed one ends the job."""
+    def quarantined(self, table: str | None) -> DataFrame | None:
+        """Writes the malformed files and lines to a table, and returns it."""
+        if table is None:
+            return None
+        with translated():
+            self.failures().write.parquet(table)
+        return self._spark.read.schema(documents.FAILURES).parquet(escaped_path(table))
+
+    def quads(self, failed: DataFrame | None = None, *, named: bool = False) -> DataFrame:
+        """Returns the quads without the `failed` files and lines; without these, a malformed one ends the job. If
+        `named`, `file` is the URL of their file.
+        """
         read = _by_java if self._by_java else _by_python
         frames = [
-            read(self._text(kinds), graphs, failed is None, self._lenient)
+            read(self._text(kinds), graphs, failed is None, self._lenient, named)
             for graphs, kinds in self._lines
         ]
         if self._whole:
             contents = self._contents()
             if failed is not None:
                 contents = contents.join(failed.select("file"), "file", "left_anti")
-            frames.append(
-                contents.mapInArrow(documents.quads(self._format, self._lenient), documents.QUADS)
-            )
+            parsed = documents.quads(self._format, self._lenient, named=named)
+            frames.append(contents.mapInArrow(parsed, _schema(named)))
         return reduce(DataFrame.unionByName, frames)
 
     def failures(self) -> DataFrame:
@@ -262,7 +288,11 @@ class _Dump:
         return reduce(DataFrame.unionByName, frames)
 
 
-def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
+def _schema(named: bool) -> str:
+    return documents.NAMED if named else documents.QUADS
+
+
+def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool, named: bool) -> DataFrame:
     """Returns the quads of lines, by the function of the jar."""
     statement = _statement(graphs, lenient)
     if strict:
@@ -270,13 +300,14 @@ def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> Data
         line = shown_line("value")
         failure = fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {line}, {hint})")
         statement = f"coalesce({statement}, {failure})"
-    statements = text.selectExpr(f"{statement} AS statement").filter(
+    file = [f"{_FILE} AS file"] if named else []
+    statements = text.selectExpr(f"{statement} AS statement", *file).filter(
         "statement.subject IS NOT NULL"
     )
     # if no line can name a graph, Spark should know this without reading the lines
     graph = "statement.graph" if graphs else "CAST(NULL AS STRING) AS graph"
     return statements.selectExpr(
-        "statement.subject", "statement.predicate", "statement.object", graph
+        "statement.subject", "statement.predicate", "statement.object", graph, *named * ["file"]
     )
 
 
@@ -285,10 +316,13 @@ def _statement(graphs: bool, lenient: bool, file: str = _FILE) -> str:
     return jar.statement("value", file, graphs=graphs, lenient=lenient)
 
 
-def _by_python(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
+def _by_python(
+    text: DataFrame, graphs: bool, strict: bool, lenient: bool, named: bool
+) -> DataFrame:
     """Returns the same quads as `_by_java`, parsed by pyoxigraph in workers, for sessions that refuse the jar."""
     lines = text.selectExpr(f"{_FILE} AS file", _BYTES)
-    return lines.mapInArrow(documents.lines(graphs, strict, lenient), documents.QUADS)
+    parsed = documents.lines(graphs, strict, lenient, named=named)
+    return lines.mapInArrow(parsed, _schema(named))
 
 
 def count_malformed(quads: DataFrame | QuadTable) -> int:
@@ -342,29 +376,175 @@ def write_quads(
         observed = clustered.observe(observation, F.count(F.lit(1)).alias("rows"))
         observed.write.mode("overwrite" if overwrite else "error").parquet(path)
         written = spark.read.schema(documents.QUADS).parquet(escaped_path(path))
-        statistics = _statistics(written)
-        names = _names(written)
-        record = {"version": _VERSION, "files": names, **asdict(statistics)}
-        text = spark.createDataFrame([(json.dumps(record, ensure_ascii=False),)], "value string")
-        text.coalesce(1).write.text(f"{path}/{_STATISTICS}")
+        predicates = _predicates(written).get(None, {})
+        rows, names = sum(one.rows for one in predicates.values()), _names(written)
+        entry = LoadEntry(version=VERSION, files=names, rows=rows, predicates=predicates)
+        _add_entry(spark, path, entry)
         # Spark's committer does not notice that another job writes there; the reader compares the names, too
         now = _names(spark.read.schema(documents.QUADS).parquet(escaped_path(path)))
-    if statistics.rows != observation.get["rows"] or now != names:
+    if rows != observation.get["rows"] or now != names:
         raise IncompleteResult(
             f"another job wrote to {path} at the same time: the table is not whole",
             hint="write it again, alone",
         )
-    return statistics
+    return TableRecord([entry]).statistics
+
+
+def append_quads(
+    spark: SparkSession,
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    table: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    on_error: str = "fail",
+    quarantine: str | None = None,
+    lenient: bool = False,
+) -> Statistics:
+    """Adds RDF files to a table, each as Parquet files of its own, and replaces those that it has already.
+
+    The quads of other files are neither read nor written again, so that quads that several files have are in the table
+    several times: queries remove the duplicates of the predicates that several files have. The table has the files when
+    this returns, and not before; several jobs may add files at once. It is made if it does not exist. DuckDB's
+    `relational.quads.load` adds files to the same tables.
+
+    Args:
+        spark: as for `load_quads`, like `paths`, `format`, `on_error`, `quarantine` and `lenient`.
+        table: a folder, on any filesystem of Spark.
+
+    Returns:
+        The statistics of the whole table. Those of its files are added.
+
+    Raises:
+        UsageError: as for `load_quads`, or the folder has files and is not a table.
+        QuadsError: a malformed line or file; the table is as it was.
+        IncompleteResult: the executors write to another filesystem.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in ("a", "b", "a"):
+    ...         _ = Path(folder, f"{name}.nt").write_text(f"<urn:{name}> <urn:p> <urn:o> .\\n")
+    ...         figures = append_quads(spark, f"{folder}/{name}.nt", f"{folder}/quads")
+    ...     figures.rows, read_quads(spark, f"{folder}/quads").frame.count()
+    (2, 2)
+    """
+    _check_on_error(on_error, quarantine)
+    path, run = os.fspath(table), run_id()
+    dump = _Dump(spark, paths, format, lenient)
+    frame = dump.quads(dump.quarantined(quarantine), named=True)
+    refuse_files_read(path, frame)
+    with translated():
+        known = _entries(spark, path).record if _is_there(spark, path) else TableRecord([])
+        written = _write_sources(frame, dump.files, f"{path}/{run}")
+        _add_entry(spark, path, known.entry(written, run))
+        found = _entries(spark, path)  # with those that others have added meanwhile
+        _remove_replaced(spark, found)
+    return found.record.statistics
+
+
+def _write_sources(frame: DataFrame, files: Sequence[str], folder: str) -> dict[str, SourceQuads]:
+    """Writes the quads of each file into a folder of its own, and returns their figures."""
+    spark = frame.sparkSession
+    hashed = spark.createDataFrame([(file,) for file in files], "file string")
+    numbers: dict[int, str] = dict(hashed.select(F.xxhash64("file"), "file").collect())
+    # A task writes a file for each source that it has: as many places a source as there are tasks for it
+    places = -(-int(spark.conf.get("spark.sql.shuffle.partitions") or 1) // len(files))
+    placed = frame.select(
+        *(column for column in frame.columns if column != "file"),
+        F.xxhash64("file").alias("source"),
+        F.pmod(F.xxhash64("subject"), F.lit(places)).alias("place"),
+    )
+    clustered = (
+        placed.repartition("source", "place")
+        .dropDuplicates()
+        .sortWithinPartitions("source", "predicate", "subject", "object")
+        .drop("place")
+    )
+    observation = Observation()
+    observed = clustered.observe(observation, F.count(F.lit(1)).alias("rows"))
+    observed.write.partitionBy("source").parquet(folder)
+    schema = f"{documents.QUADS}, source bigint"
+    written = spark.read.schema(schema).parquet(escaped_path(folder))
+    predicates = _predicates(written, "source")
+    rows = {source: sum(one.rows for one in found.values()) for source, found in predicates.items()}
+    if sum(rows.values()) != observation.get["rows"]:
+        raise IncompleteResult(
+            f"not all quads came to {folder}: the executors write to another filesystem",
+            hint="name a folder on a filesystem that they share",
+        )
+    names = defaultdict[int, list[str]](list)
+    run = folder.rpartition("/")[2]
+    for url in written.inputFiles():
+        name = unquote(url).rpartition(f"/{run}/source=")[2]
+        names[int(name.partition("/")[0])].append(f"{run}/source={name}")
+    return {
+        source_of(file): SourceQuads(
+            sorted(names[source]), rows.get(source, 0), predicates.get(source, {})
+        )
+        for source, file in numbers.items()
+    }
+
+
+class _Entries(NamedTuple):
+    record: TableRecord
+    root: str  # the URL of the table
+    files: Mapping[str, LoadEntry]  # those of the entries, by their URLs
+
+
+def _is_there(spark: SparkSession, path: str) -> bool:
+    """Returns whether a folder has entries; if not, it must not have files."""
+    if _files_at(spark, f"{escaped_path(path)}/{RECORD}"):
+        return True
+    refuse_foreign_files(spark, path, ())
+    return False
+
+
+def _entries(spark: SparkSession, path: str) -> _Entries:
+    for attempt in reversed(range(_ATTEMPTS)):
+        text = spark.read.text(f"{escaped_path(path)}/{RECORD}")
+        try:
+            rows = text.select(F.expr(_FILE), "value").collect()
+        except PySparkException as error:  # another load has just removed an outdated entry
+            if not attempt or not (error.getCondition() or "").startswith("FAILED_READ_FILE"):
+                raise
+        else:
+            break
+    record = TableRecord.read((value for _, value in rows), path)
+    files = {file: TableRecord.read([value], path).entries[0] for file, value in rows}
+    return _Entries(record, min(files).partition(f"/{RECORD}/")[0], files)
+
+
+def _add_entry(spark: SparkSession, path: str, entry: LoadEntry) -> None:
+    text = spark.createDataFrame([(entry.encoded().decode().strip(),)], "value string")
+    text.coalesce(1).write.mode("append").text(f"{path}/{RECORD}")
+
+
+def _remove_replaced(spark: SparkSession, found: _Entries) -> None:
+    """Removes the Parquet files and entries that a table no longer has. Over Spark Connect they stay, for a later load
+    by another session, as Spark's readers and writers remove no files.
+    """
+    if is_remote(spark):
+        return
+    record, root = found.record, unquote(found.root)
+    kept = {name.partition("/")[0] for name in record.files}
+    gone = {f"{root}/{name}" for name in record.replaced if not _LOAD.match(name)}
+    for name in filter(_LOAD.match, record.replaced):
+        run, source, _ = name.split("/", 2)
+        gone.add(f"{root}/{run}/{source}" if run in kept else f"{root}/{run}")
+    gone |= {unquote(file) for file, entry in found.files.items() if entry in record.outdated}
+    for url in sorted(gone):
+        hadoop = spark._jvm.org.apache.hadoop.fs.Path(url)  # type: ignore[union-attr]  # Java's
+        hadoop.getFileSystem(spark._jsc.hadoopConfiguration()).delete(hadoop, True)
 
 
 def _recorded(spark: SparkSession, path: str) -> list[str]:
-    """Returns the files of a table, by its statistics; none if there is no table."""
+    """Returns the files of a table, by its entries; none if there is no table."""
     try:
         with translated():
-            text = spark.read.text(f"{escaped_path(path)}/{_STATISTICS}", wholetext=True).collect()
-    except UsageError:
+            record = _entries(spark, path).record
+    except (UsageError, QuadsError):
         return []
-    return list(json.loads(text[0].value).get("files", ())) if text else []
+    return [*record.files, *record.replaced]
 
 
 def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:
@@ -373,26 +553,34 @@ def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:
         parquet = (
             spark.read.format("binaryFile")
             .option("pathGlobFilter", "*.parquet")
+            .option("recursiveFileLookup", True)
             .load(escaped_path(os.fspath(path)))
         )
         return bool(parquet.inputFiles())
 
 
-def _statistics(quads: DataFrame) -> Statistics:
+def _predicates(quads: DataFrame, *by: str) -> dict[int | None, dict[Term, PredicateStatistics]]:
+    """Returns the figures of each predicate, for each value of a column, or for None."""
     distinct = (F.approx_count_distinct(position, _DEVIATION) for position in ("subject", "object"))
-    counted = quads.groupBy("predicate").agg(F.count(F.lit(1)), *distinct).collect()
-    predicates = {
-        Term(predicate): PredicateStatistics(*figures) for predicate, *figures in sorted(counted)
-    }
-    return Statistics(sum(figures.rows for figures in predicates.values()), True, predicates)
+    counted = quads.groupBy(*by, "predicate").agg(F.count(F.lit(1)), *distinct).collect()
+    found = defaultdict[int | None, dict[Term, PredicateStatistics]](dict)
+    for *key, predicate, rows, subjects, objects in sorted(counted):
+        figures = PredicateStatistics(rows, subjects, objects)
+        found[key[0] if key else None][Term(predicate)] = figures
+    return found
 
 
-def _names(table: DataFrame) -> list[str]:
-    return sorted(file.rsplit("/", 1)[-1] for file in table.inputFiles())
+def _names(table: DataFrame, root: str | None = None) -> list[str]:
+    """Returns the names of files, or their paths in the folder with the URL `root`."""
+    files = table.inputFiles()
+    return sorted(
+        unquote(file.removeprefix(f"{root}/")) if root else file.rsplit("/", 1)[-1]
+        for file in files
+    )
 
 
 def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
-    """Reads a table of `write_quads`, with its statistics.
+    """Reads a table of `write_quads`, of `append_quads` or of DuckDB, with its statistics.
 
     Raises:
         QuadsError: there is no complete table, or its files have changed since it was written.
@@ -405,28 +593,21 @@ def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
     True
     """
     path = os.fspath(path)
+    reader = spark.read.schema(documents.QUADS).option("recursiveFileLookup", True)
     try:
         with translated():
-            text = spark.read.text(f"{escaped_path(path)}/{_STATISTICS}", wholetext=True).collect()
-            table = spark.read.schema(documents.QUADS).parquet(escaped_path(path))
-            names = _names(table)
+            record, root, _ = _entries(spark, path)
+            table = reader.parquet(escaped_path(path))
+            names = _names(table, root)
     except UsageError as error:
-        raise QuadsError(
-            f"{path} is not a complete table of quads: {error.message}",
-            hint="write it with write_quads(), or use another table with QuadTable.of(spark.read.parquet(…))",
-        ) from error
-    record = json.loads(text[0].value)
-    if record["version"] != _VERSION:
-        raise QuadsError(
-            f"{path} was written by another version of this package",
-            hint="write it again by write_quads()",
-        )
-    if record["files"] != names:
+        raise incomplete(path, error.message) from error
+    others = set(names) - set(record.files)
+    if set(record.files) - set(names) or any(not _LOAD.match(name) for name in others):
         raise QuadsError(
             f"{path} has other files than its statistics are of",
             hint="write it again with write_quads(), or use it with QuadTable.of(spark.read.parquet(…))",
         )
-    predicates = {
-        Term(term): PredicateStatistics(**figures) for term, figures in record["predicates"].items()
-    }
-    return QuadTable(table, Statistics(record["rows"], record["distinct"], predicates))
+    if others:  # of loads that have not ended, or of files that were replaced
+        files = [literal_path(f"{unquote(root)}/{name}") for name in record.files]
+        table = reader.parquet(*files) if files else table.limit(0)
+    return QuadTable(table, record.statistics, record.repeated)

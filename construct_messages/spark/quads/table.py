@@ -17,6 +17,7 @@ from pyspark.sql.types import StringType
 
 from construct_messages.errors import QuadsError
 from construct_messages.query.optimizer.optimize import Statistics
+from construct_messages.rdf.terms import Term
 from construct_messages.spark.sql.values import all_of, case, fail, literal
 
 COLUMNS: Final = ("subject", "predicate", "object", "graph")
@@ -61,6 +62,7 @@ class QuadTable:
     Args:
         frame: a DataFrame with exactly these columns.
         statistics: the statistics of the table; `distinct` if it has no duplicates.
+        repeated: the predicates of which it may have duplicates, if they are known.
 
     >>> frame = spark.createDataFrame([("<urn:a>", "<urn:p>", "<urn:b>")], ["s", "predicate", "object"])
     >>> QuadTable.of(frame, {"subject": "s"}).frame.columns
@@ -69,6 +71,7 @@ class QuadTable:
 
     frame: DataFrame
     statistics: Statistics = field(default_factory=Statistics)
+    repeated: frozenset[Term] | None = None
 
     @classmethod
     def of(

@@ -1,22 +1,18 @@
 """Tables of quads in Parquet: written from RDF files one by one, and read with their record.
 
-A table is a folder of Parquet files with the string columns `subject`, `predicate`, `object` and `graph` (NULL: the
-default graph), of canonical N-Triples terms, and of a record of them, `_construct_messages.json`, which is written
-last: a folder without it is not whole. Spark's `write_quads` and `read_quads` write and read the same. Here each source
-file has one Parquet file, sorted by predicate, subject and object, without duplicates. No queries here.
+`tables` describes them; Spark writes and reads the same. Here each source file has one Parquet file, sorted by
+predicate, subject and object, without duplicates. No queries here.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import logging
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import compress, islice
 from pathlib import Path
@@ -24,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, Self, TypeVar
 
 import duckdb
+import msgspec
 import pyarrow as pa
 import pyoxigraph as ox
 from pyarrow.dataset import Dataset, dataset
@@ -60,13 +57,18 @@ from construct_messages.rdf.formats.media_types import (
 from construct_messages.rdf.labels import of_file
 from construct_messages.rdf.terms import Lenience, Lenient, Term, from_pyoxigraph, map_blanks
 from construct_messages.sparql.relational.duckdb import connected
+from construct_messages.sparql.relational.tables import (
+    RECORD,
+    LoadEntry,
+    SourceQuads,
+    TableRecord,
+    incomplete,
+    source_of,
+)
 
 _T = TypeVar("_T")
 _LOGGER: Final = logging.getLogger(__name__)
 
-RECORD: Final = "_construct_messages.json"  # a folder, as Spark reads no single file of such a name
-_PART: Final = "part-00000.txt"
-VERSION: Final = 2  # of the record, as Spark writes it
 _GROUP_ROWS: Final = 122_880
 _BLOCK: Final = 1 << 22
 _ROWS: Final = 50_000
@@ -94,31 +96,6 @@ class QuadsTable:
     remote: Dataset | None = None
 
 
-def read_record(folder: Path) -> dict[str, Any]:
-    """Returns the record of a table.
-
-    Raises:
-        QuadsError: there is none, or it is of another version.
-    """
-    try:
-        parts = sorted((folder / RECORD).glob("part-*"))
-        record: dict[str, Any] = json.loads("".join(part.read_text("utf-8") for part in parts))
-    except (OSError, ValueError) as error:
-        raise QuadsError(
-            f"{folder} is not a complete table of quads: {error}",
-            hint="write it by construct-messages load FILES --output FOLDER",
-        ) from error
-    return _checked(record, folder)
-
-
-def _checked(record: dict[str, Any], name: object) -> dict[str, Any]:
-    if record.get("version") != VERSION:
-        raise QuadsError(
-            f"{name} was written by another version of this package", hint="write it again"
-        )
-    return record
-
-
 def version_of(path: str | os.PathLike[str]) -> list[tuple[str, int, int]]:
     """Returns the names, inodes and times of a table's record, which differ after each load."""
     parts = sorted((Path(path) / RECORD).glob("part-*"))
@@ -132,25 +109,19 @@ def read_quads(path: str | os.PathLike[str]) -> QuadsTable:
         QuadsError: there is no complete table.
     """
     folder = Path(path)
-    record = read_record(folder)
-    files = tuple(folder / name for name in record["files"])
+    record = TableRecord.read(_entries(folder).values(), str(path))
+    files = tuple(folder / name for name in record.files)
     if missing := [file for file in files if not file.exists()]:
         raise QuadsError(f"{folder}: {missing[0].name} is missing", hint="write the table again")
-    return QuadsTable(files, *_statistics(record))
+    return QuadsTable(files, record.statistics, record.repeated)
 
 
-def _statistics(record: dict[str, Any]) -> tuple[Statistics, frozenset[Term]]:
-    """Returns the statistics in a record, and the predicates that may be repeated."""
-    predicates = {
-        Term(term): PredicateStatistics(**figures) for term, figures in record["predicates"].items()
-    }
-    statistics = Statistics(record["rows"], record["distinct"], predicates)
-    sources = record.get("sources", {}).values()
-    counts = Counter(term for source in sources for term in source["predicates"])
-    repeated = frozenset(Term(term) for term, count in counts.items() if count > 1)
-    if not record["distinct"] and not sources:
-        repeated = frozenset(predicates)
-    return statistics, repeated
+def _entries(folder: Path) -> dict[Path, bytes]:
+    """Returns the entries of a table, each a file with a line."""
+    try:
+        return {part: part.read_bytes() for part in sorted((folder / RECORD).glob("part-*"))}
+    except OSError as error:
+        raise incomplete(str(folder), str(error)) from error
 
 
 def read_remote_quads(url: str) -> QuadsTable:
@@ -194,14 +165,14 @@ def _remote_files(
     if pattern or f"{place}/{RECORD}" not in names:
         paths = [name for name in names if fnmatch(Path(name).name, pattern or "*.parquet")]
         return Statistics(), None, paths
-    text = ""
+    entries = []
     parts = sorted(info.path for info in store.get_file_info(FileSelector(f"{place}/{RECORD}")))
     for part in parts:
         if Path(part).name.startswith("part-"):
             with store.open_input_stream(part) as stream:
-                text += stream.read().decode()
-    record = _checked(json.loads(text), place)
-    return *_statistics(record), [f"{place}/{name}" for name in record["files"]]
+                entries.append(bytes(stream.read()))
+    record = TableRecord.read(entries, place)
+    return record.statistics, record.repeated, [f"{place}/{name}" for name in record.files]
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -245,41 +216,34 @@ def load(
         raise UsageError("there are no files to load", hint="name at least one")
     folder = Path(output)
     with _writing(folder), _locked(folder):
-        sources = dict(_prepared(folder).get("sources", {}))
+        known, sources = _prepared(folder), dict[str, SourceQuads]()
         with TemporaryDirectory(dir=spill or folder, prefix=".spill-") as temporary:
             connection = connected(
                 temp_directory=temporary, memory_limit=memory_limit, threads=threads
             )
             for file in files:
                 lenience = Lenience.of(lenient, base=file.url)
-                sources[file.url] = _write(connection, folder, file, lenience)
+                written = _write(connection, folder, file, lenience)
+                sources[source_of(file.url)] = written
                 if report is not None:
-                    report(str(file.path), sources[file.url]["rows"], lenience)
+                    report(str(file.path), written.rows, lenience)
             connection.close()
-        return _record(folder, sources)
+        return _record(folder, known.entry(sources))
 
 
-def _prepared(folder: Path) -> dict[str, Any]:
+def _prepared(folder: Path) -> TableRecord:
     """Returns the record of the table in a folder; removes the rest of an interrupted load."""
-    names = {path.name for path in folder.iterdir()}
-    if not list(folder.glob(f"{RECORD}/part-*")):
+    names, entries = {path.name for path in folder.iterdir()}, _entries(folder)
+    if not entries:
         foreign = sorted(name for name in names - {RECORD} if not _is_ours(name))
         if foreign:
             raise UsageError(
                 f"{folder} is no table of quads, and holds {foreign[0]}",
                 hint="name a new or an empty folder",
             )
-        record: dict[str, Any] = {"files": []}
-    else:
-        record = read_record(folder)
-        if "sources" not in record:
-            raise UsageError(
-                f"{folder} was written by Spark as a whole",
-                hint="load into another folder, or write it again by Spark",
-            )
-    for name in names:
-        if _is_ours(name) and name not in record["files"] and name != RECORD:
-            _remove(folder / name)
+    record = TableRecord.read(entries.values(), str(folder)) if entries else TableRecord([])
+    for name in filter(_is_ours, names.difference(record.files)):
+        _remove(folder / name)
     return record
 
 
@@ -330,7 +294,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 def _write(
     connection: duckdb.DuckDBPyConnection, folder: Path, file: RdfFile, lenience: Lenience
-) -> dict[str, Any]:
+) -> SourceQuads:
     """Writes the quads of a file, and returns their figures."""
     name = f"{of_file(file.url)}-{os.urandom(4).hex()}.parquet"
     hidden = folder / f".{name}.part"
@@ -348,9 +312,7 @@ def _write(
     with hidden.open("rb") as written:
         os.fsync(written.fileno())
     hidden.rename(folder / name)
-    predicates = {predicate: asdict(figure) for predicate, figure in figures.items()}
-    rows = sum(figure.rows for figure in figures.values())
-    return {"file": name, "rows": rows, "predicates": predicates}
+    return SourceQuads([name], sum(figure.rows for figure in figures.values()), figures)
 
 
 def _figures(connection: duckdb.DuckDBPyConnection, source: str) -> dict[Term, PredicateStatistics]:
@@ -412,31 +374,19 @@ def read_files(
     return Statistics(sum(each.rows for each in figures.values()), True, figures)
 
 
-def _record(folder: Path, sources: dict[str, dict[str, Any]]) -> Statistics:
-    """Writes the record of a table, and removes the files that it no longer has."""
-    predicates: dict[str, dict[str, int]] = {}
-    for source in sources.values():
-        for predicate, figures in source["predicates"].items():
-            known = predicates.setdefault(predicate, dict.fromkeys(figures, 0))
-            for name, figure in figures.items():
-                known[name] += figure
-    files = sorted(source["file"] for source in sources.values())
-    rows = sum(source["rows"] for source in sources.values())
-    record = {
-        "version": VERSION,
-        "files": files,
-        "rows": rows,
-        "distinct": len(sources) == 1,
-        "predicates": predicates,
-        "sources": sources,
-    }
+def _record(folder: Path, entry: LoadEntry) -> Statistics:
+    """Adds an entry to the record of a table, and removes the files and entries that it no longer has."""
     (folder / RECORD).mkdir(exist_ok=True)
-    with atomic_file(folder / RECORD / _PART) as target:
-        target.write(json.dumps(record, ensure_ascii=False).encode())
-    for path in folder.iterdir():
-        if _is_ours(path.name) and path.name not in files:
-            _remove(path)
-    return read_quads(folder).statistics
+    with atomic_file(folder / RECORD / f"part-{entry.run}.txt") as target:
+        target.write(entry.encoded())
+    entries = _entries(folder)
+    record = TableRecord.read(entries.values(), str(folder))
+    for name in record.replaced:
+        (folder / name).unlink(missing_ok=True)
+    for part, line in entries.items():
+        if msgspec.json.decode(line, type=LoadEntry) in record.outdated:
+            part.unlink()
+    return record.statistics
 
 
 # --- reading RDF ----------------------------------------------------------------------------------

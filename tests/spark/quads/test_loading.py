@@ -360,7 +360,7 @@ def test_statistics_of_another_version_are_refused(spark: SparkSession, tmp_path
         path,
     )
     (statistics,) = path.glob("_construct_messages.json/part-*")
-    statistics.write_text(statistics.read_text().replace('"version": 2', '"version": 1'))
+    statistics.write_text(statistics.read_text().replace('"version":2', '"version":1'))
     statistics.with_name(f".{statistics.name}.crc").unlink()
     with pytest.raises(QuadsError, match="another version"):
         read_quads(spark, path)
