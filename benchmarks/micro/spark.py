@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import sys
@@ -222,8 +223,10 @@ def _growing(spark: SparkSession, dump: Path) -> dict[str, list[float]]:
 
 
 def _java_seconds(spark: SparkSession) -> float:
-    factory = spark._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]  # Java's
-    return float(factory.getOperatingSystemMXBean().getProcessCpuTime()) / 1e9
+    """The CPU seconds of Spark's Java process."""
+    process = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]  # Java's
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _seconds(run: Callable[[], object]) -> float:

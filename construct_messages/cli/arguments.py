@@ -85,7 +85,7 @@ class Parser(argparse.ArgumentParser):
     """Accepts no abbreviated options, and reports usage errors like all other errors.
 
     `examples` are command lines, which `--help` shows after the options. `gone` are commands and options of earlier
-    versions, each with what to use instead.
+    versions, each with its replacement.
     """
 
     def __init__(

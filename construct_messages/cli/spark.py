@@ -101,7 +101,7 @@ def _add_load(steps: Commands) -> None:
         "paths", metavar="PATH", nargs="+", help="files, folders or patterns that Spark reads"
     )
     option(load, "-o, --output TABLE", "the folder of the table", required=True)
-    help = "what to do if it exists; append: add the files, or replace those that it has, and read no others"
+    help = "if it exists: fail, replace it, or add the files to it or replace those that it has"
     option(load, "--mode {error,overwrite,append} [error]", help)
     _add_reading(load)
     _add_session(load)

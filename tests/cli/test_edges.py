@@ -76,7 +76,7 @@ def shell(arguments: list[str], closed: str) -> Done:
         env=ENVIRONMENT,
         timeout=240,
     )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return Done(done.returncode, done.stdout, done.errors)
 
 
 @pytest.mark.parametrize("case", READING)
@@ -289,7 +289,7 @@ def test_terms_that_are_reserved(place: Path) -> None:
         env=ENVIRONMENT,
         timeout=240,
     )
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.errors) == (0, b"")
     assert b'"1"' in done.stdout
 
 
@@ -360,3 +360,18 @@ def test_json_ld_over_several_lines(name: str, document: str, here: Here, place:
     done = here("validate", name)
     assert done.status == 1
     assert "hint: write each message as one JSON-LD document on one line" in done.errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["serve"], "run --source TABLE; to keep a session of Spark"),
+        (["load", "a.nt", "--output", "t", "--no-class-archive"], "leave it out"),
+    ],
+    ids=["command", "option"],
+)
+def test_commands_that_have_gone_name_others(arguments: list[str], hint: str, here: Here) -> None:
+    done = here("spark", *arguments)
+    assert done.status == 2
+    assert "hint: it has gone: " in done.errors
+    assert hint in done.errors

@@ -275,18 +275,6 @@ ERRORS = {
         "unrecognized arguments: --ouput",
         "did you mean --output? Or see construct-messages run --help",
     ),
-    "a command that has gone": (
-        ["spark", "serve"],
-        2,
-        "invalid choice: 'serve'",
-        "run --source TABLE",
-    ),
-    "an option that has gone": (
-        ["spark", "load", "a.nt", "--output", "t", "--no-class-archive"],
-        2,
-        "unrecognized arguments: --no-class-archive",
-        "it has gone: leave it out",
-    ),
     "a misspelt query": (
         [
             "run",

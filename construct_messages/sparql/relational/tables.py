@@ -42,7 +42,7 @@ class SourceQuads(msgspec.Struct, frozen=True):
 
 
 class LoadEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one load wrote: the quads of some source files, or without sources, a whole table in place of all before."""
+    """The result of one load: quads of some source files; without sources, a whole table in place of all before."""
 
     version: int
     number: int = 0  # one more than those of the entries before
@@ -72,7 +72,7 @@ def source_of(url: str) -> str:
 
 
 class TableRecord:
-    """The entries of a table, and what it has by them.
+    """The entries of a table, and its contents by them.
 
     >>> quads = {name: SourceQuads([f"{name}.parquet"], 1, {"<urn:p>": PredicateStatistics(1, 1, 1)}) for name in "ab"}
     >>> first = TableRecord([]).entry(quads)
