@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from construct_messages.errors import UsageError, shown
 from construct_messages.sparql.relational.dialects import Dialect, DuckDb
 
-_TYPES: Final = {"string": pa.string(), "boolean": pa.bool_(), "integer": pa.int64()}
+_TYPES: Final = {"string": "VARCHAR", "boolean": "BOOLEAN", "integer": "BIGINT"}
 BATCH: Final = 20_000  # rows
 
 
@@ -69,18 +69,24 @@ class DuckDbEngine:
                 yield [column.to_pylist() for column in batch.columns]
 
     def filled(self, types: Mapping[str, str], batches: Iterator[Sequence[list[Any]]]) -> str:
-        schema = pa.schema([(name, _TYPES[kind]) for name, kind in types.items()])
+        schema = pa.schema([(name, pa.string()) for name in types])
         made = [
             pa.RecordBatch.from_arrays(
-                [pa.array(values, field.type) for values, field in zip(batch, schema, strict=True)],
+                [
+                    _strings(values if kind == "string" else map(_text, values))
+                    for values, kind in zip(batch, types.values(), strict=True)
+                ],
                 schema=schema,
             )
             for batch in batches
         ]
+        columns = ", ".join(
+            f"CAST({name} AS {_TYPES[kind]}) AS {name}" for name, kind in types.items()
+        )
         name = self._name()
         self.connection.register("filled", pa.Table.from_batches(made, schema))
         try:
-            self.connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM filled")
+            self.connection.execute(f"CREATE TEMP TABLE {name} AS SELECT {columns} FROM filled")
         finally:
             self.connection.unregister("filled")
         return name
@@ -94,3 +100,14 @@ class DuckDbEngine:
             f"WITH RECURSIVE r({pair}) AS (SELECT {pair} FROM ({begin}) AS t "
             f"UNION SELECT {further} FROM r JOIN {steps} AS n ON r.e = n.s{same}) SELECT {pair} FROM r"
         )
+
+
+def _strings(values: Iterable[str | None]) -> pa.Array:
+    """Makes a column of strings. `pyarrow.array` would import pandas, where that is installed: half a second."""
+    builder = pa.lib.StringBuilder()
+    builder.append_values(values)
+    return builder.finish()
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -79,6 +79,7 @@ _FALSE: Final = boolean("false")
 _NUMBER: Final = column(Var(".u"))
 """The beginning of the columns of hidden variables that number solutions."""
 _ZERO: Final = number("0")
+_FEW_TERMS: Final = 100  # of inline data, to be listed in a condition
 
 
 @dataclass(frozen=True)
@@ -249,9 +250,22 @@ class PlanSelect:
     ) -> SolutionBag:
         bound = NOTHING.union(*(one.certain for one in (*known, *self._outer_solutions())))
         first, *others = join_order(node, bound, links(conditions))
-        relation = self._unordered(first, known)
+        inline = [one for one in (first, *others) if isinstance(one, Values)]
+        relation = self._among(self._unordered(first, known), inline)
         for other in others:
-            relation = self._join_two(*self._right(relation, other, known))
+            left, right = self._right(relation, other, known)
+            relation = self._join_two(left, self._among(right, inline))
+        return relation
+
+    def _among(self, relation: SolutionBag, inline: Sequence[Values]) -> SolutionBag:
+        """Leaves out solutions that join with none of some inline data: engines do not see how few it has."""
+        for values in inline:
+            for variable in sorted(values.certain & relation.certain):
+                place = values.variables.index(variable)
+                terms = {solution[place] or "" for solution in values.solutions}
+                if not relation.table and 0 < len(terms) <= _FEW_TERMS:
+                    listed = ", ".join(map(self.dialect.text, sorted(terms)))
+                    relation = relation.where(f"{column(variable)} IN ({listed})")
         return relation
 
     def _right(

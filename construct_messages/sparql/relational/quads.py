@@ -17,14 +17,12 @@ from fnmatch import fnmatch
 from itertools import compress, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import duckdb
 import msgspec
 import pyarrow as pa
 import pyoxigraph as ox
-from pyarrow.dataset import Dataset, dataset
-from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from construct_messages.errors import (
     CannotWrite,
@@ -65,6 +63,10 @@ from construct_messages.sparql.relational.tables import (
     incomplete,
     source_of,
 )
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+    from pyarrow.fs import FileSystem
 
 _T = TypeVar("_T")
 _LOGGER: Final = logging.getLogger(__name__)
@@ -137,6 +139,10 @@ def read_remote_quads(url: str) -> QuadsTable:
         QuadsError: there is no such table.
         SourceError: the store refuses, or cannot be reached.
     """
+    # imported here because they take long, and import pandas where that is installed
+    from pyarrow.dataset import dataset
+    from pyarrow.fs import FileSystem
+
     folder, _, pattern = url.rpartition("/")
     if not any(char in pattern for char in "*?["):
         folder, pattern = url.rstrip("/"), ""
@@ -159,7 +165,9 @@ def _remote_files(
     store: FileSystem, place: str, pattern: str
 ) -> tuple[Statistics, frozenset[Term] | None, list[str]]:
     """Returns the statistics, repeated predicates and paths of a table, which are unknown without its record."""
-    if store.get_file_info(place).type == FileType.File:
+    from pyarrow.fs import FileSelector
+
+    if store.get_file_info(place).is_file:
         return Statistics(), None, [place]
     names = sorted(info.path for info in store.get_file_info(FileSelector(place)))
     if pattern or f"{place}/{RECORD}" not in names:

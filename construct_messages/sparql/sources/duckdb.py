@@ -15,7 +15,6 @@ from typing import Final
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.query.algebra.nodes import Plan
@@ -23,7 +22,7 @@ from construct_messages.query.algebra.translation import translate
 from construct_messages.query.optimizer.optimize import Hints, Statistics, explanation, optimize
 from construct_messages.query.syntax.parser import Query
 from construct_messages.rdf.files.output import temporary_folder
-from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.labels import Labels, may_have_labels
 from construct_messages.rdf.options import UNION
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.terms import XSD, Lenient, Term, literal, map_blanks
@@ -78,7 +77,7 @@ class PlanEvaluation:
     def solutions(self, source: DuckDbSource) -> Generator[Solutions]:
         """Yields the solutions with the labels of the request."""
         for batch in self.batches(source):
-            yield Solutions([self._column(column) for column in batch.columns])
+            yield Solutions([self._scoped(column) for column in batch.columns])
 
     def interrupt(self) -> None:
         """Ends the evaluation, if it runs."""
@@ -86,10 +85,10 @@ class PlanEvaluation:
         with suppress(duckdb.ConnectionException):  # it has ended
             self.connection.interrupt()
 
-    def _column(self, column: pa.Array) -> list[Term]:
-        terms: list[Term] = pc.fill_null(column, "").to_pylist()
-        has_nodes = pc.any(pc.or_(pc.starts_with(column, "_:"), pc.starts_with(column, "<<(")))
-        if not has_nodes.as_py():
+    def _scoped(self, column: pa.Array) -> list[Term]:
+        terms = terms_of(column)
+        data = column.buffers()[2]  # of all strings
+        if data is None or not may_have_labels(data.to_pybytes()):
             return terms
         scope = self.labels.of_data
 
@@ -104,6 +103,14 @@ class PlanEvaluation:
             else term
             for term in terms
         ]
+
+
+def terms_of(column: pa.Array) -> list[Term]:
+    """Returns a column of solutions as terms; the empty string is unbound."""
+    terms: list[Term] = (
+        column.to_pylist()
+    )  # not `fill_null`, which imports pandas where it is installed
+    return [term or Term("") for term in terms] if column.null_count else terms
 
 
 class DuckDbSource:

@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyoxigraph as ox
 
 from construct_messages.errors import QueryError
@@ -30,7 +29,7 @@ from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms.libraries import pyoxigraph_quad
-from construct_messages.sparql.sources.duckdb import DuckDbSource, PlanEvaluation
+from construct_messages.sparql.sources.duckdb import DuckDbSource, PlanEvaluation, terms_of
 
 _T = TypeVar("_T")
 
@@ -125,7 +124,7 @@ def _document(source: DuckDbSource, evaluation: PlanEvaluation) -> Generator[byt
     names = evaluation.plan.variables
     yield "\t".join(f"?{name}" for name in names).encode() + b"\n"
     for batch in evaluation.batches(source):
-        columns = [pc.fill_null(column, "").to_pylist() for column in batch.columns[: len(names)]]
+        columns = list(map(terms_of, batch.columns[: len(names)]))
         rows = map("\t".join, zip(*columns, strict=True)) if names else [""] * batch.num_rows
         yield "".join(f"{row}\n" for row in rows).encode()
 
@@ -135,7 +134,7 @@ def _triples(batches: Iterator[pa.RecordBatch], template: Template) -> Iterator[
     known: set[Quad] = set()
     first = 0
     for batch in batches:
-        columns = [pc.fill_null(column, "").to_pylist() for column in batch.columns]
+        columns = list(map(terms_of, batch.columns))
         for quads in template.instantiate_all(columns, first):
             for quad in quads:
                 if quad not in known:
