@@ -15,9 +15,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from construct_messages.errors import QuadsError
+from construct_messages.errors import QuadsError, UsageError
 from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.terms import Term
+from construct_messages.spark.quads.checking import check_terms
+from construct_messages.spark.session import translated
 from construct_messages.spark.sql.values import all_of, case, fail, literal
 
 COLUMNS: Final = ("subject", "predicate", "object", "graph")
@@ -80,6 +82,7 @@ class QuadTable:
         columns: Mapping[str, str] | None = None,
         assume_distinct: bool = False,
         assume_terms: bool = False,
+        check: bool = False,
     ) -> QuadTable:
         """Uses a table, view or DataFrame as quads.
 
@@ -94,10 +97,23 @@ class QuadTable:
                 them.
             assume_terms: each cell is a term; this is not checked. Otherwise all rows of all columns are read and
                 checked, also those that a Parquet file could skip, unless the frame is one of `load_quads`.
+            check: check all rows now, once, instead of at each query, and strictly: each cell must be a term in
+                canonical form, because others equal no term of a query.
 
         Raises:
-            QuadsError: a column is missing or does not contain strings, or `columns` names an unknown position.
+            QuadsError: a column is missing or does not contain strings, or `columns` names an unknown position; with
+                `check`, a cell that is not a canonical term.
+            UsageError: terms are assumed, and checked.
+
+        >>> frame = spark.createDataFrame([("<urn:a>", "<urn:p>", '"chat"@FR')], ["subject", "predicate", "object"])
+        >>> QuadTable.of(frame, check=True)
+        Traceback (most recent call last):
+        construct_messages.errors.QuadsError: column 'object' holds "chat"@FR, which is not in canonical form, in the \
+row (<urn:a>, <urn:p>, "chat"@FR, NULL)
+          hint: write "chat"@fr
         """
+        if check and assume_terms:
+            raise UsageError("terms are assumed, and checked", hint="leave one of them out")
         names = dict(columns or {})
         terms = assume_terms or (not names and frame in _LOADED)
         if unknown := sorted(names.keys() - set(COLUMNS)):
@@ -126,7 +142,10 @@ class QuadTable:
         wanted = [selected(position) for position in COLUMNS]
         if names or frame.columns != list(COLUMNS):
             frame = frame.select(*wanted)
-        if not terms:
+        if check:
+            with translated():
+                check_terms(frame, names)
+        elif not terms:
             frame = frame.filter(_checked({place: names.get(place, place) for place in COLUMNS}))
         return cls(frame, Statistics(distinct=assume_distinct))
 

@@ -77,7 +77,7 @@ IRI: Final = (
 # matches IRIs with common hosts and characters quickly; the complete pattern is tried after it
 _USUAL: Final = _set(_UNRESERVED + SUB_DELIMS + ":@/?")
 _USUAL_CHARS: Final = f"{_USUAL}*(?:(?:%{HEX}{{2}}|[\\u00a0-\\ud7ff]+){_USUAL}*)*+"
-_USUAL_IRI: Final = (
+USUAL_IRI: Final = (
     f"(?:https?://{_set(_UNRESERVED)}*{_PORT}/|{_SCHEME}(?!//)){_USUAL_CHARS}(?:#{_USUAL_CHARS})?+"
 )
 
@@ -110,7 +110,7 @@ def malformed(term: str) -> str:
         rf"(?s)^(?:<<\(|\)>>|_:.*+|{iri}|{_QUOTED}(?:{suffix}|\^\^(?!{tagged}){iri})?)\z"
     )
     tokens = f"regexp_extract_all({term}, {literal(_TOKEN)}, 0)"
-    usual = literal(rf"(?s)^(?:<{_USUAL_IRI}>|_:.*+|{_QUOTED}(?:@[a-z]{{2,3}})?)\z")
+    usual = literal(rf"(?s)^(?:<{USUAL_IRI}>|_:.*+|{_QUOTED}(?:@[a-z]{{2,3}})?)\z")
     found = f"size(filter({tokens}, t -> NOT t RLIKE {sound}))"
     return case((f"{term} IS NULL OR {term} RLIKE {usual}", "0"), otherwise=found)
 
