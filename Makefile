@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-streams full-disks power-cuts kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay calls-mcp soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-streams full-disks power-cuts kill-queries kill-brokers logs-brokers kill-grpc kill-kafka kill-flows soak-relay calls-mcp soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -98,6 +98,10 @@ full-disks:
 # an executor of a cluster of two, killed 20 times each with rows kept on two executors and in a folder: ten minutes
 kill-executors:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 20 tests/spark/test_lost_executors.py
+
+# two streaming queries of Spark, killed 40 times and started again from their checkpoints
+kill-flows:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 40 tests/spark/logs/test_stream_kills.py
 
 # 10,200 states of a disk after a power cut, for each kind of file that is to survive one: four minutes of a processor
 power-cuts:

@@ -120,6 +120,7 @@ FLOORS = {
         "frames / terms",
         "logs / tables",
         "construct",
+        "streaming",
     ),
     "spark/tables": floors("columns", "rows / selection"),
     "spark/sql": floors(

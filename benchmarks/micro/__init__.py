@@ -20,6 +20,7 @@ NAMES = {
     "shacl": "messages against SHACL shapes, against pySHACL",
     "spark": "CONSTRUCT over a dump on Spark, against loading it into Oxigraph",
     "spark_joins": "queries of the shape of SP2Bench's in a kept session of Spark, beside Oxigraph",
+    "spark_streams": "Structured Streaming from and to folders and streams, beside Spark's text stream",
     "publishing": "single messages by POST, WebSocket and logs that are acknowledged on the way",
     "start": "short runs of the command line, beside scripts over pyoxigraph and SPARQLWrapper",
     "stream_server": "200 followers of a live stream (`followers`), or a long log (`million`)",

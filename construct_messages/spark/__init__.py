@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from construct_messages.query.optimizer.optimize import Hints
     from construct_messages.spark.construct import Messages, construct_messages
     from construct_messages.spark.logs import register
+    from construct_messages.spark.logs.records import from_rdfm, to_rdfm
     from construct_messages.spark.logs.source import with_sequence
     from construct_messages.spark.quads.loading import (
         append_quads,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     )
     from construct_messages.spark.quads.table import QuadTable
     from construct_messages.spark.session import local_session, translated
+    from construct_messages.spark.streaming import construct_stream
     from construct_messages.spark.tables.selection import select
 
 _ROOMS: Final = {
@@ -34,11 +36,14 @@ _ROOMS: Final = {
     "QuadTable": "spark.quads.table",
     "append_quads": "spark.quads.loading",
     "construct_messages": "spark.construct",
+    "construct_stream": "spark.streaming",
+    "from_rdfm": "spark.logs.records",
     "load_quads": "spark.quads.loading",
     "local_session": "spark.session",
     "read_quads": "spark.quads.loading",
     "register": "spark.logs",
     "select": "spark.tables.selection",
+    "to_rdfm": "spark.logs.records",
     "translated": "spark.session",
     "with_sequence": "spark.logs.source",
     "write_quads": "spark.quads.loading",
@@ -50,11 +55,14 @@ __all__ = [
     "QuadTable",
     "append_quads",
     "construct_messages",
+    "construct_stream",
+    "from_rdfm",
     "load_quads",
     "local_session",
     "read_quads",
     "register",
     "select",
+    "to_rdfm",
     "translated",
     "with_sequence",
     "write_quads",

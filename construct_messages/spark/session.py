@@ -208,6 +208,7 @@ _RAISED: Final = {
         IncompleteResult,
         LimitExceeded,
         QuadsError,
+        SourceError,
         UsageError,
         ValueOutOfRange,
     )

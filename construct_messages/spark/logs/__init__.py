@@ -1,8 +1,8 @@
 """Logs as data: `spark.read.format("rdfm")` and `frame.write.format("rdfm")`, once `register` has been called.
 
-A log is read as rows (file, block, ordinal, message). `blocks` cuts logs into parts for tasks, `splitting` finds the
-messages of a range of bytes, `texts` converts messages to strings and back, `committer` writes logs from many tasks;
-only `source` knows Spark's data sources. RDF Messages, section 3.
+A log is read as rows (file, block, ordinal, message). `source` cuts logs into parts for tasks, `committer` writes logs
+from many tasks; `streams` and `sinks` are those of Structured Streaming, and `records` converts records of brokers.
+`data_source` is the class that Spark knows. RDF Messages, section 3.
 """
 
 from __future__ import annotations
@@ -43,6 +43,15 @@ def register(spark: SparkSession) -> None:
     Logs get their names when all tasks have ended. A failed job leaves nothing; the files of a killed job are removed
     by the next job. `_SUCCESS` names the run, and `verify_folder` compares the logs with its record.
 
+    `readStream` reads folders of logs that appear whole, and with the URL of a stream of a server its elements (columns
+    `stream`, `sequence` and `message`); `writeStream` writes both, each message once. Further options:
+
+    - of folders that are read: `maxFilesPerTrigger`, `maxBytesPerTrigger`
+    - of streams that are read: `after` (the sequence to begin after), `maxOffsetsPerTrigger`, `maxPartitionMessages`
+      (elements that one task reads, 50,000)
+    - of streams: `token`, `messageBytes`, `retries`, `idleSeconds`, and `create` to create one to write to
+    - `queryId`, `batchId`: for `foreachBatch`, where Spark does not tell them: a batch is written once
+
     Args:
         spark: a session whose workers have this package: installed, or shipped as a `.zip` of its wheel (`--py-files`,
             `addArtifacts(…, pyfile=True)`), and its dependencies.
@@ -55,8 +64,8 @@ def register(spark: SparkSession) -> None:
     ...     spark.read.format("rdfm").load(f"{folder}/log.nq").select("message").collect()
     [Row(message='<urn:a> <urn:p> <urn:b> .')]
     """
+    from construct_messages.spark.logs.data_source import LogSource
     from construct_messages.spark.logs.files import s3_settings
-    from construct_messages.spark.logs.source import LogSource
 
     session = {f"fs.s3a.{name}": value for name, value in s3_settings(spark)}
 

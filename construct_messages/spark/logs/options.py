@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final, TypeVar, get_origin
+from typing import Any, Final, Self, TypeVar, get_origin
 
 from construct_messages.errors import UsageError
 from construct_messages.logs import MESSAGE_BYTES, FormatOptions, check_options, options_class
@@ -18,7 +18,13 @@ from construct_messages.logs.reading import read_log
 from construct_messages.rdf.files.unpacking import COMPRESSIONS
 from construct_messages.rdf.formats import FORMATS, Format, Syntax
 from construct_messages.rdf.formats.lookup import default_format, find_log
-from construct_messages.rdf.options import options_of
+from construct_messages.rdf.options import (
+    Count,
+    Size,
+    TransportOptions,
+    option_class,
+    options_of,
+)
 from construct_messages.spark.logs.files import S3Settings, s3_settings_of
 
 _BYTES: Final = re.compile(r"(?P<number>[0-9]+)\s*(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
@@ -52,7 +58,7 @@ class ReadOptions:
     s3: S3Settings = ()
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> ReadOptions:
+    def of(cls, options: Mapping[str, str]) -> Self:
         """Takes the options of a data source, by name in lower case, as Spark passes them.
 
         >>> ReadOptions.of({"path": "logs", "maxpartitionbytes": "64m"}).max_partition_bytes
@@ -72,6 +78,56 @@ class ReadOptions:
         return read
 
 
+@option_class
+@dataclass(frozen=True)
+class FolderStreamOptions(ReadOptions):
+    """Options for reading a folder of logs as a stream; see `register`."""
+
+    max_files_per_trigger: Count | None = None
+    max_bytes_per_trigger: Count | None = None
+
+
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions(TransportOptions):
+    """Options for a stream of a server; see `register` and `TransportOptions`."""
+
+    url: str
+    token: str | None = None
+    query_id: str | None = None
+    batch_id: Size | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], what: str = "write to a stream") -> Self:
+        """Takes the options of a data source; see `ReadOptions.of`.
+
+        >>> ServerOptions.of({"path": "https://example.org/streams/a", "retries": "3"}).retries
+        3
+        """
+        # loads asyncio and aiohttp, which workers that read files do not need
+        from construct_messages.feeds.opening import check_url
+
+        given = _Given({n: v for n, v in options.items() if not n.startswith("fs.")}, what)
+        read = given.made(cls, url=given.paths()[0])
+        given.end()
+        check_url(read.url)
+        return read
+
+
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class ServerStreamOptions(ServerOptions):
+    """Options for reading a stream of a server; see `register`."""
+
+    after: Size | None = None  # the sequence to begin after; None: begin with the first element
+    max_offsets_per_trigger: Count | None = None
+    max_partition_messages: Count = 50_000
+
+    def __post_init__(self) -> None:
+        if self.create:
+            raise UsageError("create is for writing to a stream", hint="leave it out")
+
+
 @dataclass(frozen=True)
 class WriteOptions:
     """Options for writing logs; see `register` and `EncoderOptions`."""
@@ -86,6 +142,9 @@ class WriteOptions:
     single: bool = False  # whether all messages form one log
     lenient: bool = False
     alone: bool = False  # whether logs of others in the folder are an error
+    # identify a micro-batch, which is written once; Spark itself knows both in a streaming query
+    query_id: str | None = None
+    batch_id: Size | None = None
     s3: S3Settings = ()
 
     @classmethod
@@ -150,7 +209,14 @@ class _Given:
             first, *rest = each.name.split("_")
             name = first + "".join(map(str.capitalize, rest))
             kinds = {get_origin(kind) or kind for kind in each.types}
-            readers = {bool: self.boolean, int: self.bytes, Mapping: self.mapping, str: self.text}
+            whole = self.bytes if each.name.endswith("bytes") else self.count
+            readers = {
+                bool: self.boolean,
+                int: whole,
+                float: self.seconds,
+                Mapping: self.mapping,
+                str: self.text,
+            }
             value = next(read for kind, read in readers.items() if kind in kinds)(name)
             if value is not None:
                 given[each.name] = value
@@ -167,6 +233,21 @@ class _Given:
                 f"{name}={text} is not a number of bytes", hint="write it as 1048576 or 64m"
             )
         return size
+
+    def count(self, name: str) -> int | None:
+        text = self.text(name)
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit() and len(text) < 19):
+            raise UsageError(f"{name}={text} is not a whole number", hint="write it as 1000")
+        return int(text)
+
+    def seconds(self, name: str) -> float | None:
+        text = self.text(name)
+        try:
+            return None if text is None else float(text)
+        except ValueError:
+            raise UsageError(f"{name}={text} is not a number", hint="write it as 60") from None
 
     def boolean(self, name: str) -> bool | None:
         text = self.text(name)

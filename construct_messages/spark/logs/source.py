@@ -1,25 +1,22 @@
 """The data source `rdfm`: logs as rows of messages, and rows of messages as logs, by Spark's Python Data Source API.
 
-Only the classes that Spark calls are here; `blocks` reads and `committer` writes, both without Spark. A future
-streaming
-source also belongs here: a `streamReader`, whose offset is the bytes read of each file, returns `Block`s as `reader`
-does, and a `streamWriter` is `LogWriter` with the number of a batch in the names of its files.
+Only the classes that Spark calls are here; `blocks` reads and `committer` writes, both without Spark. `streams` reads
+logs as a stream, and `sinks` writes one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import IO, ClassVar, Final, NamedTuple, cast
+from typing import IO, Final, NamedTuple, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import (
-    DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
     InputPartition,
@@ -27,7 +24,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from construct_messages.errors import LimitExceeded, LogError, UsageError
+from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder, to_text
 from construct_messages.logs.reading import read_log
@@ -45,7 +42,7 @@ from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.logs.committer import LogJob, Part
 from construct_messages.spark.logs.files import File, find, read_from
-from construct_messages.spark.logs.options import ReadOptions, WriteOptions
+from construct_messages.spark.logs.options import ReadOptions
 
 # --- splitting ------------------------------------------------------------------------------------
 # Splitting of N-Triples and N-Quads logs: the messages that belong to a range of bytes. No I/O, no Spark.
@@ -348,41 +345,9 @@ _ARROW: Final = pa.schema(
         ("message", pa.string()),
     ]
 )
-# of a batch: the most rows, and about the most characters; larger batches are slower, as their memory is always new
-_ROWS: Final = 1 << 13
+ROWS: Final = 1 << 13
+"""Of a batch: the most rows. Larger batches are slower, as their memory is always new."""
 _CHARACTERS: Final = 1 << 20
-
-
-class LogSource(DataSource):
-    """Logs as a data source; see `register`."""
-
-    # settings of the session for S3, as options: a data source sees only its own options
-    session: ClassVar[Mapping[str, str]] = {}
-
-    @classmethod
-    def name(cls) -> str:
-        return "rdfm"
-
-    def schema(self) -> StructType:
-        return SCHEMA
-
-    def reader(self, schema: StructType) -> LogReader:
-        if schema != SCHEMA:
-            raise UsageError(
-                "logs have a fixed schema",
-                hint="leave schema() out, and select what you need",
-            )
-        return LogReader(ReadOptions.of({**self.session, **self.options}))
-
-    def writer(self, schema: StructType, overwrite: bool) -> LogWriter:
-        if "message" not in schema.names or not isinstance(schema["message"].dataType, StringType):
-            raise UsageError(
-                f"no column `message` of strings among {', '.join(schema.names)}",
-                hint="give each message as lines of N-Quads in a column of that name",
-            )
-        return LogWriter(
-            LogJob.begin(WriteOptions.of({**self.session, **self.options}), overwrite=overwrite)
-        )
 
 
 @dataclass
@@ -407,7 +372,7 @@ class LogReader(DataSourceReader):
             for text in texts_of(block, self._options):
                 texts.append(text)
                 size += len(text)
-                if len(texts) == _ROWS or size >= _CHARACTERS:
+                if len(texts) == ROWS or size >= _CHARACTERS:
                     yield _batch(block, first, texts)
                     first, texts, size = first + len(texts), [], 0
             if texts:

@@ -1,0 +1,364 @@
+"""CONSTRUCT over a stream on Spark: each micro-batch is a table of quads, which a query joins with static tables.
+
+Spark's streaming plans have no place for most of SPARQL, so every query is evaluated batch by batch, by `foreachBatch`
+and `construct`. What cannot be answered so is refused before the streaming query starts. There are no windows here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.types import StringType
+
+from construct_messages.errors import UnsupportedQuery, UsageError
+from construct_messages.feeds.table import kinds_for
+from construct_messages.query.algebra.calls import exists_in
+from construct_messages.query.algebra.nodes import (
+    Bgp,
+    Dataset,
+    Extend,
+    Filter,
+    Join,
+    LeftJoin,
+    Node,
+    Number,
+    OrderBy,
+    Path,
+    Project,
+    Union,
+    Unit,
+    Values,
+)
+from construct_messages.query.optimizer.optimize import Statistics
+from construct_messages.query.select import unused
+from construct_messages.query.syntax import nodes as syntax
+from construct_messages.query.syntax.parser import parse
+from construct_messages.query.tokens import QueryText, decoded
+from construct_messages.rdf.arguments import checked
+from construct_messages.rdf.labels import Labels
+from construct_messages.rdf.terms import Term, iri
+from construct_messages.spark.construct import construct_messages
+from construct_messages.spark.logs import register
+from construct_messages.spark.logs.data_source import LogSource
+from construct_messages.spark.logs.options import WriteOptions
+from construct_messages.spark.logs.sinks import QUERY_ID, FolderWriter
+from construct_messages.spark.planning import plan_query
+from construct_messages.spark.quads.table import COLUMNS, QuadTable
+from construct_messages.spark.session import translated
+from construct_messages.spark.sql.values import literal
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+SCOPES: Final = ("message", "batch")
+"""The values of `scope`: what the default graph of a query is."""
+
+_MESSAGE: Final = "<urn:x-message:"
+# the parts of a canonical line; possessive, so that they neither backtrack nor fill the stack
+_LINE: Final = literal(
+    r"^(\S++) (\S++) ("
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@\S++|\^\^<[^>]*+>)?+|<<\( .* \)>>|<[^>]*+>|_:\S++'
+    r")(?: (<[^>]*+>|_:\S++))?+ \.$"
+)
+_BREAK: Final = literal("\n")
+# a line is never within itself
+_PARTS: Final = (
+    f"split(regexp_replace(line, {_LINE}, concat_ws({_BREAK}, '$1', '$2', '$3', '$4')), {_BREAK})"
+)
+_PER_MESSAGE: Final = (
+    'pass scope="batch", which answers the query over all messages of a micro-batch together; where batches end then '
+    "changes what is found"
+)
+
+
+@checked
+def construct_stream(
+    query: str,
+    messages: DataFrame,
+    to: str | Callable[[DataFrame, int], object],
+    *,
+    checkpoint: str,
+    graphs: Mapping[str, Any] | None = None,
+    scope: str = "message",
+    trigger: Mapping[str, Any] | None = None,
+    sink: Mapping[str, str] | None = None,
+    **options: Any,
+) -> StreamingQuery:
+    """Starts a streaming query that writes one RDF Message for each solution of a CONSTRUCT query over a stream.
+
+    Each micro-batch is evaluated by itself, as a table, by `foreachBatch` of Spark. Blank nodes of the template have
+    labels that depend on the streaming query and the batch, so that they never meet.
+
+    Args:
+        query: see `construct_messages`. Its default graph is that of the stream.
+        messages: a streaming DataFrame with a column `message`, such as one of the data source `rdfm`; or, with
+            `scope="batch"`, one of quads, with the columns `subject`, `predicate`, `object` and, if there is one,
+            `graph`.
+        to: the folder or the stream to write to, see `register`, each message once; or a function, which gets a
+            DataFrame of the messages of a batch and the number of the batch, and may get a batch again after a failure.
+        checkpoint: the folder in which Spark keeps the progress, `checkpointLocation`.
+        graphs: static tables, as `QuadTable` or DataFrame of quads, by the IRI of the named graph that the query reads
+            them as: `GRAPH <urn:rooms> { … }`. Quads in named graphs of a table are left out.
+        scope: `"message"`: the query is answered for each message alone, joined with the static tables, so that it does
+            not matter where batches end. `"batch"`: the default graph is that of all messages of a micro-batch.
+        trigger: arguments of `DataStreamWriter.trigger`, such as `{"availableNow": True}`.
+        sink: options for writing, see `register`.
+        options: others of `construct_messages`, except for `label_prefix`.
+
+    Returns:
+        The streaming query, which has been started.
+
+    Raises:
+        QueryError, UsageError, QuadsError: see `construct_messages`.
+        UnsupportedQuery: see `construct_messages`; also a query that cannot be answered for each message alone, or that
+            may have solutions without anything of the stream, which each batch would repeat.
+    """
+    if not messages.isStreaming:
+        raise UsageError("the messages are not a stream", hint="use construct_messages for a table")
+    if scope not in SCOPES:
+        raise UsageError(f"scope={scope!r} is unknown", hint=f"choose one of {', '.join(SCOPES)}")
+    if "label_prefix" in options:
+        raise UsageError("label_prefix is set by the batch", hint="leave it out")
+    tables = {iri(name): _static(table) for name, table in (graphs or {}).items()}
+    _check_columns(messages, scope)
+    batches = _Batches(
+        _checked_query(query, tables, scope, options), tables, scope, options, to, checkpoint, sink
+    )
+    batches.check(messages)
+    register(messages.sparkSession)
+    writer = messages.writeStream.foreachBatch(batches.write)
+    writer = writer.option("checkpointLocation", checkpoint)
+    if trigger:
+        writer = writer.trigger(**trigger)
+    with translated():
+        return writer.start()
+
+
+def _static(table: DataFrame | QuadTable) -> QuadTable:
+    return table if isinstance(table, QuadTable) else QuadTable.of(table)
+
+
+def _check_columns(messages: DataFrame, scope: str) -> None:
+    types = {field.name: field.dataType for field in messages.schema.fields}
+    if isinstance(types.get("message"), StringType):
+        return
+    if not {*COLUMNS[:3]} <= types.keys():
+        raise UsageError(
+            f"no column `message` of strings among {', '.join(types)}",
+            hint="give each message as lines of N-Quads in a column of that name, or quads in columns of their own",
+        )
+    if scope == "message":
+        raise UsageError("quads do not say which message they are of", hint='pass scope="batch"')
+
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+def _checked_query(
+    query: str, tables: Mapping[Term, QuadTable], scope: str, options: Mapping[str, Any]
+) -> str:
+    """Returns the text to evaluate over the table of a batch, or raises why that is not possible."""
+    known = {name: options[name] for name in ("prefixes", "base", "bindings") if name in options}
+    _, plan = plan_query(query, **known)
+    if plan.dataset != Dataset() or "dataset" in options:
+        raise UnsupportedQuery(
+            "the dataset of a query over a stream is the stream and its static tables",
+            fragment="FROM",
+            hint="leave FROM, FROM NAMED and dataset= out, and name static tables by graphs=",
+        )
+    pattern = plan.pattern
+    if scope == "batch":
+        if not _reads_stream(pattern, tables):
+            raise _refused("its solutions do not depend on the stream, so that each batch has them")
+        return query
+    for name in ("group_by", "distinct", "max_messages"):
+        if options.get(name):
+            raise UnsupportedQuery(
+                f"{name} is about several messages, and each is taken alone",
+                fragment=name,
+                hint=_PER_MESSAGE,
+            )
+    for kind in (Project, OrderBy):  # further ones are in sub-selects
+        if isinstance(pattern, kind):
+            pattern = pattern.pattern
+    if _reach(pattern, tables) != "stream":
+        raise _refused("some of its solutions match no triple of a message")
+    return _within_graph(query, known)
+
+
+def _refused(reason: str) -> UnsupportedQuery:
+    return UnsupportedQuery(
+        f"the query cannot be answered batch by batch: {reason}",
+        fragment="WHERE",
+        hint="match something of the stream, outside of GRAPH, in each branch of the query",
+    )
+
+
+def _reach(node: Node, tables: Mapping[Term, QuadTable]) -> Literal["stream", "constant"]:
+    """Returns whether all solutions of a node match a triple of the stream, or none does.
+
+    Raises `UnsupportedQuery` for a node of which `GRAPH ?message { … }` is not known to be the same as its evaluation
+    over each message alone.
+    """
+    if any(exists_in(expression) for expression in node.expressions):
+        raise _apart("EXISTS")
+    match node:
+        case Unit() | Values():
+            return "constant"
+        case Bgp(patterns):
+            others = {pattern.graph for pattern in patterns} - tables.keys()
+            if not others:
+                return "constant"
+            if others == {None}:
+                return "stream"
+            raise _apart("GRAPH other than those of static tables")
+        case Filter(pattern) | Extend(pattern) | Number(pattern):
+            return _reach(pattern, tables)
+        case Join(left, right) | LeftJoin(left, right) | Union(left, right):
+            sides = _reach(left, tables), _reach(right, tables)
+            if isinstance(node, Join) and "stream" in sides:
+                return "stream"
+            if isinstance(node, LeftJoin) and sides[0] == "stream":
+                return "stream"
+            if sides[0] == sides[1]:
+                return sides[0]
+            raise _refused("a UNION or OPTIONAL has solutions that match no triple of a message")
+    raise _apart(type(node).__name__.upper())
+
+
+def _apart(what: str) -> UnsupportedQuery:
+    return UnsupportedQuery(
+        f"{what} is not supported for each message alone", fragment=what, hint=_PER_MESSAGE
+    )
+
+
+def _reads_stream(node: Node, tables: Mapping[Term, QuadTable]) -> bool:
+    """Whether each solution of a node needs something of the stream."""
+    match node:
+        case Bgp(patterns):
+            return any(pattern.graph not in tables for pattern in patterns)
+        case Unit() | Values():
+            return False
+        case Path():
+            return node.graph not in tables
+        case Union(left, right):
+            return _reads_stream(left, tables) and _reads_stream(right, tables)
+        case Join(left, right):
+            return _reads_stream(left, tables) or _reads_stream(right, tables)
+    children = node.children
+    return _reads_stream(children[0], tables) if children else True
+
+
+def _within_graph(query: str, known: Mapping[str, Any]) -> str:
+    """Returns the query with `GRAPH ?message { … }` as its WHERE group; it uses no variable of that name."""
+    source = QueryText.of(query)
+    tree = parse(source, **{name: known[name] for name in ("prefixes", "base") if name in known})
+    assert isinstance(tree.form, syntax.ConstructForm)  # as `plan_query` has found
+    text, form = source.text, tree.form
+    taken = {decoded(text, token)[1:] for token in source.tokens if token.kind == "variable"}
+    group = text[form.where.start : form.where.end]
+    head = text[: form.where.start]
+    if form.template is None:  # CONSTRUCT WHERE { … }
+        head = f"{text[: form.start]}CONSTRUCT {group} WHERE "
+    named = f"{{ GRAPH ?{unused('message', taken)} {group} }}"
+    return f"{head}{named}{text[form.where.end :]}"
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Batches:
+    """Writes the messages of each micro-batch: what `foreachBatch` calls."""
+
+    query: str
+    tables: Mapping[Term, QuadTable]
+    scope: str
+    options: Mapping[str, Any]
+    to: str | Callable[[DataFrame, int], object]
+    checkpoint: str
+    sink: Mapping[str, str] | None
+
+    def check(self, messages: DataFrame) -> None:
+        """Raises for a query or a sink that is not supported."""
+        spark = messages.sparkSession
+        schema = ", ".join(f"{name} STRING" for name in COLUMNS)
+        empty = QuadTable(spark.createDataFrame([], schema))
+        made = construct_messages(self.query, empty, **self.options)
+        if callable(self.to):
+            if self.sink:
+                raise UsageError("sink is for a folder or a stream", hint="leave it out")
+            return
+        writing = CaseInsensitiveDict({**(self.sink or {}), "path": self.to})
+        LogSource(writing).streamWriter(made.frame.schema, overwrite=False)
+
+    def write(self, batch: DataFrame, number: int) -> None:
+        query = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+        assert query is not None  # Spark sets it for each batch
+        quads = self._quads(batch).persist()
+        try:
+            labels = Labels.at(f"{query} {number}")
+            table = self._with_static(quads)
+            made = construct_messages(
+                self.query, table, label_prefix=labels.prefix, **self.options
+            ).frame
+            if callable(self.to):
+                self.to(made, number)
+            else:
+                self._append(made, self.to, {"queryId": query, "batchId": str(number)})
+        finally:
+            quads.unpersist()
+
+    def _append(self, messages: DataFrame, to: str, batch: Mapping[str, str]) -> None:
+        """Writes the messages of a batch once, also if they come in another order when the batch runs again."""
+        if not kinds_for(to):
+            _save(messages, to, {**batch, **(self.sink or {})})
+            return
+        # a stream takes messages one after the other: those of a batch are stored first, and sent as they were stored
+        stored = f"{self.checkpoint}/messages"
+        _save(messages, stored, batch)
+        writer = FolderWriter.of(WriteOptions.of({"path": stored}))
+        if logs := writer.logs(batch["queryId"], int(batch["batchId"])):
+            reader = messages.sparkSession.read.format("rdfm")
+            sent = reader.option("paths", json.dumps(logs)).load().select("message")
+            _save(sent, to, {**batch, **(self.sink or {})})
+            writer.remove(logs)
+
+    def _quads(self, batch: DataFrame) -> DataFrame:
+        """Returns the distinct quads of a batch; if messages are taken alone, each is the named graph of its number."""
+        if "message" not in batch.columns:
+            return QuadTable.of(batch).frame.dropDuplicates()
+        lines = batch.selectExpr(
+            f"array_distinct(split(message, {_BREAK})) AS lines",
+            "monotonically_increasing_id() AS number",
+        ).selectExpr("explode(lines) AS line", "number")
+        quads = lines.filter("line <> ''").selectExpr(f"{_PARTS} AS parts", "number")
+        columns = [f"get(parts, {place}) AS {name}" for place, name in enumerate(COLUMNS[:3])]
+        graph = "nullif(get(parts, 3), '')"
+        if self.scope == "batch":
+            frame = quads.selectExpr(*columns, f"{graph} AS graph").dropDuplicates()
+        else:
+            named = f"if({graph} IS NULL, concat({literal(_MESSAGE)}, number, '>'), NULL)"
+            frame = quads.selectExpr(*columns, f"{named} AS graph").filter("graph IS NOT NULL")
+        return QuadTable.of(frame).frame
+
+    def _with_static(self, quads: DataFrame) -> QuadTable:
+        """Returns the table of a batch with the static tables, each as a named graph."""
+        frames = [quads]
+        distinct = True
+        for name, table in self.tables.items():
+            graph = F.lit(name).alias("graph")
+            frames.append(table.frame.filter("graph IS NULL").select(*COLUMNS[:3], graph))
+            distinct = distinct and table.statistics.distinct
+        return QuadTable(reduce(DataFrame.union, frames), Statistics(distinct=distinct))
+
+
+def _save(messages: DataFrame, to: str, options: Mapping[str, str]) -> None:
+    messages.write.format("rdfm").mode("append").options(**options).save(to)

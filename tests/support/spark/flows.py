@@ -1,0 +1,102 @@
+"""What tests of Structured Streaming share: logs that appear whole, queries over what there is, a server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from construct_messages import Message, read_log
+from construct_messages.logs.lines.decoder import to_text
+from tests.support.http.streams import StreamsServer, serving_streams
+from tests.support.waiting import SECONDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def quad(subject: str, object: str = "urn:o") -> str:
+    return f"<urn:{subject}> <urn:p> <{object}> ."
+
+
+def appear(path: Path, *texts: str) -> None:
+    """Writes a log of messages under a hidden name, and renames it."""
+    hidden = path.with_name(f".{path.name}")
+    hidden.write_text(
+        "".join(f"# @message\n{text}\n" if text else "# @message\n" for text in texts)
+    )
+    hidden.rename(path)
+
+
+def stream(spark: SparkSession, path: str | Path, **options: Any) -> DataFrame:
+    return spark.readStream.format("rdfm").options(**options).load(str(path))
+
+
+def write(
+    frame: DataFrame, to: str | Path, checkpoint: Path, **options: Any
+) -> list[tuple[int, int]]:
+    """Writes what there is by the sink `rdfm`; returns the number and the messages of each batch that had any."""
+    query = (
+        frame.writeStream.format("rdfm")
+        .options(**options)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start(str(to))
+    )
+    return ended(query)
+
+
+def ended(query: Any) -> list[tuple[int, int]]:
+    from construct_messages.spark import translated
+
+    with translated():
+        assert query.awaitTermination(SECONDS * 5)
+    batches = [(each["batchId"], each["numInputRows"]) for each in query.recentProgress]
+    return [batch for batch in batches if batch[1]]
+
+
+def texts(folder: Path) -> list[str]:
+    """The messages in the logs of a folder, sorted."""
+    logs = [path for path in folder.iterdir() if path.name[0] not in "._"]
+    return sorted(to_text(message) for log in logs for message in read_log(log))
+
+
+@contextmanager
+def server(file: Path) -> Iterator[StreamsServer]:
+    """A server of streams in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    context = serving_streams(file)
+    try:
+        yield asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(SECONDS)
+    finally:
+        leaving = asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop)
+        leaving.result(SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def publish(url: str, messages: Sequence[Message]) -> None:
+    from construct_messages.feeds import publish
+
+    asyncio.run(publish(messages, url, create=True))
+
+
+def elements(url: str) -> list[str]:
+    """The messages of all elements of a stream, in their order."""
+    from construct_messages.feeds import subscribe
+
+    async def read() -> list[str]:
+        return [each.nquads.decode() async for each in subscribe(url, follow=False, after=0)]
+
+    return asyncio.run(read())
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, 9)
