@@ -24,7 +24,7 @@ from construct_messages.spark.logs.options import (
     ServerStreamOptions,
     WriteOptions,
 )
-from construct_messages.spark.logs.sinks import BatchWriter, FolderWriter, ServerWriter
+from construct_messages.spark.logs.sinks import FolderWriter, ServerWriter, TableWriter
 from construct_messages.spark.logs.source import SCHEMA, LogReader, LogWriter
 from construct_messages.spark.logs.streams import (
     ELEMENTS,
@@ -74,7 +74,7 @@ class LogSource(DataSource):
             raise UsageError(
                 "a stream, or a folder of micro-batches, only grows", hint='write by mode("append")'
             )
-        return BatchWriter(self._sink())
+        return TableWriter(self._sink())
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         self._check_messages(schema)

@@ -28,6 +28,7 @@ _URI: Final = re.compile(
 )
 # Hadoop's names, and those of pyarrow
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
+_WILD: Final = re.compile(r"[*?\[]")
 _CHUNK_BYTES: Final = 1 << 20
 _ATTEMPTS: Final = 5
 _PAUSE_SECONDS: Final = 0.2
@@ -152,20 +153,23 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> Any:
     )
 
 
-def find(path: str, s3: S3Settings = ()) -> list[File]:
+def find(path: str, s3: S3Settings = (), *, grows: bool = False) -> list[File]:
     """Returns the files of a path, at least one: the file itself, all files in a folder, or those of a pattern.
 
-    A pattern has `*`, `?` and `[…]`. Names that begin with `.` or `_` are ignored, as in Spark, unless named.
+    If it `grows`, a folder that exists may be empty, and a pattern may match nothing yet. A pattern has `*`, `?` and
+    `[…]`. Names that begin with `.` or `_` are ignored, as in Spark, unless named.
     """
     place = place_of(path, s3)
     try:
         infos = [place.files.get_file_info(place.path)]
+        may_be_empty = grows and infos[0].type == fs.FileType.Directory
         if infos[0].type == fs.FileType.NotFound:
+            may_be_empty = grows and _WILD.search(place.path) is not None
             infos = _matching(place)
         files = [file for info in infos for file in _files_of(place, info)]
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error}") from error
-    if not files:
+    if not files and not may_be_empty:
         raise UsageError(
             f"there are no files at {path}",
             hint="name a file, a folder or a pattern such as logs/*.nq",

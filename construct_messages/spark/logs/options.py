@@ -209,7 +209,7 @@ class _Given:
             first, *rest = each.name.split("_")
             name = first + "".join(map(str.capitalize, rest))
             kinds = {get_origin(kind) or kind for kind in each.types}
-            whole = self.bytes if each.name.endswith("bytes") else self.count
+            whole = self.bytes if "bytes" in each.name else self.count
             readers = {
                 bool: self.boolean,
                 int: whole,

@@ -74,7 +74,7 @@ class Task(NamedTuple):
         return cls(query, batch, context.partitionId())
 
 
-class Part(NamedTuple):
+class TaskLog(NamedTuple):
     """A log that a task has written under a temporary name."""
 
     name: str
@@ -88,10 +88,10 @@ class Written(WriterCommitMessage):
     """What a task has written; `part` is None if it has no messages, or if they are in a stream already."""
 
     task: Task
-    part: Part | None = None
+    part: TaskLog | None = None
 
     @property
-    def named(self) -> tuple[int, Part] | None:
+    def named(self) -> tuple[int, TaskLog] | None:
         return None if self.part is None else (self.task.partition, self.part)
 
 
@@ -134,7 +134,7 @@ class FolderWriter(DataSourceStreamArrowWriter):
             size = folder.files.get_file_info(path).size
         except OSError as error:
             raise _unwritable(self.options.path, error) from error
-        return Written(task, Part(path.rpartition("/")[2], size, messages, quads))
+        return Written(task, TaskLog(path.rpartition("/")[2], size, messages, quads))
 
     def _write(
         self, place: Place, batches: Iterable[pa.RecordBatch], task: Task
@@ -173,7 +173,7 @@ class FolderWriter(DataSourceStreamArrowWriter):
         except OSError as error:
             raise _unwritable(self.options.path, error) from error
 
-    def _record(self, folder: Place, record: str, named: Sequence[tuple[int, Part]]) -> None:
+    def _record(self, folder: Place, record: str, named: Sequence[tuple[int, TaskLog]]) -> None:
         """Writes the record of a batch, whole or not at all."""
         options = self.options
         extension = f"{options.format.extension}{options.packing}"
@@ -337,7 +337,7 @@ def _messages(texts: Sequence[str | None], first: int, task: Task) -> list[Messa
 
 
 @dataclass(frozen=True)
-class BatchWriter(DataSourceArrowWriter):
+class TableWriter(DataSourceArrowWriter):
     """Writes a table as a micro-batch whose identity is given by options, as in `foreachBatch`."""
 
     writer: FolderWriter | ServerWriter

@@ -34,7 +34,7 @@ from construct_messages.logs.lines.decoder import to_text
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.wire import Header, Parameter, Property
-from construct_messages.spark.logs.files import File, find, place_of, visible_below
+from construct_messages.spark.logs.files import File, find, place_of
 from construct_messages.spark.logs.options import FolderStreamOptions, ServerStreamOptions
 from construct_messages.spark.logs.source import (
     ROWS,
@@ -130,16 +130,8 @@ class FolderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise _changed(file.uri, _version(file), found)
 
     def _listed(self) -> list[File]:
-        """Returns the files of all paths; a folder may be empty, but not be missing."""
-        found = set[File]()
-        for path in self._options.paths:
-            place = place_of(path, self._options.s3)
-            if place.files.get_file_info(place.path).type != fs.FileType.Directory:
-                found.update(find(path, self._options.s3))
-                continue
-            for info in visible_below(place, place.path):
-                found.add(File(place.at(info.path).uri, info.size, info.mtime_ns or 0))
-        return list(found)
+        options = self._options
+        return [*{file for path in options.paths for file in find(path, options.s3, grows=True)}]
 
 
 def _version(file: File) -> str:

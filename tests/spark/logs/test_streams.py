@@ -131,6 +131,23 @@ def test_a_file_is_read_as_it_was_listed(folder: Path) -> None:
         list(reader.read(partition))
 
 
+def test_files_that_are_not_there_yet(folder: Path) -> None:
+    from construct_messages.spark.logs.options import FolderStreamOptions
+    from construct_messages.spark.logs.streams import FolderStreamReader
+
+    def found(path: str) -> list[str]:
+        reader = FolderStreamReader(FolderStreamOptions.of({"path": path}))
+        start = reader.initialOffset()
+        return [*reader.latestOffset(start, reader.getDefaultReadLimit())["files"]]
+
+    assert found(str(folder)) == found(f"{folder}/*.nq") == found(f"{folder}/*/*.nq") == []
+    (folder / "below").mkdir()
+    appear(folder / "below" / "a.nq", quad("a"))
+    assert found(str(folder)) == found(f"{folder}/*/*.nq") == [f"file://{folder}/below/a.nq"]
+    with pytest.raises(UsageError, match="there are no files at"):
+        found(f"{folder}/missing")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
