@@ -60,7 +60,8 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, request: pytest.FixtureRe
             end_group(running)
             assert Counter(elements(f"{streams}/target")).keys() <= {*messages}, (seed, kill)
         running = _start(tmp_path, streams)
-        assert running.wait(SECONDS) == 0, seed
+        errors = tmp_path / "errors"
+        assert running.wait(SECONDS) == 0, (seed, errors.read_text()[-2000:])
         print(f"\nseed {seed}, kills: {dict(seen)}")
         assert Counter(texts(tmp_path / "out")) == Counter(messages), seed
         assert Counter(elements(f"{streams}/target")) == Counter(messages), seed
@@ -75,13 +76,14 @@ async def _create(url: str) -> None:
 
 
 def _start(folder: Path, streams: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.spark.flowing", str(folder), streams],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    with (folder / "errors").open("ab") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.support.spark.flowing", str(folder), streams],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+        )
 
 
 def _wait(folder: Path, pattern: str, running: subprocess.Popen[bytes]) -> bool:
