@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-streams full-disks power-cuts kill-queries kill-brokers logs-brokers kill-grpc kill-kafka kill-flows soak-relay calls-mcp soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-streams full-disks power-cuts kill-queries kill-runs kill-brokers logs-brokers kill-grpc kill-kafka kill-flows soak-relay calls-mcp soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -110,6 +110,10 @@ power-cuts:
 # a server with registered queries, killed at 50 random points
 kill-queries:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/server/streams/test_query_kills.py
+
+# a run over pages of an endpoint, killed a hundred times and resumed
+kill-runs:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 100 tests/sparql/sources/http/test_resuming.py
 
 # a server, a publisher and a subscriber that talk gRPC, killed 51 times
 kill-grpc:

@@ -234,6 +234,8 @@ _USAGES: Final = {
     "memory_limit": "--memory-limit SIZE",
     "spill": "--spill DIR",
     "headers": "--header K:V",
+    "contact": "--contact ADDRESS",
+    "resume": "--resume FILE",
     "message_bytes": "--max-message-bytes N",
     "raw": "--raw-terms",
     "types": "--column-type NAME=TYPE",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
@@ -146,6 +147,8 @@ def _run(options: argparse.Namespace) -> int:
             _publish(stream, options)
         else:
             _write(stream, options)
+    if options.resume is not None:
+        Path(options.resume).unlink(missing_ok=True)  # another run of the same query is to ask anew
     sys.stdout.buffer.flush()
     return status_of(validation, options)
 
@@ -157,7 +160,7 @@ def _publish(stream: QueryMessages, options: argparse.Namespace) -> None:
 
     if not is_stream(options.to):
         raise UsageError(f"--to {options.to} is not a URL", hint="write a log with --output")
-    refuse_log_options(options, "output", "format", "syntax")
+    refuse_log_options(options, "output", "format", "syntax", "resume")
     with progress(lambda: (stream.message_count, 0), quiet=options.quiet) as step:
 
         async def watched() -> AsyncGenerator[Message]:

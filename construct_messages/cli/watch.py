@@ -83,7 +83,9 @@ def add(commands: Commands) -> None:
     add_transport(to)
     add_format(to, "that of the extension of FILE, else nq")
     add_reports(to, "do not report failures that are retried")
-    add_options(watch.add_argument_group("requests to the source"), Requests, but=["strict"])
+    add_options(
+        watch.add_argument_group("requests to the source"), Requests, but=["strict", "resume"]
+    )
 
 
 def _watch(options: argparse.Namespace) -> int:

@@ -330,9 +330,11 @@ class Requests:
         memory_limit: memory of DuckDB, as in 1500MB; default: four fifths of all.
         threads: threads of DuckDB; default: one for each core.
         spill: folder for DuckDB's data beyond the memory; default: a temporary one.
+        contact: an address by which the endpoint's operator can reach you, for the User-Agent.
+        resume: keep the pages that have come in this file, and begin with those that it has.
 
     Raises:
-        UsageError: a value beyond its bounds, or `page_key` without `page_size`.
+        UsageError: a value beyond its bounds, or `page_key` or `resume` without `page_size`.
 
     >>> Requests(profile="virtuoso", page_size=0)
     Traceback (most recent call last):
@@ -355,13 +357,16 @@ class Requests:
     memory_limit: str | None = None
     threads: Count | None = None
     spill: str | None = None
+    contact: str | None = None
+    resume: str | None = None
 
     def __post_init__(self) -> None:
-        if self.page_key is not None and self.page_size is None:
-            raise UsageError(
-                f"page_key={self.page_key!r} needs page_size",
-                hint="set the number of solutions per request",
-            )
+        for name in ("page_key", "resume"):
+            if getattr(self, name) is not None and self.page_size is None:
+                raise UsageError(
+                    f"{name}={getattr(self, name)!r} needs page_size",
+                    hint="set the number of solutions per request, or auto",
+                )
 
     @property
     def opening(self) -> dict[str, Any]:

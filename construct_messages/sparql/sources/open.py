@@ -57,6 +57,8 @@ def open_source(
     memory_limit: str | None = None,
     threads: int | None = None,
     spill: str | None = None,
+    contact: str | None = None,
+    resume: str | os.PathLike[str] | None = None,
 ) -> Source:
     """Opens the source for a URL, files, a store directory, or an object of a library.
 
@@ -84,6 +86,9 @@ def open_source(
         memory_limit: of DuckDB, as in `"1500MB"`; None: four fifths of all.
         threads: of DuckDB; None: one for each core.
         spill: the folder for DuckDB's data beyond the memory; None: a temporary one.
+        contact: an address for the User-Agent, by which the operator of an endpoint can reach you; for URLs.
+        resume: a file that keeps the responses of an endpoint to a result in pages. A result that ended early continues
+            after them, with the same query and options. Remove it when you have the result.
 
     Raises:
         UsageError: no source is passed, or the value cannot be a source.
@@ -122,6 +127,7 @@ def open_source(
             profile=profile,
             retries=retries,
             read_seconds=wrapped.read_seconds or read_seconds,
+            resume=resume,
         )
     if _is_source(source):
         return source
@@ -141,11 +147,12 @@ def open_source(
         from construct_messages.sparql.sources.http.endpoint import EndpointSource
 
         return EndpointSource(
-            _endpoint(paths[0], method, headers),
+            _endpoint(paths[0], method, headers, contact),
             results=results,
             profile=profile,
             retries=retries,
             read_seconds=read_seconds,
+            resume=resume,
         )
     return _of_files(paths, source_format, limits, engine, allow_stale=allow_stale, lenient=lenient)
 
@@ -160,7 +167,9 @@ def _refuse_duckdb(engine: str, limits: Mapping[str, Any], kind: str) -> None:
         )
 
 
-def _endpoint(url: str, method: str, headers: Mapping[str, str] | None) -> Endpoint:
+def _endpoint(
+    url: str, method: str, headers: Mapping[str, str] | None, contact: str | None
+) -> Endpoint:
     """The endpoint at a URL, with the credentials in the environment."""
     from construct_messages.sparql.client.responses import (
         TOKEN_URL,
@@ -175,7 +184,7 @@ def _endpoint(url: str, method: str, headers: Mapping[str, str] | None) -> Endpo
 
         if (credentials := ClientCredentials.of_environment()) is not None:
             tokens = tokens_for(credentials)
-    return Endpoint.at(url, method=method, headers=given, tokens=tokens)
+    return Endpoint.at(url, method=method, headers=given, contact=contact, tokens=tokens)
 
 
 def _of_files(

@@ -5,11 +5,13 @@ Makes the HTTP requests for both clients; `paging.py` decides which to send, `re
 
 from __future__ import annotations
 
+import os
 import urllib.request
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
-from contextlib import aclosing, closing
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, aclosing, closing, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from construct_messages._version import __version__
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
     import aiohttp
     from SPARQLWrapper import SPARQLWrapper
+
+    from construct_messages.sparql.sources.http.resuming import Responses
 
 
 # --- protocol -------------------------------------------------------------------------------------
@@ -190,21 +194,33 @@ _AT_ONCE: Final = 1 << 14
 _LONG: Final = 1 << 14
 
 
+_Keep: TypeAlias = Callable[[bytes], object]
+_Keeping: TypeAlias = Callable[[int, Iterable[tuple[str, str]]], AbstractContextManager[_Keep]]
+"""From the status and headers of a response to a block that keeps its bytes; see `resuming.Responses.keeping`."""
+
+
+def _not_kept(*_: object) -> AbstractContextManager[_Keep]:
+    return nullcontext(lambda _: None)
+
+
 def read(
     request: urllib.request.Request,
     page: ResultPage,
     timeouts: Timeouts,
     credentials: Credentials | None,
     connections: Connections | None = None,
+    keeping: _Keeping = _not_kept,
 ) -> Generator[Solutions]:
     """Sends a request, and reads the answer; closing the generator closes the connection, unless all was read."""
     with closing(send(request, page.url, timeouts, credentials, connections)) as response:
         reader = page.open(response.status, response.headers.get)
-        while chunk := receive(response, timeouts, reader.cut):
-            for piece in reader.pieces(chunk):
-                yield from reader.feed(piece)
-        yield from reader.rest()
-        reader.close()
+        with keeping(response.status, response.headers.items()) as keep:
+            while chunk := receive(response, timeouts, reader.cut):
+                keep(chunk)
+                for piece in reader.pieces(chunk):
+                    yield from reader.feed(piece)
+            yield from reader.rest()
+            reader.close()
 
 
 async def aread(
@@ -214,6 +230,7 @@ async def aread(
     timeouts: Timeouts,
     credentials: Credentials | None,
     executor: Executor | None = None,
+    keeping: _Keeping = _not_kept,
 ) -> AsyncGenerator[Solutions]:
     """The same as `read`, for asyncio; long solutions are decoded in the threads of `executor`."""
     import asyncio
@@ -224,23 +241,25 @@ async def aread(
     response = await asend(session, request, page.url, timeouts, credentials, is_safe=True)
     try:
         reader = page.open(response.status, response.headers.get)
-        while chunk := await areceive(response, timeouts, reader.cut):
-            for piece in reader.pieces(chunk, _AT_ONCE):
-                batches = reader.feed(piece)
-                if reader.held > _LONG:  # a long solution is decoded at its end
-                    batches = iter(await loop.run_in_executor(executor, list, batches))
-                for batch in batches:
-                    yield batch
-                await asyncio.sleep(0)
-        if await has_trailing_data(response):
-            raise reader.exceeded()
-        for batch in (
-            reader.rest()
-            if reader.held <= _LONG
-            else await loop.run_in_executor(executor, reader.rest)
-        ):
-            yield batch
-        reader.close()
+        with keeping(response.status, response.headers.items()) as keep:
+            while chunk := await areceive(response, timeouts, reader.cut):
+                keep(chunk)
+                for piece in reader.pieces(chunk, _AT_ONCE):
+                    batches = reader.feed(piece)
+                    if reader.held > _LONG:  # a long solution is decoded at its end
+                        batches = iter(await loop.run_in_executor(executor, list, batches))
+                    for batch in batches:
+                        yield batch
+                    await asyncio.sleep(0)
+            if await has_trailing_data(response):
+                raise reader.exceeded()
+            for batch in (
+                reader.rest()
+                if reader.held <= _LONG
+                else await loop.run_in_executor(executor, reader.rest)
+            ):
+                yield batch
+            reader.close()
     finally:
         response.close()  # its connection is back in the pool, if the body has ended
 
@@ -255,7 +274,8 @@ class EndpointSource:
     """An endpoint as a source. The `Accept` header of an `Endpoint` is ignored.
 
     `results`: `json`, `xml` or `tsv` to request only this format, or `auto` for those of the profile. `read_seconds`:
-    between two bytes; None: that of the endpoint. Raises `UsageError`.
+    between two bytes; None: that of the endpoint. `resume`: a file with the responses so far, for results in pages (see
+    `resuming.Responses`). Raises `UsageError`.
 
     >>> EndpointSource("https://example.org/sparql", profile="virtuoso").predefined["dbo"]
     'http://dbpedia.org/ontology/'
@@ -270,7 +290,9 @@ class EndpointSource:
         retries: int = RETRIES,
         connect_seconds: float = CONNECT_SECONDS,
         read_seconds: float | None = None,
+        resume: str | os.PathLike[str] | None = None,
     ) -> None:
+        self._resume, self._profile_name = resume, profile
         self._endpoint = Endpoint.at(endpoint) if isinstance(endpoint, str) else endpoint
         if retries < 0:
             raise UsageError(f"retries={retries} is negative", hint="pass 0 to try once")
@@ -299,15 +321,22 @@ class EndpointSource:
 
     def solutions(self, request: Request) -> Generator[Solutions]:
         timeouts = self._timeouts(request)
-        for page in self._pages(request):
-            with page:
-                for attempt in Attempts(self._retries, timeouts, page.may_retry):
-                    with attempt:
-                        if select := page.select:
-                            sent = self._http_request(request, select)
-                            yield from read(
-                                sent, page, timeouts, self._endpoint.credentials, self._connections
-                            )
+        with self._responses(request) as kept:
+            for page in self._pages(request):
+                with page:
+                    for attempt in Attempts(self._retries, timeouts, page.may_retry):
+                        with attempt:
+                            if kept is not None and (yield from kept.replay(page)):
+                                continue
+                            if select := page.select:
+                                yield from read(
+                                    self._http_request(request, select),
+                                    page,
+                                    timeouts,
+                                    self._endpoint.credentials,
+                                    self._connections,
+                                    _keeping(kept, select, page),
+                                )
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         # it takes longer to import than the other client takes for a short answer
@@ -325,23 +354,48 @@ class EndpointSource:
     ) -> AsyncGenerator[Solutions]:
         """`asolutions` with a session of the caller, which stays open, and threads for decoding long solutions."""
         timeouts = self._timeouts(request)
-        for page in self._pages(request):
-            with page:
-                async for attempt in Attempts(self._retries, timeouts, page.may_retry):
-                    with attempt:
-                        if select := page.select:
-                            sent = self._http_request(request, select)
-                            batches = aread(
-                                session,
-                                sent,
-                                page,
-                                timeouts,
-                                self._endpoint.credentials,
-                                executor,
-                            )
-                            async with aclosing(batches):
+        with self._responses(request) as kept:
+            for page in self._pages(request):
+                with page:
+                    async for attempt in Attempts(self._retries, timeouts, page.may_retry):
+                        with attempt:
+                            async with aclosing(
+                                self._aread(session, request, page, timeouts, executor, kept)
+                            ) as batches:
                                 async for batch in batches:
                                     yield batch
+
+    async def _aread(
+        self,
+        session: aiohttp.ClientSession,
+        request: Request,
+        page: ResultPage,
+        timeouts: Timeouts,
+        executor: Executor | None,
+        kept: Responses | None,
+    ) -> AsyncGenerator[Solutions]:
+        """The solutions of a page, from the responses that were kept and then from the endpoint."""
+        if kept is not None:
+            import asyncio
+
+            for batch in kept.replay(page):
+                yield batch
+                await asyncio.sleep(0)
+            if page.took is not None:
+                return
+        if select := page.select:
+            batches = aread(
+                session,
+                self._http_request(request, select),
+                page,
+                timeouts,
+                self._endpoint.credentials,
+                executor,
+                _keeping(kept, select, page),
+            )
+            async with aclosing(batches):
+                async for batch in batches:
+                    yield batch
 
     def close(self) -> None:
         """Closes the connections that were kept; those in use end with their generators."""
@@ -351,6 +405,23 @@ class EndpointSource:
         if request.lenience is not None and request.lenience.base is None:
             request.lenience.base = self._endpoint.url
         return pages(request, self._profile, asked=self._asked, url=self._endpoint.name)
+
+    @contextmanager
+    def _responses(self, request: Request) -> Iterator[Responses | None]:
+        """The responses to a request that are kept, to be resumed; None: none are."""
+        if self._resume is None:
+            yield None
+            return
+        # most results do without its database
+        from construct_messages.sparql.sources.http.resuming import Responses
+
+        described = {
+            "url": self._endpoint.name,
+            "profile": self._profile_name,
+            "results": self._asked,
+        }
+        with closing(Responses(self._resume, request, **described)) as responses:
+            yield responses
 
     def _timeouts(self, request: Request) -> Timeouts:
         return Timeouts(request.timeout, self._read_seconds, self._connect_seconds)
@@ -376,6 +447,10 @@ class EndpointSource:
         if condition and select is request.select and self._endpoint.method == "get":
             headers |= condition.headers
         return self._endpoint.request(str(select), parameters, headers)
+
+
+def _keeping(kept: Responses | None, select: Select, page: ResultPage) -> _Keeping:
+    return _not_kept if kept is None else partial(kept.keeping, select, page)
 
 
 def _accept(asked: tuple[str, ...]) -> str:

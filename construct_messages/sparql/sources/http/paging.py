@@ -424,6 +424,7 @@ class ResultPage:
         self._kind, self._again = kind, again
         self._reader: ResponseReader | None = None
         self._begun = 0.0
+        self.took: float | None = None
 
     def __enter__(self) -> None:
         self._begun = monotonic()
@@ -458,7 +459,12 @@ class ResultPage:
 
     @property
     def seconds(self) -> float:
-        """The time that the page has taken so far, without that in which its solutions waited for their consumer."""
+        """The time that the page has taken so far, without that in which its solutions waited for their consumer.
+
+        Of a page that was read again, it is the time that it `took` at first.
+        """
+        if self.took is not None:
+            return self.took
         waited = self._reader.waited if isinstance(self._reader, PageReader) else 0.0
         return monotonic() - self._begun - waited
 
