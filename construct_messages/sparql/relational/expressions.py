@@ -205,6 +205,15 @@ def _strict(
             return None if found is None else function(convert(found))
 
         return unary
+    if len(arguments) == 2:
+        left, right = arguments
+
+        def binary(row: Row) -> Any:
+            one = left(row)
+            other = None if one is None else right(row)
+            return None if other is None else function(convert(one), convert(other))
+
+        return binary
 
     def strict(row: Row) -> Any:
         values = []

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal, Inexact, localcontext
 from functools import lru_cache
 from math import ceil, copysign, floor, isfinite
+from operator import add, mul, sub
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -24,6 +25,7 @@ from construct_messages.rdf.terms.canonical import resolve
 from construct_messages.rdf.terms.wellformed import is_language
 from construct_messages.sparql.relational.regex import (
     IllegalPattern,
+    Regex,
     translate_pattern,
     translate_replacement,
 )
@@ -186,18 +188,24 @@ def _replace(value: Any, pattern: Any, replacement: Any, flags: Any = _NO_FLAGS)
     compiled = _pattern(str(pattern), str(flags))
     if compiled is None or compiled[0].search("") is not None:
         return None
+    new = _replacement(str(replacement), compiled[1])
+    return None if new is None else _same_kind(value, compiled[0].sub(new, text))
+
+
+@lru_cache(maxsize=256)
+def _replacement(replacement: str, pattern: Regex) -> Callable[[Any], str] | None:
+    """Returns the function from a match to what replaces it; None: the replacement is illegal."""
     try:
-        java = translate_replacement(str(replacement), compiled[1])
+        java = translate_replacement(replacement, pattern)
     except IllegalPattern:
         return None
     pieces = regex.findall(r"\\(.)|\$(\d)|([^\\$])", java, flags=regex.DOTALL)
-
-    def new(found: Any) -> str:
-        return "".join(
-            escaped or plain or (found[int(number)] or "") for escaped, number, plain in pieces
-        )
-
-    return _same_kind(value, compiled[0].sub(new, text))
+    if not any(number for _, number, _ in pieces):
+        text = "".join(escaped or plain for escaped, _, plain in pieces)
+        return lambda _: text
+    return lambda found: "".join(
+        escaped or plain or (found[int(number)] or "") for escaped, number, plain in pieces
+    )
 
 
 # --- terms ----------------------------------------------------------------------------------------
@@ -271,9 +279,11 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
     if float in kinds or Single in kinds:
         to = float if float in kinds else single
         return to(_floating(operator, float(to(_float(left))), float(to(_float(right)))))
+    if kinds == {int} and operator != "/":
+        return _OPERATORS[operator](left, right)
     with localcontext(EXACT):
         try:
-            return _exact(operator, left, right, integers=kinds == {int})
+            return _exact(operator, left, right)
         except Inexact:
             raise ValueOutOfRange(f"{left} {operator} {right} has too many digits") from None
 
@@ -285,7 +295,10 @@ def _float(value: Any) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _exact(operator: str, left: Any, right: Any, *, integers: bool) -> Any:
+_OPERATORS: Final = {"+": add, "-": sub, "*": mul}
+
+
+def _exact(operator: str, left: Any, right: Any) -> Any:
     if operator == "/":
         if right == 0:
             return None
@@ -293,15 +306,13 @@ def _exact(operator: str, left: Any, right: Any, *, integers: bool) -> Any:
             context.traps[Inexact] = False
             quotient = abs(Decimal(left)) / abs(Decimal(right))
         return _signed(_cut(quotient), (left < 0) != (right < 0))
-    if integers:
-        return {"+": left + right, "-": left - right, "*": left * right}[operator]
-    x, y = Decimal(left), Decimal(right)
-    if operator == "*":
-        return _cut(x * y)
-    return x + y if operator == "+" else x - y
+    found = _OPERATORS[operator](Decimal(left), Decimal(right))
+    return _cut(found) if operator == "*" else found
 
 
 def _cut(value: Decimal) -> Decimal:
+    if int(value.as_tuple().exponent) >= -18:
+        return value
     with localcontext(prec=6000, rounding="ROUND_DOWN") as context:
         context.traps[Inexact] = False
         return value if value == value.to_integral_value() else value.quantize(DIGITS)
@@ -313,7 +324,7 @@ def _signed(value: Decimal, negative: bool) -> Decimal:
 
 def _floating(operator: str, x: float, y: float) -> float:
     if operator != "/":
-        return {"+": x + y, "-": x - y, "*": x * y}[operator]
+        return float(_OPERATORS[operator](x, y))
     if y:
         return x / y
     if not x or x != x:
@@ -370,8 +381,10 @@ _CLOCK: Final = ("dateTime", "time")
 
 def _parts(value: TimePoint) -> tuple[str, str]:
     """The form without its zone, and the zone as it is written."""
-    found = regex.fullmatch(r"(.*?)(Z|[+-]\d\d:\d\d)?", value.text)
-    return (found[1], found[2] or "") if value.zone is not None else (value.text, "")
+    if value.zone is None:
+        return value.text, ""
+    length = 1 if value.text.endswith("Z") else 6
+    return value.text[:-length], value.text[-length:]
 
 
 def _day(value: TimePoint) -> tuple[int, int, int]:
@@ -390,12 +403,14 @@ def _day(value: TimePoint) -> tuple[int, int, int]:
 
 
 def _calendar(place: int, kinds: tuple[str, ...], other: str) -> Callable[[Any], int | None]:
+    form = regex.compile(other)
+
     def part(value: Any) -> int | None:
         if type(value) is not TimePoint or value.kind not in (*_CALENDAR, *kinds):
             return None
         if value.kind in _CALENDAR:
             return _day(value)[place]
-        found = regex.search(other, _parts(value)[0])
+        found = form.search(_parts(value)[0])
         return int(found[1])
 
     return part

@@ -94,6 +94,7 @@ _FORMS: Final = {
         "gMonth": f"--{_MONTH}{_ZONE}?",
     }.items()
 }
+_NO_FRACTION: Final = Fraction(0)
 _STAND_IN: Final = {"time": (1972, 12, 31), "gMonthDay": (1972, 1, 1), "gDay": (1972, 12, 1)}
 _MONTH_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -165,19 +166,18 @@ def moment(kind: str, text: str) -> TimePoint | None:
     year, month, day = _STAND_IN.get(kind, (1972, 1, 1))
     year = int(parts.get("year") or year)
     month, day = int(parts.get("month") or month), int(parts.get("day") or day)
-    most = _MONTH_DAYS[month - 1] + (month == 2 and (kind == "gMonthDay" or is_leap(year)))
-    if parts.get("day") and day > most:
-        return None
-    clock = (
-        (24 * 3600 if kind != "time" else 0)
-        if parts.get("midnight")
-        else sum(
-            int(parts.get(name) or 0) * size
-            for name, size in (("hours", 3600), ("minutes", 60), ("seconds", 1))
-        )
-    )
+    if day > 28 and parts.get("day"):
+        leap = month == 2 and (kind == "gMonthDay" or is_leap(year))
+        if day > _MONTH_DAYS[month - 1] + leap:
+            return None
+    clock, fraction = 0, _NO_FRACTION
+    if parts.get("midnight"):
+        clock = 24 * 3600 if kind != "time" else 0
+    elif hours := parts.get("hours"):
+        clock = int(hours) * 3600 + int(parts["minutes"]) * 60 + int(parts["seconds"])
+        if digits := parts["fraction"]:
+            fraction = Fraction(int(digits), 10 ** len(digits))
     zone = minutes_of(parts["zone"]) if parts.get("zone") else None
-    fraction = Fraction(int(parts.get("fraction") or 0), 10 ** len(parts.get("fraction") or ""))
     seconds = _days(year, month, day) * 86400 + clock - (zone or 0) * 60
     return TimePoint("dateTime" if kind == "dateTimeStamp" else kind, seconds, fraction, zone, text)
 
@@ -252,7 +252,8 @@ def tagged(text: str, suffix: str) -> Term:
 
 def number_text(value: Any) -> str:
     if type(value) is int:
-        return str(value) if abs(value) < 10**4000 else f"{Decimal(value):f}"
+        # Python limits the digits of an integer's text
+        return str(value) if value.bit_length() < 13_000 else f"{Decimal(value):f}"
     if type(value) is Decimal:
         text = f"{value:f}"
         text = text.rstrip("0").rstrip(".") if "." in text else text
