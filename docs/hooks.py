@@ -21,10 +21,12 @@ class Doctests(griffe.Extension):
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Return the README for the home page, and replace the marker in `decisions/index.md` by links to all decisions."""
+    """Return the home page with the README below its table, and `decisions/index.md` with links to all decisions."""
     path = Path(page.file.abs_src_path)
     if page.file.src_uri == "index.md":
-        return home((path.parent.parent / "README.md").read_text(encoding="utf-8"))
+        doors, _, _ = markdown.partition("<!--")
+        readme = (path.parent.parent / "README.md").read_text(encoding="utf-8")
+        return doors + home(readme).partition("\n")[2]
     if page.file.src_uri != "decisions/index.md":
         return markdown
     lines = []

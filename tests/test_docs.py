@@ -139,8 +139,10 @@ def test_rspql(block: Block) -> None:
 
 
 def test_the_first_log_of_the_readme(place: Path) -> None:
-    query, log = next((q, t) for q, t in pairwise(BLOCKS) if q.page == "README.md")
-    assert (query.language, log.language) == ("sparql", "turtle")
+    query, log = next(
+        (q, t) for q, t in pairwise(BLOCKS) if (q.page, q.language) == ("README.md", "sparql")
+    )
+    assert log.language == "turtle"
     (place / "query.rq").write_text(query.text, encoding="utf-8")
     command = "construct-messages run query.rq --source queries/data/companies.ttl --format ttl"
     assert shell(command, place) == log.text

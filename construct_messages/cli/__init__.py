@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final, TextIO
 
-from construct_messages.cli.arguments import Parser, PrintCompletion, version
+from construct_messages.cli.arguments import Parser, PrintCompletion, as_flags, version
 from construct_messages.cli.terminal import (
     END_SIGNALS,
     refuse_inputs,
@@ -99,6 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = _show_warning
             return int(options.command(options))
     except ConstructMessagesError as error:
+        error.hint = error.hint and as_flags(error.hint)
         report(error, debug=debug)
         return trouble or next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
     except OSError as error:

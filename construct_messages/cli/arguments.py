@@ -29,7 +29,15 @@ from construct_messages.logs.columns.options import ColumnOptions
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.rdf import compiled
 from construct_messages.rdf.formats import COLUMNS, FORMATS, READ, SYNTAXES, WRITTEN, Format
-from construct_messages.rdf.options import Option, TransportOptions, is_choice, options_of
+from construct_messages.rdf.options import (
+    Grouping,
+    MessageOptions,
+    Option,
+    Requests,
+    TransportOptions,
+    is_choice,
+    options_of,
+)
 
 if TYPE_CHECKING:
     from construct_messages.feeds.delivery import Target
@@ -334,6 +342,30 @@ def flags_given(kind: type, options: argparse.Namespace, but: Sequence[str] = ()
         if name not in but and value not in (None, False, [], each.default):
             flags.append(flag)
     return flags
+
+
+_KEYWORD: Final = re.compile(r"""(?<![\w-])(\w+)=(["']?)([\w.-]+)\2""")
+
+
+def as_flags(hint: str) -> str:
+    """A hint that names options of a query as Python does, with the flags of the command line.
+
+    >>> as_flags('read it in pages: page_size=100, of a Virtuoso with profile="virtuoso"')
+    'read it in pages: --page-size 100, of a Virtuoso with --profile virtuoso'
+    """
+    known = {
+        name: each
+        for kind in (Grouping, MessageOptions, Requests)
+        for name, each in options_of(kind).items()
+    }
+
+    def flag(found: re.Match[str]) -> str:
+        if found[1] not in known:
+            return found[0]
+        option, value = _usage(known[found[1]])
+        return f"{option} {found[3]}" if value and found[3] != "True" else option
+
+    return _KEYWORD.sub(flag, hint)
 
 
 def pairs(option: str, values: Sequence[str], shape: str, *, named: bool = True) -> dict[str, str]:

@@ -103,7 +103,8 @@ def test_the_python_api_is_generated(site: Path) -> None:
 
 def test_the_home_page_is_the_readme(site: Path) -> None:
     page = (site / "index.html").read_text(encoding="utf-8")
-    assert 'One <a href="https://w3c-cg.github.io/rsp/messages/">RDF Message</a>' in page
+    assert 'one <a href="https://w3c-cg.github.io/rsp/messages/">RDF Message</a>' in page
+    assert page.index("<strong>follow a stream</strong>") < page.index("never cut in silence")
     assert 'href="guides/dbpedia.html"' in page
     assert 'src="images/page-cards.png"' in page
     assert "<code>CONTRIBUTING.md</code>" in page
