@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-streams full-disks power-cuts kill-queries kill-runs kill-brokers logs-brokers kill-grpc kill-kafka kill-flows soak-relay calls-mcp soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-streams full-disks power-cuts kill-queries kill-runs kill-brokers logs-brokers kill-grpc kill-kafka kill-flows soak-relay calls-mcp image-test soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -135,6 +135,17 @@ kill-brokers:
 # logs of 20,000 messages through Mosquitto, the NATS server and our service of gRPC
 logs-brokers:
 	$(PYTHON) -m pytest -q -n 0 --messages 20000 -k test_a_log tests/feeds/brokers/mqtt tests/feeds/brokers/nats tests/feeds/grpc
+
+# the container image, built without a registry of images and tried; as root, with mmdebstrap and buildah: three minutes
+export BUILDAH_ISOLATION = chroot
+export STORAGE_DRIVER = vfs
+image-test:
+	bash docs/container/build.sh construct-messages
+	buildah inspect --type image construct-messages >$(or $(TMPDIR),/tmp)/image.json
+	container=$$(buildah from construct-messages); root=$$(buildah mount $$container); \
+	cp $(or $(TMPDIR),/tmp)/image.json $$(dirname $$root)/image.json; \
+	$(PYTHON) -m pytest -q -s -n 0 --image $$root tests/docs/test_image.py; status=$$?; \
+	buildah rm $$container >/dev/null; exit $$status
 
 # 10,000 calls of the server for AI agents, no message cut in any
 calls-mcp:

@@ -97,6 +97,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--calls", type=int, default=300, help="how many calls the server for AI agents answers"
     )
 
+    parser.addoption(
+        "--image", metavar="FOLDER", help="the root file system of the container image to be tried"
+    )
+
     parser.addoption("--screenshots", metavar="FOLDER", help="where screenshots of the page go")
 
     parser.addoption(

@@ -1,10 +1,12 @@
-"""The texts of the guide for production: the unit of systemd, the Containerfile and the services are held to the code.
+"""What the guide for production offers: the unit of systemd, the Containerfile, the services and the dashboard.
 
-No container engine is asked: the instructions are read, and whatever they say of this project is compared with it.
+No container engine is asked: what they have of this project is compared with it. `test_image.py` tries the image.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
 import shutil
@@ -13,13 +15,17 @@ import tomllib
 from configparser import ConfigParser
 from pathlib import Path
 
+import aiohttp
+import pyoxigraph as ox
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from construct_messages.cli import build_parser
-from construct_messages.server.config import Config
+from construct_messages.server.config import BridgeSettings, Config, StreamsSettings
 from construct_messages.server.runtime.settings import load_config
 from tests.support.docs import BLOCKS
+from tests.support.http.serving import serving
 from tests.support.places import ROOT
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -64,30 +70,106 @@ def test_the_unit_of_systemd(tmp_path: Path) -> None:
         assert [line for line in done.stderr.splitlines() if own.name in line] == []
 
 
+FOLDER = ROOT / "docs" / "container"
+CONTAINERFILE = re.sub(
+    r"^ *#.*\n|\\\n", "", (FOLDER / "Containerfile").read_text("utf-8"), flags=re.MULTILINE
+)
+SERVICES = yaml.safe_load((FOLDER / "compose.yaml").read_text(encoding="utf-8"))["services"]
+
+
+def instructions(name: str) -> list[str]:
+    return re.findall(rf"^{name} (.*)$", CONTAINERFILE, re.MULTILINE)
+
+
 def test_the_containerfile() -> None:
-    instructions = [line.split(" ", 1) for line in TEXTS["dockerfile"].splitlines()]
-    names = [name for name, _ in instructions]
-    assert names == ["FROM", "COPY", "RUN", "USER", "ENV", "EXPOSE", "ENTRYPOINT"]
-    values = dict(instructions)
-    version = re.fullmatch(r"python:3\.(\d+)-slim", values["FROM"])
+    base, extras = (value.partition("=")[2] for value in instructions("ARG"))
+    version = re.search(r"python:3\.(\d+)-slim$", base)
     assert version is not None
     assert f"Programming Language :: Python :: 3.{version[1]}" in PROJECT["classifiers"]
-    _, folder = values["COPY"].split()
-    extra = re.search(rf"'{folder}\[(\w+)\]'", values["RUN"])
-    assert extra is not None
-    assert extra[1] in PROJECT["optional-dependencies"]
-    assert re.search(r"useradd .*\b(\w+)$", values["RUN"])[1] == values["USER"]  # type: ignore[index] # fails as it should
-    variables = dict(pair.split("=", 1) for pair in values["ENV"].split())
-    config = settings(variables)
-    assert config.bind.endswith(f":{values['EXPOSE']}")
+    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+    for copied in instructions("COPY"):
+        *names, _ = copied.split()
+        assert all(
+            name.startswith("--") or (ROOT / name.lstrip("/")).exists() for name in names
+        ) or ("--from=build" in names)
+    (environment,) = instructions("ENV")
+    config = settings(dict(re.findall(r"(CONSTRUCT_MESSAGES_\w+)=(\S+)", environment)))
+    assert [config.bind.rpartition(":")[2]] == instructions("EXPOSE")
     assert config.log_format == "json"
-    parsed(shlex.join(yaml.safe_load(values["ENTRYPOINT"])))
+    (user,) = instructions("USER")
+    assert f"--owner={user.partition(':')[0]} " in instructions("RUN")[-1]
+    parsed(shlex.join([*entry(), *yaml.safe_load(instructions("CMD")[-1])]))
 
 
-def test_the_services() -> None:
-    services = yaml.safe_load(TEXTS["yaml"])["services"]
-    entry = yaml.safe_load(
-        dict(line.split(" ", 1) for line in TEXTS["dockerfile"].splitlines())["ENTRYPOINT"]
+def entry() -> list[str]:
+    (point,) = instructions("ENTRYPOINT")
+    return list(yaml.safe_load(point))
+
+
+def test_the_services(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its settings are valid where the paths are those of the container."""
+    messages = SERVICES["messages"]
+    assert messages["depends_on"] == [name for name in SERVICES if name != "messages"]
+    assert (messages["read_only"], messages["user"]) == (True, instructions("USER")[0])
+    parsed(shlex.join([*entry(), *messages["command"]]))
+    (file, place), (data, there) = (
+        (FOLDER / volume.split(":")[0], volume.split(":")[1]) for volume in messages["volumes"][:2]
     )
-    parsed(f"{shlex.join(entry)} {services['messages']['command']}")
-    assert services["messages"]["ports"] == ["8080:8080"]
+    assert messages["command"][-1] == place
+    text = file.read_text(encoding="utf-8").replace(there, str(data.resolve()))
+    text = text.replace(messages["volumes"][2].split(":")[1], str(tmp_path))
+    (tmp_path / "server.toml").write_text(text, encoding="utf-8")
+    for name in messages["environment"]:
+        monkeypatch.setenv(name, "secret")
+    config = load_config(tmp_path / "server.toml", os.environ, {})
+    assert config.streams is not None
+    (bridge,) = config.streams.bridges.values()
+    assert bridge.target is not None
+    assert bridge.target.split("/")[2] in SERVICES
+
+
+async def test_the_dashboard_shows_the_metrics_that_there_are(tmp_path: Path) -> None:
+    """Each metric of a server with streams and a bridge, and no other; with labels that it has."""
+    board = json.loads((FOLDER / "grafana.json").read_text(encoding="utf-8"))
+    queries = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
+    streams = StreamsSettings(
+        file=str(tmp_path / "streams.db"),
+        bridges={"a": BridgeSettings(target="http://127.0.0.1:9/streams/a")},
+    )
+    source = ROOT / "queries" / "data" / "companies.ttl"
+    store = ox.Store(str(tmp_path / "store"))
+    store.load(path=str(source))
+    store.flush()
+    del store
+    async with (
+        serving(tmp_path / "store", settings={"streams": streams}) as server,
+        aiohttp.ClientSession() as session,
+        session.get(f"{server.url}/metrics") as got,
+    ):
+        text = await got.text()
+    families = {each.name: each for each in text_string_to_metric_families(text)}
+    labels = {
+        name: {label for sample in each.samples for label in sample.labels}
+        for name, each in families.items()
+    }
+    shown = set()
+    for query in queries:
+        (name,) = re.findall(r"construct_messages_\w+", query)
+        family = re.sub(r"_total$|_bucket$", "", name)
+        assert family in families, query
+        assert name == family + {"counter": "_total", "histogram": "_bucket"}.get(
+            families[family].type, ""
+        )
+        shown.add(family)
+        by = re.search(r"by \(([^)]*)\)", query)
+        assert by is not None
+        if labels[family]:
+            assert {*by[1].split(", "), "endpoint"} <= labels[family], query
+    assert shown == {name for name in families if not name.endswith("_created")}
+    ids = [panel["id"] for panel in board["panels"]]
+    assert len(ids) == len(set(ids))
+    assert all(
+        target["legendFormat"] and target["datasource"]["uid"] == "${datasource}"
+        for panel in board["panels"]
+        for target in panel.get("targets", ())
+    )
