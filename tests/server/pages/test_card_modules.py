@@ -217,34 +217,6 @@ def test_no_two_nodes_of_a_picture_meet(modules: Modules, count: int) -> None:
     assert modules.run(script, lines) == [True, True, count, 0]
 
 
-# --- places and times ------------------------------------------------------------------------------------------------
-
-FACETS = """
-import { pointsOf, timeOf } from "./facets.js";
-const main = ({ texts, times }) => [texts.map(pointsOf), times.map(([value, datatype]) => timeOf({ value, datatype }))];
-"""
-
-
-def test_places_and_times(modules: Modules) -> None:
-    texts = {
-        "POINT(4.35 50.85)": [[4.35, 50.85]],
-        "<http://www.opengis.net/def/crs/OGC/1.3/CRS84> Point (1 2)": [[1, 2]],
-        "<http://www.opengis.net/def/crs/EPSG/0/4326> POINT(50 4)": [],
-        "LINESTRING(0 0, 1e1 -10)": [[0, 0], [10, -10]],
-        "POINT(400 2)": [],
-        "POINT EMPTY": [],
-    }
-    times = {
-        ("1970-01-02", f"{XSD}date"): 86_400_000,
-        ("1970-01-01T01:00:00+01:00", f"{XSD}dateTime"): 0,
-        ("1971", f"{XSD}gYear"): 31_536_000_000,
-        ("soon", f"{XSD}date"): None,
-        ("1970-01-02", f"{XSD}string"): None,
-    }
-    given: Any = {"texts": list(texts), "times": [list(each) for each in times]}
-    assert modules.run(FACETS, given) == [list(texts.values()), list(times.values())]
-
-
 # --- the store -------------------------------------------------------------------------------------------------------
 
 STORE = """

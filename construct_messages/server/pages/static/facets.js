@@ -1,91 +1,203 @@
-// The places and times in the first messages, for maps and timelines, each with its message. No access to the document.
+// The places and times in the first messages, for maps and timelines, each with its message; and those that neither can
+// have, with the reason. No access to the document.
 //
-// WGS84 Geo Positioning (geo:lat, geo:long), GeoSPARQL 1.1, section 8.5 (WKT; a CRS of its own is not read), XSD 1.1 dates.
+// WGS84 Geo Positioning (geo:lat, geo:long), schema.org, georss:point, Wikibase, and literals of geometries and dates.
 
+import { timeOf } from "./dates.js";
+import { geometryOf, isGeometry, pairsOf } from "./geometry.js";
 import { statementsOf } from "./message-view.js";
-import { XSD } from "./terms.js";
+import { keyOf, labelOf } from "./nesting.js";
 
 const MESSAGES = 5000;
 const STATEMENTS = 100_000;
-const GEO = "http://www.w3.org/2003/01/geo/wgs84_pos#";
-const WKT = "http://www.opengis.net/ont/geosparql#wktLiteral";
-const CRS84 = /^\s*(?:<http:\/\/www\.opengis\.net\/def\/crs\/(?:OGC\/1\.3\/CRS84)>\s*)?/;
-const POINT = /(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s+(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/g;
-const LABEL = /(?:#label|\/name|\/title|prefLabel)$/;
-const DATE = /^(-?\d{4,})(?:-(\d\d))?(?:-(\d\d))?(?:T(\d\d):(\d\d):(\d\d(?:\.\d+)?))?(Z|[+-]\d\d:\d\d)?$/;
+const OF_MESSAGE = 2000; // statements of a message that are read
+const POINTS = 500_000; // of all outlines
+const LABEL = 120; // characters, as in cards
+const WGS84 = "http://www.w3.org/2003/01/geo/wgs84_pos#";
+const SCHEMAS = ["http://schema.org/", "https://schema.org/"];
+const WIKIBASE = "http://wikiba.se/ontology#";
+const GEORSS = "http://www.georss.org/georss/";
+const LATITUDES = new Set([`${WGS84}lat`, ...SCHEMAS.map((iri) => `${iri}latitude`), `${WIKIBASE}geoLatitude`]);
+const LONGITUDES = new Set([`${WGS84}long`, ...SCHEMAS.map((iri) => `${iri}longitude`), `${WIKIBASE}geoLongitude`]);
+const PAIRS = new Set([
+  ...[`${WGS84}lat_long`, `${GEORSS}point`, `${GEORSS}line`, `${GEORSS}polygon`],
+  ...SCHEMAS.flatMap((iri) => [`${iri}line`, `${iri}polygon`]),
+]);
+const BOXES = new Set([`${GEORSS}box`, ...SCHEMAS.map((iri) => `${iri}box`)]);
+const CIRCLES = new Set([`${GEORSS}circle`, ...SCHEMAS.map((iri) => `${iri}circle`)]);
+// a message without any of these has no place and no time
+const LIKELY = /\^\^<|wgs84_pos|schema\.org\/|georss|wikiba\.se|<geo:/;
+// links to a node that is only a position of the node before, whose label is meant
+const OF_PLACE = /(?:geo|geometry|geometries|centroid|coordinates?|location|point|P625)$/i;
 
 export class Facets {
   constructor() {
-    this.places = []; // {number, label, points: [[longitude, latitude]]}
-    this.times = []; // {number, label, predicate, time: milliseconds, text}
-    this.messages = 0;
+    this.places = []; // {number, label, term, parts, at}: `parts` as in geometry.js, and `at` is the point of its mark
+    this.times = []; // {number, label, term, predicate, time, year, text}
+    this.left = { places: [], times: [] }; // {number, label, term, text, problem}
+    this.messages = 0; // that were searched
     this.statements = 0;
+    this.points = 0;
     this.isFull = false;
+    this.skipped = 0; // messages that came later
+    this.cut = 0; // messages whose beginning was searched
   }
 
-  /** The messages that were searched, in words; empty: all. */
-  get note() {
-    return this.isFull ? `of the first ${this.messages.toLocaleString()} messages` : "";
+  /** What was not searched, in words; each is a sentence without its end. */
+  get notes() {
+    const notes = [];
+    if (this.skipped) notes.push(`Only the first ${this.messages.toLocaleString()} messages are searched`);
+    const many = `${this.cut.toLocaleString()} ${this.cut === 1 ? "message" : "messages"}`;
+    if (this.cut) notes.push(`Of ${many} only the first ${OF_MESSAGE.toLocaleString()} statements are searched`);
+    return notes;
   }
 
   add(message) {
+    if (this.isFull) {
+      this.skipped += 1;
+      return;
+    }
     this.messages += 1;
     this.statements += message.lines.length;
     this.isFull = this.messages >= MESSAGES || this.statements >= STATEMENTS;
-    if (!message.lines.some((line) => /\^\^<|wgs84_pos/.test(line))) return;
-    const { statements } = statementsOf(message.lines.slice(0, 500));
-    const labels = new Map();
-    const places = new Map(); // by subject: {lat, long}
-    for (const { subject, predicate, object } of statements) {
-      if (object.kind !== "literal") continue;
-      if (LABEL.test(predicate.value) && !labels.has(subject.value)) labels.set(subject.value, object.value.slice(0, 80));
-      this.takePlace(message, subject, predicate, object, places);
-    }
-    const labelOf = (subject) => labels.get(subject.value) ?? (subject.kind === "iri" ? subject.value : "");
-    for (const [subject, { lat, long }] of places) {
-      if (lat === undefined || long === undefined) continue;
-      this.places.push({ number: message.number, label: labels.get(subject) ?? subject, points: [[long, lat]] });
-    }
-    for (const { subject, predicate, object } of statements) {
-      if (object.kind !== "literal") continue;
-      const points = object.datatype === WKT ? pointsOf(object.value) : [];
-      if (points.length) this.places.push({ number: message.number, label: labelOf(subject), points });
-      const time = object.datatype.startsWith(XSD) ? timeOf(object) : null;
-      if (time !== null) {
-        const what = predicate.value;
-        this.times.push({ number: message.number, label: labelOf(subject), predicate: what, time, text: object.value });
+    if (!message.lines.some((line) => LIKELY.test(line))) return;
+    if (message.lines.length > OF_MESSAGE) this.cut += 1;
+    new MessageFacets(this, message.number, statementsOf(message.lines.slice(0, OF_MESSAGE)).statements).take();
+  }
+
+  /** Keeps a place. Outlines beyond the bound are left out: what is kept of them is a point. */
+  put(place) {
+    this.points += place.parts.reduce((sum, { length }) => sum + length, 0);
+    const isTooMuch = this.points > POINTS && place.parts.some(({ length }) => length > 1);
+    if (isTooMuch) this.left.places.push({ ...place, text: "its outline", problem: "there are too many outlines; its mark is there" });
+    this.places.push(isTooMuch ? { ...place, parts: [[place.at]] } : place);
+  }
+}
+
+/** The places and times of one message. */
+class MessageFacets {
+  constructor(facets, number, statements) {
+    this.facets = facets;
+    this.number = number;
+    this.statements = statements;
+    this.properties = new Map(); // by key of a subject: Map(predicate → objects)
+    this.mentions = new Map(); // by key of an object: the first statement that has it
+    this.positions = new Map(); // by key of a subject: {subject, latitudes, longitudes, isElsewhere}
+    this.seen = new Set(); // places that were found in another spelling
+    for (const statement of statements) {
+      const key = keyOf(statement.subject);
+      if (!this.properties.has(key)) this.properties.set(key, new Map());
+      const { predicate, object } = statement;
+      const of = this.properties.get(key);
+      if (!of.has(predicate.value)) of.set(predicate.value, []);
+      of.get(predicate.value).push(object);
+      if ((object.kind === "iri" || object.kind === "blank") && !this.mentions.has(keyOf(object))) {
+        this.mentions.set(keyOf(object), statement);
       }
     }
   }
 
-  takePlace(message, subject, predicate, object, places) {
-    if (!predicate.value.startsWith(GEO)) return;
-    const name = { [`${GEO}lat`]: "lat", [`${GEO}long`]: "long" }[predicate.value];
-    const number = Number(object.value);
-    if (name === undefined || !Number.isFinite(number)) return;
-    if (!places.has(subject.value)) places.set(subject.value, {});
-    places.get(subject.value)[name] ??= number;
+  take() {
+    for (const { subject, predicate, object } of this.statements) {
+      if (object.kind === "iri") this.takeIri(subject, predicate.value, object.value);
+      else if (object.kind === "literal") this.takeLiteral(subject, predicate.value, object);
+    }
+    for (const position of this.positions.values()) this.takePosition(position);
+  }
+
+  takeIri(subject, predicate, value) {
+    if (predicate === `${WIKIBASE}geoGlobe` && !value.endsWith("/Q2")) this.positionOf(subject).globe = value;
+    // RFC 5870: geo:48.2,16.3;crs=wgs84
+    const found = /^geo:([^;,]*,[^;,]*)[^;]*(?:;crs=([^;]*))?/i.exec(value);
+    if (found === null) return;
+    const isKnown = found[2] === undefined || /^wgs84$/i.test(found[2]);
+    const geometry = isKnown ? pairsOf(found[1]) : { parts: [], problem: `the map does not know its reference system, ${found[2]}` };
+    this.put(subject, value, geometry);
+  }
+
+  takeLiteral(subject, predicate, object) {
+    const { value } = object;
+    if (LATITUDES.has(predicate)) this.positionOf(subject).latitudes.push(value);
+    else if (LONGITUDES.has(predicate)) this.positionOf(subject).longitudes.push(value);
+    else if (PAIRS.has(predicate)) this.put(subject, value, pairsOf(value));
+    else if (BOXES.has(predicate)) this.put(subject, value, pairsOf(value, { isBox: true }));
+    else if (CIRCLES.has(predicate)) this.leave("places", subject, value, "a circle is not drawn");
+    else if (isGeometry(object.datatype)) this.put(subject, value, geometryOf(object));
+    else this.takeTime(subject, predicate, object);
+  }
+
+  takeTime(subject, predicate, object) {
+    const found = timeOf(object);
+    if (found === null) return;
+    const { time, year, problem } = found;
+    if (problem !== null) this.leave("times", subject, object.value, problem);
+    else this.facets.times.push({ ...this.named(subject), predicate, time, year, text: object.value });
+  }
+
+  positionOf(subject) {
+    const key = keyOf(subject);
+    if (!this.positions.has(key)) this.positions.set(key, { subject, latitudes: [], longitudes: [], globe: null });
+    return this.positions.get(key);
+  }
+
+  takePosition({ subject, latitudes, longitudes, globe }) {
+    if (!latitudes.length && !longitudes.length) return;
+    const text = `latitude ${latitudes.join(" and ") || "missing"}, longitude ${longitudes.join(" and ") || "missing"}`;
+    if (globe !== null) this.leave("places", subject, text, `the map is not of its globe, ${globe}`);
+    else if (!latitudes.length || !longitudes.length) this.leave("places", subject, text, "a half of it is missing");
+    else if (latitudes.length > 1 || longitudes.length > 1) {
+      this.leave("places", subject, text, "which of them belong together is not known; the first two are shown");
+      this.put(subject, text, pairsOf(`${latitudes[0]} ${longitudes[0]}`));
+    } else this.put(subject, text, pairsOf(`${latitudes[0]} ${longitudes[0]}`));
+  }
+
+  /** Keeps a place of a subject, once where the same one is written in several ways. */
+  put(subject, text, { parts, problem }) {
+    if (problem !== null) {
+      this.leave("places", subject, text, problem);
+      return;
+    }
+    const at = middleOf(parts);
+    const key = `${keyOf(this.named(subject).term)} ${at.map((each) => each.toFixed(3)).join(" ")}`;
+    const isOutline = parts.some(({ length }) => length > 1);
+    if (!isOutline && this.seen.has(key)) return;
+    this.seen.add(key);
+    this.facets.put({ ...this.named(subject), parts, at });
+  }
+
+  leave(kind, subject, text, problem) {
+    this.facets.left[kind].push({ ...this.named(subject), text: text.slice(0, LABEL), problem });
+  }
+
+  /** The message, and the label of a node as its card has it; of a node that is a position, that of what is there. */
+  named(subject) {
+    let term = subject;
+    for (let depth = 0; depth < 4; depth += 1) {
+      const label = labelOf(this.properties.get(keyOf(term)) ?? new Map());
+      if (label !== null) return { number: this.number, label: label.value.slice(0, LABEL), term };
+      const mention = this.mentions.get(keyOf(term));
+      if (mention === undefined || !(term.kind === "blank" || OF_PLACE.test(mention.predicate.value))) break;
+      term = mention.subject;
+    }
+    return { number: this.number, label: null, term };
   }
 }
 
-/** The points of a WKT text in WGS84: [[longitude, latitude]]; none where another reference system is named. */
-export function pointsOf(text) {
-  const start = CRS84.exec(text)[0].length;
-  if (text[start] === "<") return [];
-  const points = [...text.slice(start, 100_000).matchAll(POINT)].map(([, x, y]) => [Number(x), Number(y)]);
-  return points.filter(([x, y]) => Math.abs(x) <= 180 && Math.abs(y) <= 90);
+/** The middle of a geometry's largest part. */
+function middleOf(parts) {
+  const largest = parts.reduce((most, part) => (part.length > most.length ? part : most));
+  return [0, 1].map((axis) => {
+    const [least, most] = boundsOf(largest, axis);
+    return (least + most) / 2;
+  });
 }
 
-/** The time of a date, a dateTime or a year, in milliseconds; null: it is none. */
-export function timeOf({ value, datatype }) {
-  if (!/#(?:date|dateTime|dateTimeStamp|gYear|gYearMonth)$/.test(datatype)) return null;
-  const found = DATE.exec(value.trim());
-  if (found === null) return null;
-  const [year, month, day, hour, minute, second] = found.slice(1, 7).map((each) => Number(each ?? NaN));
-  const time = new Date(0);
-  time.setUTCFullYear(year, (month || 1) - 1, day || 1);
-  time.setUTCHours(hour || 0, minute || 0, second || 0);
-  const [, sign, hours, minutes] = /^([+-])(\d\d):(\d\d)$/.exec(found[7] ?? "") ?? [null, "+", "0", "0"];
-  const offset = (Number(hours) * 60 + Number(minutes)) * 60_000 * (sign === "-" ? -1 : 1);
-  return Number.isNaN(time.getTime()) ? null : time.getTime() - offset;
+/** The least and the greatest coordinate of points. */
+export function boundsOf(points, axis) {
+  let [least, most] = [Infinity, -Infinity];
+  for (const point of points) {
+    least = Math.min(least, point[axis]);
+    most = Math.max(most, point[axis]);
+  }
+  return [least, most];
 }

@@ -6,7 +6,8 @@
 import { RDF } from "./terms.js";
 
 const DEEPEST = 12; // nodes within each other
-const LABELS = [
+/** The properties that have labels, the preferred ones first. */
+export const LABELS = [
   "http://www.w3.org/2000/01/rdf-schema#label",
   "http://www.w3.org/2004/02/skos/core#prefLabel",
   "http://xmlns.com/foaf/0.1/name",
@@ -125,8 +126,9 @@ class Nesting {
   }
 }
 
-/** The label of a node among its properties: in English, else without a language, else the first; null: it has none. */
-function labelOf(properties) {
+/** The label of a node among its properties, {predicate: objects}: in English, else without a language, else the first;
+ *  null: it has none. */
+export function labelOf(properties) {
   for (const predicate of LABELS) {
     const literals = (properties.get(predicate) ?? []).filter(({ kind, value }) => kind === "literal" && value.trim());
     if (!literals.length) continue;

@@ -8,6 +8,7 @@ import { Facets } from "./facets.js";
 import { graphView } from "./graph-view.js";
 import { mapElement } from "./map.js";
 import { messageTable } from "./message-table.js";
+import { cutIri } from "./term-view.js";
 import { LogText } from "./text-view.js";
 import { timelineElement } from "./timeline.js";
 
@@ -74,14 +75,16 @@ export class ResultViews {
 
   add(message) {
     this.cards.add(message);
-    if (!this.facets.isFull) this.facets.add(message);
-    $("tab-map").hidden = !this.facets.places.length;
-    $("tab-timeline").hidden = this.facets.times.length < 2;
+    this.facets.add(message);
+    const { places, times, left } = this.facets;
+    $("tab-map").hidden = !places.length && !left.places.length;
+    $("tab-timeline").hidden = !times.length && !left.times.length;
   }
 
   /** Updates views that were opened before all messages had arrived. */
   ended() {
     if ($("tabs").hidden) return;
+    $("tabs").hidden = this.cards.store.count === 0; // there is nothing to be seen in any way
     this.showWanted();
     this.wanted = null;
     if (this.view !== "messages") this.show(this.view);
@@ -104,20 +107,14 @@ export class ResultViews {
   }
 
   viewOf(name) {
-    const { cards, facets } = this;
-    const { prefixes } = cards;
-    const width = Math.max(320, Math.min(900, $("results").clientWidth));
-    const open = (number) => {
-      this.show("messages");
-      cards.jump(number);
-    };
+    const { cards } = this;
     switch (name) {
       case "table":
-        return messageTable(cards.store, prefixes);
+        return messageTable(cards.store, cards.prefixes);
       case "map":
-        return mapElement(facets.places, { open, note: facets.note, width });
+        return this.chartOf("places", mapElement);
       case "timeline":
-        return this.timeline({ open, note: facets.note, width });
+        return this.chartOf("times", timelineElement);
       case "log":
         return new LogText(cards.store).element;
       case "documents":
@@ -127,9 +124,19 @@ export class ResultViews {
     }
   }
 
-  timeline(options) {
-    const nameOf = (iri) => this.cards.prefixes.shorten(iri) ?? iri;
-    return timelineElement(this.facets.times, { ...options, nameOf });
+  /** The map of places or the timeline of times, whose entries show their messages. */
+  chartOf(kind, chartElement) {
+    const { facets, cards } = this;
+    const { prefixes } = cards;
+    const open = (number) => {
+      this.show("messages");
+      cards.jump(number);
+    };
+    const nameOf = ({ label, term, number }) =>
+      label ?? (term.kind === "iri" ? (prefixes.shorten(term.value) ?? cutIri(term.value)) : `message ${number.toLocaleString()}`);
+    const predicateOf = (iri) => prefixes.shorten(iri) ?? cutIri(iri);
+    const options = { left: facets.left[kind], said: facets.notes, nameOf, predicateOf, open };
+    return chartElement(facets[kind], { ...options, width: Math.max(240, $("results").clientWidth) });
   }
 
   /** A view that sends a request to the server once, and again after a failure. */
