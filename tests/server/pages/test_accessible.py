@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pyte
 QUERY = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
 PLACES = """PREFIX geo: <http://www.w3.org/2003/01/geo/wgs84_pos#> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 CONSTRUCT { ?s geo:lat ?y ; geo:long ?x ; ex:on ?d } WHERE { VALUES (?s ?x ?y ?d) {
-(ex:a 1 2 "2024-01-01"^^xsd:date) (ex:b 4.5 50.5 "2025-01-01"^^xsd:date) } }"""
+(ex:a 1 2 "2024-01-01"^^xsd:date) (ex:b 4.5 50.5 "2025-01-01"^^xsd:date) (ex:c 4.6 50.6 "-0043-03-15"^^xsd:date)
+(ex:d 500 123 "2024-02-30"^^xsd:date) } }"""
 OTHER = "another query than was asked, a filter without match, and a refused download"
 STATES = {
     "at first": "",
@@ -38,7 +39,13 @@ STATES = {
     "text": "await run(given.query); await page.click('#tab-log'); await page.waitForSelector('pre.text');",
     "JSON": "await run(given.query); await page.click('#tab-documents'); await page.waitForSelector('pre.text');",
     "a map": "await run(given.places); await page.click('#tab-map'); await page.waitForSelector('svg.map');",
-    "a timeline": "await run(given.places); await page.click('#tab-timeline'); await page.waitForSelector('ul time');",
+    "a mark of several places": (
+        "await run(given.places); await page.click('#tab-map'); await page.click('.mark-button:has(.count)');"
+        "await page.waitForSelector('.chart h3'); await page.click('.left-out summary');"
+    ),
+    "a timeline": (
+        "await run(given.places); await page.click('#tab-timeline'); await page.waitForSelector('svg.timeline');"
+    ),
     OTHER: (
         "await run(given.query); await page.fill('#filter', 'nothing'); await page.fill('#query', 'SELECT nothing');"
         "await page.click('#download'); await page.waitForSelector('#download-state.bad');"
@@ -90,7 +97,8 @@ LOOKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "a table",
             "messages as a table",
             "JSON",
-            "a map",
+            "a mark of several places",
+            "a timeline",
             OTHER,
             "several queries",
             "saved queries",

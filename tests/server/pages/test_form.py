@@ -17,6 +17,7 @@ from tests.support.pages.asking import (
     TYPED,
     ask,
     choose,
+    shown,
     solutions,
 )
 from tests.support.pages.browser import Browser
@@ -66,7 +67,7 @@ async def test_one_graph_is_of_what_was_asked(page: Browser, served: Served, cha
     assert seen == {
         "differ": [False, True, False],
         "asked": [f"{served.url}/people/sparql", EVERYTHING],
-        "graph": "3 triples, 3 of them distinct",
+        "graph": "3 triples as one graph, as clients without messages get it",
         "held": [EVERYTHING, "people/sparql"],
     }
 
@@ -82,7 +83,7 @@ async def test_one_graph_is_asked_anew_with_each_answer(page: Browser, served: S
     assert seen == [f"{served.url}/many/sparql", f"{EVERYTHING} LIMIT 7"]
     assert (
         await page.run('return page.textContent("#other-view .note")')
-        == "7 triples, 7 of them distinct"
+        == "7 triples as one graph, as clients without messages get it"
     )
 
 
@@ -96,7 +97,7 @@ async def test_one_graph_can_be_stopped(page: Browser, upstream: FaultServer) ->
     said = await page.run(
         """
         await page.click("#tab-graph");
-        const running = await page.textContent("#other-view .note");
+        const running = await page.textContent("#other-view .busy");
         await page.click("#other-view button");
         const stopped = await page.textContent("#other-view .banner");
         await page.click("#tab-graph");
@@ -106,7 +107,10 @@ async def test_one_graph_can_be_stopped(page: Browser, upstream: FaultServer) ->
     )
     upstream.go_on.set()
     assert said[0].startswith("The query runs again, without messages: 0 triples in ")
-    assert said[1:] == ["Stopped: the answer is not complete.", "1 triple, 1 of them distinct"]
+    assert said[1:] == [
+        "Stopped: the answer is not complete.",
+        "1 triple as one graph, as clients without messages get it",
+    ]
 
 
 async def test_a_download_says_nothing_of_the_results(page: Browser, upstream: FaultServer) -> None:
@@ -196,6 +200,7 @@ async def test_an_error_is_marked_at_its_place(
 
 
 async def test_what_is_typed_is_there_after_reload_and_back(page: Browser, served: Served) -> None:
+    """And so is the answer of what was run in this entry of the history, which is asked for again."""
     await ask(page, "people")
     typed = [f"{EVERYTHING} # typed \U0001f600", "many/sparql"]
     await choose(page, "many")
@@ -214,14 +219,18 @@ async def test_what_is_typed_is_there_after_reload_and_back(page: Browser, serve
         await page.goBack();"""
         + READY
         + """
-        const url = await page.evaluate(() => location.href);
-        return [reloaded, await held(), await page.locator('.card').count(), url];
+        const url = await page.evaluate(() => location.href);"""
+        + ENDED
+        + shown(3)
+        + """
+        return [reloaded, await held(), await page.textContent("#banner"), await differs(), url];
         """,
         typed=typed[0],
         elsewhere=f"{served.url}/-/static/page.css",
     )
     ran = urlencode({"endpoint": "people/sparql", "query": EVERYTHING}).replace("%2A", "*")
-    assert after == [typed, [f"{typed[0]} more", typed[1]], 0, f"{served.url}/#{ran}"]
+    held = [f"{typed[0]} more", typed[1]]
+    assert after == [typed, held, "Complete: 3 messages.", True, f"{served.url}/#{ran}"]
 
 
 async def test_what_is_typed_is_there_after_a_link(page: Browser, served: Served) -> None:

@@ -79,13 +79,13 @@ async def test_ten_thousand_messages_in_a_bounded_list(page: Browser) -> None:
         await inSight(10000);
         return {
           most: await page.evaluate(() => window.most), said: await page.evaluate(() => window.said), numbers,
-          figure: await page.textContent("#figure-count"), of: await page.textContent("#of"),
+          banner: await page.textContent("#banner"), of: await page.textContent("#of"),
         };
         """
     )
     assert seen.pop("most") <= 100
     assert seen.pop("said") <= 4
-    assert seen == {"numbers": ["1"], "figure": "10,000 messages", "of": "of 10,000"}
+    assert seen == {"numbers": ["1"], "banner": "Complete: 10,000 messages.", "of": "of 10,000"}
 
 
 async def test_filter_and_jump(page: Browser) -> None:

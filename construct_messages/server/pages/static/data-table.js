@@ -11,13 +11,14 @@ const SHOWN = 200; // rows, and more on demand
 const KEPT_ROWS = 100_000;
 const KEPT_CHARACTERS = 1 << 26; // of the kept rows; at least one row is kept, however long
 const FRAME_MILLISECONDS = 8;
+const MARK = "\ufeff";
 const NUMBERS = /(?:integer|decimal|double|float|int|long|short|byte|nonNegativeInteger|positiveInteger)$/;
 
 export class DataTable {
-  /** `label` names the table, `what` a row; `cell(row, column)` returns the terms of a cell, and `head(column)` the
-   *  heading of a column. */
-  constructor({ label, what, prefixes, cell, head = (column) => column, file = "results.csv" }) {
-    Object.assign(this, { what, prefixes, cell, head, file });
+  /** `label` names the table, `what` a row, and `isCounted` is whether their number is said; `cell(row, column)` returns
+   *  the terms of a cell, and `head(column)` the heading of a column. */
+  constructor({ label, what, isCounted = true, prefixes, cell, head = (column) => column, file = "results.csv" }) {
+    Object.assign(this, { what, isCounted, prefixes, cell, head, file });
     this.columns = [];
     this.rows = []; // the first that have come
     this.characters = 0;
@@ -41,6 +42,7 @@ export class DataTable {
       { class: "bar" },
       element("label", {}, "Filter rows ", this.filter),
       button("Save as CSV", () => this.save(), { class: "quiet" }),
+      button("CSV for Excel", () => this.save(MARK), { class: "quiet", title: "begins with a byte order mark" }),
       this.note,
     );
     const table = element("table", { "aria-label": label }, element("thead", {}, this.heads), this.body);
@@ -103,7 +105,7 @@ export class DataTable {
     const kept = this.rows.length.toLocaleString();
     const bound = this.rows.length < this.count ? `; the first ${kept} are kept here, and Download saves all` : "";
     const found = this.order !== null && this.filter.value !== "" ? `${this.order.length.toLocaleString()} of ` : "";
-    return `${found}${countOf(this.count, this.what)}${bound}`;
+    return this.isCounted || bound || found ? `${found}${countOf(this.count, this.what)}${bound}` : "";
   }
 
   // --- sorting and filtering ---
@@ -147,12 +149,13 @@ export class DataTable {
 
   // --- saving ---
 
-  save() {
+  /** Saves the rows as CSV; a mark may begin the file, by which Excel knows that it is UTF-8. */
+  save(mark = "") {
     const lines = [this.columns.map((column) => quoted(String(this.head(column)).replace(/^\?/, ""))).join(",")];
     for (const row of this.order ?? this.rows) {
       lines.push(this.columns.map((column) => quoted(this.cell(row, column).map(plainText).join(" | "))).join(","));
     }
-    const href = URL.createObjectURL(new Blob([lines.join("\r\n"), "\r\n"], { type: "text/csv" }));
+    const href = URL.createObjectURL(new Blob([mark, lines.join("\r\n"), "\r\n"], { type: "text/csv" }));
     element("a", { href, download: this.file }).click();
     setTimeout(() => URL.revokeObjectURL(href), 60_000);
   }

@@ -35,7 +35,7 @@ import { sparqlLanguage } from "./language.js";
 import { declaredPrefixes, placeOf, queryForm, tokenAt, tokens, undeclaredPrefixes } from "./sparql.js";
 import { Vocabulary } from "./vocabulary.js";
 
-const READ = 300_000; // characters that are read as tokens for prefixes, completion and the form of the query
+export const READ = 300_000; // characters that are read as tokens for prefixes, completion and the form of the query
 
 export class Editor {
   /** `place` holds a text area. `run` is called where the query is to be run, `changed` after each change, with whether
@@ -64,6 +64,7 @@ export class Editor {
     return [
       Prec.highest(keymap.of(keys)),
       lineNumbers(),
+      EditorView.lineWrapping,
       highlightActiveLineGutter(),
       history(),
       sparqlLanguage,
@@ -182,7 +183,7 @@ export class Editor {
   async complete(context) {
     const found = this.tokens();
     const typed = typedAt(found, context.pos);
-    if (typed.text === "" && !context.explicit) return null;
+    if ((typed.text === "" && !context.explicit) || !this.view.hasFocus) return null; // as where it is run at once
     const { url, prefixes } = this.endpoint();
     const options = ownCompletions(this.read, found, typed, prefixes);
     const needed = wanted(found, typed, prefixes);

@@ -17,7 +17,10 @@ export function graphView({ url, query, further, prefixes }, signal) {
       const response = await ask(url, query, GRAPH_TYPE, own, further);
       const type = response.headers.get("Content-Type") ?? "";
       const pieces = piecesOf(response.body);
-      return isGraph(type) ? graphElementOf(await readGraph(pieces, counted), prefixes) : textElement(pieces, type);
+      if (!isGraph(type)) return textElement(pieces, type);
+      const graph = await readGraph(pieces, counted);
+      const said = `${countOf(graph.statements, "triple")} as one graph, as clients without messages get it`;
+      return element("div", {}, element("p", { class: "note", role: "status" }, said), graphElementOf(graph, prefixes));
     },
   });
 }
@@ -27,8 +30,8 @@ export function askedAgain({ signal, what, how, read }) {
   const own = new AbortController();
   signal.addEventListener("abort", () => own.abort());
   const begun = performance.now();
-  const note = element("p", { class: "note" });
-  const place = element("div", {}, note, button("Stop", () => own.abort()));
+  const note = element("p", { class: "banner busy" });
+  const place = element("div", { "aria-busy": "true" }, note, button("Stop", () => own.abort()));
   let count = 0;
   const tick = () => {
     const seconds = Math.round((performance.now() - begun) / 1000);
@@ -46,6 +49,7 @@ export function askedAgain({ signal, what, how, read }) {
     })
     .then((made) => {
       clearInterval(timer);
+      place.removeAttribute("aria-busy");
       place.replaceChildren(made);
     });
   return place;

@@ -1,6 +1,7 @@
 // The start of the page: explains messages with data of the server, and offers examples.
 //
-// One small query runs for it: the first example of the endpoint, of which the first messages are read and no more.
+// One small query runs for it: the first example of the endpoint, of which the first messages are read and no more. Its
+// examples are those of what the data have (examples.js), once that is known.
 
 import { element, button } from "./elements.js";
 import { parametersOf } from "./examples.js";
@@ -26,10 +27,13 @@ const SAMPLE = [
     `"${population}"^^<http://www.w3.org/2001/XMLSchema#integer> .`,
 ]);
 
-/** Fills `place`. `examples` are those of the endpoint, `choose(example)` puts one into the form and runs it; `signal`
- *  ends the request, which begins `after` milliseconds. */
-export async function showLanding(place, { server, endpoint, examples, choose, signal, after = 0 }) {
+/** Fills `place`. `examples()` returns those of the endpoint, which may be others when the promise `looked` is done;
+ *  `choose(example)` puts one into the form and runs it, and `signal` ends the request. */
+export async function showLanding(place, { server, endpoint, examples, looked, choose, signal }) {
   const comparison = element("div", { class: "comparison" });
+  const list = element("ul", { class: "examples" });
+  const fill = () => list.replaceChildren(...examples().map((example) => exampleElement(example, choose)));
+  fill();
   place.replaceChildren(
     element("h2", {}, "Each solution is a message"),
     element(
@@ -40,13 +44,14 @@ export async function showLanding(place, { server, endpoint, examples, choose, s
     ),
     comparison,
     element("h2", {}, "Examples"),
-    element("ul", { class: "examples" }, ...examples.map((example) => exampleElement(example, choose))),
+    list,
     footElement(server, endpoint),
   );
   place.hidden = false;
-  const [example] = examples;
-  await new Promise((done) => setTimeout(done, after));
+  await looked;
   if (signal.aborted) return;
+  if (!list.contains(document.activeElement)) fill();
+  const [example] = examples();
   const messages = await firstMessages(endpoint, example, signal);
   if (signal.aborted) return;
   comparison.append(...comparisonParts(messages, endpoint, example));

@@ -1,6 +1,8 @@
 // How much room the editor has: the border between the query and its results, and whether the editor is shown.
 
 const $ = (id) => document.getElementById(id);
+const COLUMNS = matchMedia("(min-width: 60rem)"); // as in results.css
+const TOUCH = matchMedia("(pointer: coarse)");
 const [LEAST, MOST, USUAL, STEP] = [20, 75, 41, 2]; // percent of the width
 
 export class Layout {
@@ -47,6 +49,13 @@ export class Layout {
     this.isFolded = isFolded;
     this.show();
     this.keep();
+  }
+
+  /** Brings the results into view where they are below the query. */
+  reveal() {
+    if (COLUMNS.matches) return;
+    if (TOUCH.matches) document.activeElement?.blur(); // its keyboard would cover them
+    $("results").scrollIntoView({ behavior: "instant" });
   }
 
   keep() {

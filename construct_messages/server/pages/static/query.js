@@ -1,8 +1,8 @@
 // The query column: the next request. The results are those of the last request, which is in `asked`: see results.js.
 
 import { Drafts, keptDraft } from "./drafts.js";
-import { Editor } from "./editor.js";
-import { examplesOf, parametersOf } from "./examples.js";
+import { Editor, READ } from "./editor.js";
+import { examplesOf, lookAt, parametersOf } from "./examples.js";
 import { Export } from "./export.js";
 import { element } from "./elements.js";
 import { showLanding } from "./landing.js";
@@ -13,6 +13,7 @@ import { COMMON_PREFIXES, Prefixes } from "./prefixes.js";
 import { OPTIONS, fragmentOf, isSame, linkIn, requestIn } from "./request.js";
 import { Results } from "./results.js";
 import { ROOT, urlOf } from "./server.js";
+import { declaredPrefixes, queryForm, tokens } from "./sparql.js";
 import { BrowserStorage } from "./storage.js";
 import { Tabs } from "./tabs.js";
 
@@ -26,18 +27,20 @@ export class QuerySection {
     this.server = server;
     this.asked = null; // what the results answer: {request, form, endpoint, url, query, parameters, further, prefixes, run}
     this.isShowing = false; // whether the form is filled by the page
+    this.looks = new Map(); // by path of an endpoint: what its data have
     const storage = (this.storage = new BrowserStorage(() => localStorage, "run"));
     this.layout = new Layout(storage);
     this.results = new Results({
       refused: (...said) => this.refused(...said),
       settled: ({ run, form }, { count, ...figures }) => {
         this.library.ended(run, count || form === "CONSTRUCT" ? { count, ...figures } : figures);
+        this.drafts.changed();
       },
       viewed: () => this.viewed(),
     });
     this.options = new OptionFields(() => this.edited());
     this.editor = new Editor($("editor"), {
-      run: () => this.run(),
+      run: () => this.runShown(),
       changed: (isOther) => this.edited(isOther),
       endpoint: () => ({ url: this.url, prefixes: this.known() }),
     });
@@ -62,17 +65,31 @@ export class QuerySection {
     this.begin();
   }
 
-  /** Shows an explanation of messages until the first request. */
+  /** Shows an explanation of messages until the first request; it asks the endpoint `after` milliseconds. */
   land({ after = 0 } = {}) {
     if (this.asked !== null) return;
     const choose = (example) => {
       this.choose(example);
-      this.run();
+      this.runShown();
     };
     this.landing?.abort();
     const { signal } = (this.landing = new AbortController());
-    const { server, endpoint, examples } = this;
-    showLanding($("landing"), { server, endpoint, examples, choose, signal, after });
+    const { server, endpoint } = this;
+    const looked = this.look(endpoint, signal, after);
+    showLanding($("landing"), { server, endpoint, examples: () => this.examples, looked, choose, signal });
+  }
+
+  /** Looks at the data of an endpoint once, for examples that fit them. */
+  async look(endpoint, signal, after) {
+    await new Promise((done) => setTimeout(done, after));
+    if (signal.aborted || this.looks.has(endpoint.path)) return;
+    const before = this.exampleOf(endpoint, examplesOf(endpoint)[0]);
+    const look = await lookAt(urlOf(endpoint.path), this.further, signal);
+    if (look === null) return;
+    this.looks.set(endpoint.path, look);
+    if (endpoint !== this.endpoint) return;
+    this.fillExamples();
+    if (isSame(this.request, before)) this.offerFirst();
   }
 
   // --- choices --------------
@@ -90,7 +107,7 @@ export class QuerySection {
   }
 
   get examples() {
-    return examplesOf(this.endpoint);
+    return examplesOf(this.endpoint, this.looks.get(this.endpoint.path));
   }
 
   /** The request of an example. */
@@ -104,18 +121,18 @@ export class QuerySection {
     this.options.offered = null;
     this.editor.replace(example.query);
     this.options.parameters = this.options.offered = parametersOf(example);
+    this.results.views.wanted = example.view ?? null;
     this.edited();
   }
 
   listen() {
     $("ask").addEventListener("submit", (event) => {
       event.preventDefault();
-      this.run();
+      this.runShown();
     });
     $("format-query").addEventListener("click", () => this.editor.format());
     $("endpoint").addEventListener("change", () => {
-      this.fillExamples();
-      this.edited();
+      this.moveTo(this.endpoint);
       this.land({ after: SETTLED });
     });
     $("examples").addEventListener("change", (event) => {
@@ -134,6 +151,23 @@ export class QuerySection {
 
   get endpoint() {
     return this.server.endpoints.find(({ path }) => path === $("endpoint").value) ?? this.server.endpoints[0];
+  }
+
+  /** Another endpoint was chosen: an example of the one before, which was not changed, makes room for one of its own. */
+  moveTo(endpoint) {
+    const before = this.tabs.active.request;
+    const from = this.server.endpoints.find(({ path }) => path === before.endpoint) ?? endpoint;
+    const old = examplesOf(from, this.looks.get(from.path)).map((example) => this.exampleOf(from, example));
+    this.fillExamples();
+    if (old.some((each) => isSame(each, before))) this.offerFirst();
+    else this.edited();
+  }
+
+  /** Puts the first example of the endpoint in the place of another one that was not changed. */
+  offerFirst() {
+    const request = this.exampleOf(this.endpoint, this.examples[0]);
+    this.tabs.take(request);
+    this.show(request);
   }
 
   get url() {
@@ -186,7 +220,8 @@ export class QuerySection {
   kept() {
     this.tabs.save();
     $("storage-note").hidden = !this.storage.isFull;
-    return { tab: this.tabs.active.id, ...this.request };
+    const asked = this.results.outcome === "stopped" ? null : (this.asked?.request ?? null);
+    return { tab: this.tabs.active.id, asked, ...this.request };
   }
 
   /** Keeps a request that leaves the form, unless it is there to be chosen. */
@@ -264,7 +299,8 @@ export class QuerySection {
     return { ...link, endpoint: (known ?? this.own ?? this.server.endpoints[0]).path };
   }
 
-  /** Begins with what was typed here before, with the query of the address, with what is open, or with an example. */
+  /** Begins with what was typed here before, with the query of the address, with what is open, or with an example. What was
+   *  run in this entry of the history is run again; the query of a link is not. */
   begin() {
     const typed = this.editor.text; // before the page was ready
     const { own, link } = this;
@@ -283,7 +319,9 @@ export class QuerySection {
       this.open(found === undefined ? this.exampleOf(endpoint, examplesOf(endpoint)[0]) : found.request);
       this.land();
     }
-    if (link.isAsked && isSame(link, this.request)) this.run();
+    const asked = requestIn(keptDraft()?.asked);
+    if (asked !== null) this.run(asked);
+    else if (link.isAsked && isSame(link, this.request)) this.run();
   }
 
   /** Shows what was typed in this entry; false: nothing was. */
@@ -331,18 +369,26 @@ export class QuerySection {
 
   // --- asking ---
 
-  run() {
-    const { request, further } = this;
-    const form = this.editor.form;
-    this.address();
+  /** Runs what the form has, and shows where its answer comes. */
+  runShown() {
+    this.run();
+    this.layout.reveal();
+  }
+
+  /** Runs a request: that of the form, unless another one was run here before. */
+  run(request = this.request) {
+    const found = tokens(request.query.slice(0, READ));
+    const form = queryForm(found);
+    const endpoint = this.server.endpoints.find(({ path }) => path === request.endpoint) ?? this.endpoint;
+    const further = request.parameters.filter(([name]) => !OPTIONS.includes(name));
     this.asked = {
       ...request,
       request,
-      url: this.url,
+      url: urlOf(endpoint.path),
       form,
       further,
       parameters: form === null || form === "CONSTRUCT" ? request.parameters : further,
-      prefixes: new Prefixes(COMMON_PREFIXES, this.endpoint.prefixes, this.editor.prefixes),
+      prefixes: new Prefixes(COMMON_PREFIXES, endpoint.prefixes, declaredPrefixes(found)),
       run: this.library.began(request),
     };
     $("query-error").hidden = true;
@@ -350,6 +396,7 @@ export class QuerySection {
     this.landing?.abort();
     $("landing").replaceChildren();
     this.results.run(this.asked);
+    if (this.isAsked) this.address();
   }
 
   /** Shows the server's error in the query, and marks its position while the form still has the query. */

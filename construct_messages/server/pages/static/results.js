@@ -11,7 +11,7 @@ import { Refusal, ask } from "./server.js";
 import { SolutionsReader } from "./solutions.js";
 import { soughtIn, tokens, unboundOf } from "./sparql.js";
 import { graphElementOf, isGraph, readGraph, solutionTable, textElement, truthElement } from "./tables.js";
-import { unknownAt } from "./vocabulary.js";
+import { emptyPlace, unknownAt } from "./vocabulary.js";
 
 const SOLUTIONS_TYPE = "application/sparql-results+json";
 // whatever the query is: messages of a CONSTRUCT, solutions, or a graph
@@ -74,12 +74,13 @@ export class Results {
       this.showFigures();
       const type = response.headers.get("Content-Type") ?? "";
       const whole = syntaxOf(type) === null ? this.takeOther(response, type, running) : this.takeLog(response, running);
-      const complete = `Complete: ${await whole}${groupedBy(asked.parameters)}.`;
+      const size = await whole;
       if (this.running !== running) return;
       this.outcome = "complete";
       const cause = this.emptyCause();
-      this.banner(cause === null ? "good" : "warn", complete);
-      this.say(complete);
+      const said = this.ending(size, cause, groupedBy(asked.parameters));
+      this.banner(cause === null ? "good" : "warn", said);
+      this.say(said);
       if (cause !== null) this.explain(cause, asked);
     } catch (error) {
       if (this.running === running) this.fail(error, running.signal.aborted);
@@ -88,13 +89,24 @@ export class Results {
     }
   }
 
+  /** What is said of a whole answer, which has a size in words. One with nothing in it is not called complete. */
+  ending(size, cause, grouped) {
+    const isMessages = this.what === "message" && !this.isOther;
+    if (cause !== null && this.count === 0) return `Nothing matched: ${size}${grouped}.`;
+    if (isMessages && this.count && this.empty === this.count) {
+      return `${size}${grouped}, but ${this.count === 1 ? "it is" : "all of them are"} empty.`;
+    }
+    const some = isMessages && this.empty ? `, ${this.empty.toLocaleString()} of them empty` : "";
+    return `Complete: ${size}${some}${grouped}.`;
+  }
+
   /** What is likely to be wrong with a query whose answer, or each message of it, has nothing in it; null: nothing. */
   emptyCause() {
     const unbound = this.asked.form === "CONSTRUCT" ? unboundOf(tokens(this.asked.query)) : [];
     if (unbound.length) return `No solution binds ${unbound.join(" and ")} of the template, so its triples are left out.`;
     if (this.isOther || this.most === 0) return null;
     if (this.count === 0) return "The data have no solutions of the query.";
-    if (this.what !== "message" || this.filled) return null;
+    if (this.what !== "message" || this.empty < this.count) return null;
     return "Each triple of the template has an unbound variable, or a term that may not stand there.";
   }
 
@@ -102,20 +114,29 @@ export class Results {
   async explain(cause, asked) {
     $("cause").textContent = cause;
     $("cause").hidden = false;
-    if (this.count) return;
+    if (this.count && !(this.what === "message" && this.empty === this.count)) return;
+    const { signal } = this.views.stops;
+    const found = tokens(asked.query);
+    const hasGraphs = found.some(({ kind, text }) => kind === "keyword" && /^(?:from|graph|service)$/i.test(text));
+    const place = hasGraphs ? null : await emptyPlace(asked.url, asked.further, signal);
+    if (signal.aborted) return;
+    if (place !== null) {
+      $("cause").textContent = `${cause} ${place}`;
+      return;
+    }
     const written = new Map(); // by IRI
-    for (const text of soughtIn(tokens(asked.query)).slice(0, MOST_SOUGHT)) {
+    for (const text of soughtIn(found).slice(0, MOST_SOUGHT)) {
       const iri = text.startsWith("<") ? text.slice(1, -1) : asked.prefixes.expand(text);
       if (/^[a-z][a-z0-9+.-]*:[^\s<>"{}|^`\\]*$/i.test(iri ?? "")) written.set(iri, text.startsWith("<") ? text : `${text} (${iri})`);
     }
-    const { signal } = this.views.stops;
     const unknown = written.size === 0 ? null : await unknownAt(asked.url, written.keys(), asked.further, signal);
     if (unknown === null || signal.aborted) return;
     const names = unknown.map((iri) => written.get(iri));
-    const found = names.length
+    if (!names.length && this.count) return;
+    const cases = names.length
       ? `${names.join(" and ")} ${names.length > 1 ? "occur" : "occurs"} nowhere in the data.`
       : "Each IRI of its pattern occurs there, but not as the pattern and its filters have them together.";
-    $("cause").textContent = `${cause} ${found}`;
+    $("cause").textContent = `${cause} ${cases}`;
   }
 
   reset() {
@@ -127,7 +148,9 @@ export class Results {
     this.most = null; // the maximal number of messages, if known
     this.size = null; // the number of bytes, if known
     this.what = "message";
-    this.filled = this.isOther = false; // whether a message has a quad; whether the answer has no items
+    this.empty = 0; // messages without a quad
+    this.isOther = false; // whether the answer has no items
+    this.outcome = null;
     this.answered = false;
     this.note = "";
     this.begun = performance.now();
@@ -173,7 +196,7 @@ export class Results {
     const reader = await readLog(this.counted(response.body, running), (message) => {
       if (this.running !== running) return;
       this.came(message.number);
-      this.filled ||= message.lines.length > 0;
+      if (!message.lines.length) this.empty += 1;
       this.views.add(message);
     }, syntaxOf(response.headers.get("Content-Type")));
     return countOf(reader.count, "message");
@@ -253,8 +276,9 @@ export class Results {
     if (aborted) {
       this.banner("warn", `Stopped: the answer is not complete.${got}`);
     } else if (error instanceof Refusal) {
-      if (error.line !== null) this.refused(error.line, error.column, error.text);
-      this.banner("bad", `Refused (${error.status}): ${error.text}`);
+      if (error.line !== null) this.refused(error.line, error.column, error.text); // which has the reason at its place
+      const reason = error.line === null ? error.text : `see line ${error.line}, column ${error.column} of the query.`;
+      this.banner("bad", `Refused (${error.status}): ${reason}`);
     } else if (error instanceof CutError) {
       this.banner("bad", `The answer was cut: ${error.message}. It is not complete.${got}`);
     } else if (error instanceof LogError) {
@@ -291,12 +315,11 @@ export class Results {
     const seconds = (now - this.begun) / 1000;
     $("progress").textContent = this.progress(Math.floor(seconds));
     this.showBar();
-    const rate = this.first === null ? 0 : this.count / Math.max(0.001, (now - this.begun) / 1000);
-    $("figure-count").textContent = countOf(this.count, this.what);
-    $("figure-rate").textContent = `${Math.round(rate).toLocaleString()} a second`;
+    // how many there are, and how long it takes, is in the sentence above
+    const isLong = this.first !== null && seconds >= 1;
+    $("figure-rate").textContent = isLong ? `${Math.round(this.count / seconds).toLocaleString()} a second` : "";
     $("figure-first").textContent = this.first === null ? "" : `the first after ${durationOf(this.first - this.begun)}`;
-    const total = durationOf(now - this.begun);
-    $("figure-total").textContent = this.ended === null ? `${total} so far` : `all after ${total}`;
+    $("figure-total").textContent = this.ended === null ? "" : `all after ${durationOf(this.ended - this.begun)}`;
     $("figure-bytes").textContent = countOf(this.bytes, "byte");
     this.showPlace();
   }

@@ -44,6 +44,7 @@ export function solutionTable(prefixes) {
   return new DataTable({
     label: "solutions",
     what: "solution",
+    isCounted: false, // the banner does it
     prefixes,
     cell: (solution, name) => (Object.hasOwn(solution, name) ? [termOf(solution[name])] : []),
     head: (name) => `?${name}`,
@@ -107,11 +108,12 @@ export function isGraph(type) {
 
 /** One graph as `readGraph` returns it, as an element. */
 export function graphElementOf({ lines, statements, left }, prefixes) {
-  const note =
-    left === 0
-      ? `${countOf(statements, "triple")}, ${lines.length.toLocaleString()} of them distinct`
-      : `${countOf(statements, "triple")}; the first ${lines.length.toLocaleString()} distinct ones can be seen here`;
-  return element("div", {}, element("p", { class: "note" }, note), element("div", { class: "paper" }, messageElement(lines, prefixes)));
+  const shown = lines.length.toLocaleString();
+  const notes = [];
+  if (left) notes.push(`the first ${shown} distinct triples can be seen here`);
+  else if (lines.length < statements) notes.push(`${shown} of the triples are distinct`);
+  const made = notes.map((note) => element("p", { class: "note" }, note));
+  return element("div", {}, ...made, element("div", { class: "paper" }, messageElement(lines, prefixes)));
 }
 
 /** Another text as an element: its beginning. It is read to its end, so that one that was cut throws CutError. */

@@ -49,6 +49,20 @@ export async function unknownAt(url, iris, parameters, signal) {
   return unknown;
 }
 
+/** That an endpoint has nothing where a query looks for it, in a sentence; null: it has something, or does not say. */
+export async function emptyPlace(url, parameters, signal) {
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(SECONDS * 1000)]);
+  const has = (pattern) =>
+    ask(url, `ASK { ${pattern} }`, "application/sparql-results+json", limited, parameters)
+      .then((response) => response.json())
+      .then(({ boolean }) => boolean)
+      .catch(() => null);
+  if ((await has("?s ?p ?o")) !== false) return null;
+  const inGraphs = await has("GRAPH ?g { ?s ?p ?o }");
+  if (inGraphs === null) return null;
+  return inGraphs ? "Its default graph is empty: GRAPH ?g { … } asks the named graphs." : "There are no data at this endpoint.";
+}
+
 export class Vocabulary {
   constructor() {
     this.kept = new Map(); // by endpoint, kind and namespace: {answer, waiting, stop}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -155,12 +156,18 @@ async def test_a_table_is_sorted_filtered_and_saved(page: Browser, tmp_path: Pat
         const saved = page.waitForEvent("download");
         await page.click("text=Save as CSV");
         await (await saved).saveAs(given.path);
+        const marked = page.waitForEvent("download");
+        await page.click("text=CSV for Excel");
+        await (await marked).saveAs(given.excel);
         return [up, down];
         """,
         path=str(tmp_path / "table.csv"),
+        excel=str(tmp_path / "excel.csv"),
     )
     assert columns == [["9", "10", "1234567"], ["1234567", "10", "9"]]
-    head, row = (tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()
+    plain = (tmp_path / "table.csv").read_bytes()
+    assert (tmp_path / "excel.csv").read_bytes() == codecs.BOM_UTF8 + plain
+    head, row = plain.decode().splitlines()
     assert head.startswith("message,subject,")
     assert '"Two, or ""2"""' in row
 
