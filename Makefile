@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-streams full-disks power-cuts kill-queries kill-runs kill-brokers logs-brokers kill-grpc kill-kafka kill-flows soak-relay calls-mcp image-test soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-duckdb fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-loads kill-streams full-disks power-cuts kill-queries kill-runs kill-brokers logs-brokers kill-grpc kill-kafka kill-flows soak-relay calls-mcp image-test soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -60,6 +60,15 @@ w3c-spark:
 # thousands of random queries on Spark, beside pyoxigraph and the embedded path: an hour or two
 fuzz-spark:
 	$(PYTHON) -m pytest -q -s -n 0 --hypothesis-profile=thousands tests/spark/test_random.py
+
+# 20,000 random queries on DuckDB, beside pyoxigraph: half an hour of one core. QUERIES=1000 asks fewer
+QUERIES = 20000
+fuzz-duckdb:
+	$(PYTHON) -m pytest -q -n 0 --queries $(QUERIES) tests/sparql/relational/test_random.py
+
+# loads of a table of quads, killed at 40 random points
+kill-loads:
+	$(PYTHON) -m pytest -q -n 0 --kills 40 tests/sparql/relational/test_quads.py -k killed
 
 # the jar of Java functions, in the package; needs javac 17 or later
 jar:

@@ -79,6 +79,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
+        "--queries", type=int, default=20, help="how many random queries DuckDB is asked"
+    )
+
+    parser.addoption(
         "--tables",
         type=int,
         default=1,

@@ -8,6 +8,7 @@ NAMES = {
     "continuous": "windows over streams, beside npm's rsp-js",
     "columns": "typed columns, quads and nested messages as Parquet, against pyarrow",
     "doubles": "jobs that are done in two ways: the second is faster, or the run fails",
+    "dumps": "CONSTRUCT over a dump on one machine: embedded, DuckDB, and SQL by hand",
     "embedded": "the embedded engine",
     "grpc": "streams by Jelly gRPC, and grpclib alone with the same frames",
     "kafka": "a broker of Kafka, written and read, beside its client libraries alone",

@@ -73,7 +73,7 @@ class DuckDbEngine:
         made = [
             pa.RecordBatch.from_arrays(
                 [
-                    _strings(values if kind == "string" else map(_text, values))
+                    strings(values if kind == "string" else map(_text, values))
                     for values, kind in zip(batch, types.values(), strict=True)
                 ],
                 schema=schema,
@@ -102,7 +102,7 @@ class DuckDbEngine:
         )
 
 
-def _strings(values: Iterable[str | None]) -> pa.Array:
+def strings(values: Iterable[str | None]) -> pa.Array:
     """Makes a column of strings. `pyarrow.array` would import pandas, where that is installed: half a second."""
     builder = pa.lib.StringBuilder()
     builder.append_values(values)

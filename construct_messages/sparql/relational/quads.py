@@ -54,7 +54,7 @@ from construct_messages.rdf.formats.media_types import (
 )
 from construct_messages.rdf.labels import of_file
 from construct_messages.rdf.terms import Lenience, Lenient, Term, from_pyoxigraph, map_blanks
-from construct_messages.sparql.relational.duckdb import connected
+from construct_messages.sparql.relational.duckdb import connected, strings
 from construct_messages.sparql.relational.tables import (
     RECORD,
     LoadEntry,
@@ -501,8 +501,7 @@ class _Lines:
             wanted = list(map(self._predicates.__contains__, columns[1]))
             columns = [list(compress(column, wanted)) for column in columns]
         if columns[0]:
-            arrays = [pa.array(column, pa.string()) for column in columns]
-            yield pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+            yield pa.RecordBatch.from_arrays(list(map(strings, columns)), schema=_SCHEMA)
 
     def _of_line(self, line: str, number: int) -> list[Term | None]:
         """Returns the terms of a line that is not canonical."""
@@ -561,7 +560,7 @@ def _of_document(
 
     try:
         for batch in _batched(rows(), _ROWS):
-            columns = [pa.array(column, pa.string()) for column in zip(*batch, strict=True)]
+            columns = list(map(strings, zip(*batch, strict=True)))
             yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
     except SyntaxError as error:
         located = document.located(error) if isinstance(document, NTriplesFile) else error

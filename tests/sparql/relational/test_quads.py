@@ -6,7 +6,12 @@ import bz2
 import fcntl
 import gzip
 import os
+import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
+from random import Random
 
 import pyoxigraph as ox
 import pytest
@@ -204,3 +209,43 @@ def test_two_loads_at_once_are_refused(tmp_path: Path) -> None:
         load([tmp_path / "a.nt"], tmp_path / "t")
     os.close(descriptor)
     assert load([tmp_path / "a.nt"], tmp_path / "t").rows == 1
+
+
+def size_of(table: Path) -> int | None:
+    """The rows of a table; None: it is refused as incomplete."""
+    try:
+        return len(rows_of(table))
+    except QuadsError as error:
+        if "not a complete table" not in str(error):
+            raise
+        return None
+
+
+def test_a_load_that_is_killed_leaves_nothing_that_looks_whole(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """The table is the old or the new one; a new folder is no table, or the whole one. Another load clears the rest."""
+    count = pytestconfig.getoption("--kills")
+    random, table, source = Random(count), tmp_path / "t", tmp_path / "a.nt"
+    other = tmp_path / "b.nt"
+    other.write_text("<urn:b> <urn:p> <urn:o> .\n")
+    lines = [f'<urn:s{n}> <urn:p{n % 9}> "{n}" .\n' for n in range(60_000)]
+    source.write_text("".join(lines))
+    command = [sys.executable, "-m", "construct_messages", "load", "--quiet", "--threads", "1"]
+    began = time.monotonic()
+    subprocess.run([*command, str(source), "--output", str(tmp_path / "timed")], check=True)
+    seconds = time.monotonic() - began
+    whole = {60_001}
+    for number in range(count):
+        known = size_of(table)
+        process = subprocess.Popen([*command, str(source), str(other), "--output", str(table)])
+        time.sleep(random.uniform(0.2, 1.0) * seconds)
+        process.kill()
+        process.wait()
+        found = size_of(table)
+        assert found == known or found in whole, number
+        if number % 3 == 0:  # begins without a table again
+            shutil.rmtree(table, ignore_errors=True)
+    load([source, other], table)
+    assert len(rows_of(table)) == 60_001
+    assert len(list(table.iterdir())) == 3  # the record and two files

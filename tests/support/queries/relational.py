@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import duckdb
@@ -24,13 +25,21 @@ NOW: Final = Term('"2024-02-29T12:34:56.789Z"^^<http://www.w3.org/2001/XMLSchema
 
 
 def connection_of(quads: Sequence[tuple[Term | None, ...]]) -> duckdb.DuckDBPyConnection:
-    """A database with these rows as its table `quads`."""
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
+    """A connection with these rows as its temporary table `quads`."""
+    connection = _database().cursor()
     arrays = [pa.array([row[place] for row in quads], pa.string()) for place in range(4)]
     connection.register("given", pa.table(dict(zip(COLUMNS, arrays, strict=True))))
-    connection.execute("CREATE TABLE quads AS SELECT * FROM given")
+    connection.execute("CREATE TEMP TABLE quads AS SELECT * FROM given")
+    connection.unregister("given")
     return connection
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """One database for all, which takes longer to open than a small query to answer."""
+    database = duckdb.connect()
+    database.execute("SET threads = 1")
+    return database
 
 
 def evaluated(plan: Plan, quads: Sequence[tuple[Term | None, ...]]) -> list[tuple[Term, ...]]:
@@ -39,9 +48,9 @@ def evaluated(plan: Plan, quads: Sequence[tuple[Term | None, ...]]) -> list[tupl
     engine = DuckDbEngine(connection)
     table = Quads("quads", False, plan.dataset, engine.dialect)
     select = PlanSelect(engine, table, PythonEvaluator()).select(plan)
-    return [
-        tuple(Term(value or "") for value in row) for row in connection.execute(select).fetchall()
-    ]
+    found = connection.execute(select).fetchall()
+    connection.close()
+    return [tuple(Term(value or "") for value in row) for row in found]
 
 
 def planned(text: str, base: str | None = None) -> Plan:
