@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from construct_messages.errors import (
     UsageError,
 )
 from construct_messages.logs.lines.decoder import to_messages, to_text
+from tests.support.docs import BLOCKS
 from tests.support.spark.flows import appear, elements, ended, server, stream, texts
 
 if TYPE_CHECKING:
@@ -84,7 +86,8 @@ def test_as_for_each_message_alone(
     expected = transform(QUERIES[name], to_messages([each for file in FILES for each in file]))
     out = tmp_path / "out"
     messages = stream(quick, folder, maxFilesPerTrigger=2 if name == "filter" else 1000)
-    running = construct_stream(
+    running = partial(
+        construct_stream,
         QUERIES[name],
         messages,
         str(out),
@@ -117,7 +120,8 @@ def test_static_tables_and_a_function(quick: SparkSession, folder: Path, tmp_pat
 
     for number, file in enumerate(FILES):
         appear(folder / f"{number}.nq", *file)
-    running = construct_stream(
+    running = partial(
+        construct_stream,
         query,
         stream(quick, folder, maxFilesPerTrigger=2),
         keep,
@@ -151,7 +155,8 @@ def test_a_batch_as_one_dataset_into_a_stream(
         url = f"{served.url}/streams/out"
 
         def run() -> None:
-            running = construct_stream(
+            running = partial(
+                construct_stream,
                 query,
                 stream(quick, folder),
                 url,
@@ -247,3 +252,31 @@ def test_frames_that_are_no_streams_of_messages(quick: SparkSession, messages: D
     ):
         with pytest.raises(UsageError, match=words):
             construct_stream(query, frame, "out", checkpoint="unused")
+
+
+def test_the_guide(quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import construct_messages.spark
+
+    (program,) = (
+        block.text
+        for block in BLOCKS
+        if (block.page, block.title) == ("docs/guides/spark-streams.md", "hot.py")
+    )
+    monkeypatch.setattr(construct_messages.spark, "local_session", lambda _: quick, raising=False)
+    (tmp_path / "readings").mkdir()
+    celsius = "".join(
+        f"# @message\n<http://example.org/{sensor}> <http://example.org/celsius> {degrees} .\n"
+        for sensor, degrees in (("a", 31), ("b", 40), ("a", 18), ("c", 50))
+    )
+    (tmp_path / "readings" / "1.ttl").write_text(celsius)
+    (tmp_path / "rooms.ttl").write_text(
+        "@prefix : <http://example.org/> . :a :in :hall . :b :in :attic ."
+    )
+    for name in ("readings", "rooms.ttl", "alarms", "alarms-checkpoint"):
+        assert program.count(f'"{name}"') == 1
+        program = program.replace(f'"{name}"', repr(str(tmp_path / name)))
+    for _ in range(2):
+        exec(program, {})
+    found = shapes(texts(tmp_path / "alarms"))
+    assert found.total() == 2
+    assert {re.findall(r"/(hall|attic)>", each)[0] for each in found} == {"hall", "attic"}

@@ -46,7 +46,7 @@ def register(spark: SparkSession) -> None:
     `readStream` reads folders of logs that appear whole, and with the URL of a stream of a server its elements (columns
     `stream`, `sequence` and `message`); `writeStream` writes both, each message once. Further options:
 
-    - of folders that are read: `maxFilesPerTrigger`, `maxBytesPerTrigger`
+    - of folders that are read: `maxFilesPerTrigger`, `maxBytesPerTrigger`; `maxPartitionBytes` is 16 MiB
     - of streams that are read: `after` (the sequence to begin after), `maxOffsetsPerTrigger`, `maxPartitionMessages`
       (elements that one task reads, 50,000)
     - of streams: `token`, `messageBytes`, `retries`, `idleSeconds`, and `create` to create one to write to

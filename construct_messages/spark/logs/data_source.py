@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
+import pyspark
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -12,7 +13,7 @@ from pyspark.sql.datasource import (
     DataSourceStreamWriter,
     DataSourceWriter,
 )
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from construct_messages.errors import UsageError
 from construct_messages.feeds.table import kinds_for
@@ -26,10 +27,13 @@ from construct_messages.spark.logs.options import (
 )
 from construct_messages.spark.logs.sinks import FolderWriter, ServerWriter, TableWriter
 from construct_messages.spark.logs.source import SCHEMA, LogReader, LogWriter
-from construct_messages.spark.logs.streams import (
-    ELEMENTS,
-    FolderStreamReader,
-    ServerStreamReader,
+
+_ELEMENTS: Final = StructType(
+    [
+        StructField("stream", StringType()),
+        StructField("sequence", LongType()),
+        StructField("message", StringType()),
+    ]
 )
 
 
@@ -44,7 +48,7 @@ class LogSource(DataSource):
         return "rdfm"
 
     def schema(self) -> StructType:
-        return ELEMENTS if self._is_stream else SCHEMA
+        return _ELEMENTS if self._is_stream else SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
         if self._is_stream:
@@ -56,6 +60,16 @@ class LogSource(DataSource):
         return LogReader(ReadOptions.of(self._given))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        try:
+            from construct_messages.spark.logs.streams import (
+                FolderStreamReader,
+                ServerStreamReader,
+            )
+        except ImportError as error:  # of the limits of batches
+            raise UsageError(
+                f"streams are read by pyspark 4.2 or later, and this is {pyspark.__version__}",
+                hint="pip install 'pyspark>=4.2', in the version of the cluster",
+            ) from error
         self._check_schema(schema)
         if not self._is_stream:
             return FolderStreamReader(FolderStreamOptions.of(self._given))

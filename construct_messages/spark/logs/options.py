@@ -83,6 +83,7 @@ class ReadOptions:
 class FolderStreamOptions(ReadOptions):
     """Options for reading a folder of logs as a stream; see `register`."""
 
+    max_partition_bytes: int = 1 << 24  # batches are small, and are to be read by several tasks
     max_files_per_trigger: Count | None = None
     max_bytes_per_trigger: Count | None = None
 

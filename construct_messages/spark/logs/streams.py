@@ -26,7 +26,6 @@ from pyspark.sql.streaming.datasource import (
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.logs import DecoderOptions, decoder_for
@@ -162,13 +161,6 @@ def _admitted(files: Sequence[File], limit: ReadLimit) -> Iterable[File]:
 
 # --- streams of servers ---------------------------------------------------------------------------
 
-ELEMENTS: Final = StructType(
-    [
-        StructField("stream", StringType()),
-        StructField("sequence", LongType()),
-        StructField("message", StringType()),
-    ]
-)
 _ARROW: Final = pa.schema(
     [("stream", pa.string()), ("sequence", pa.int64()), ("message", pa.string())]
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,8 @@ from tests.support.spark.flows import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +55,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
+def in_memory(frame: DataFrame, name: str) -> StreamingQuery:
+    """Starts a query whose rows become a table."""
+    return frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
+
+
 # --- folders ----------------------------------------------------------------------------------------------------------
 
 
@@ -76,21 +83,11 @@ def test_each_file_is_read_once_however_late_it_comes(
     assert {uri.rpartition("/")[2] for uri in offset["files"]} == {"a.nq", "n.nq", "o.nq"}
 
 
-def test_a_stream_of_a_folder_has_the_rows_of_its_table(
-    rdfm: SparkSession, folder: Path, tmp_path: Path
-) -> None:
+def test_a_stream_of_a_folder_has_the_rows_of_its_table(rdfm: SparkSession, folder: Path) -> None:
     (folder / "a.trig").write_text("# @message\n<urn:g> { _:b <urn:p> 1 }\n# @message\n")
     appear(folder / "b.nq", *(quad(str(number)) for number in range(50)))
     options = {"maxPartitionBytes": 300, "maxBytesPerTrigger": 1}
-    query = (
-        stream(rdfm, folder, **options)
-        .writeStream.format("memory")
-        .queryName("rows")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    assert len(ended(query)) == 2
+    assert len(ended(partial(in_memory, stream(rdfm, folder, **options), "rows"))) == 2
     table = rdfm.read.format("rdfm").option("maxPartitionBytes", 300).load(str(folder))
     assert sorted(rdfm.table("rows").collect()) == sorted(table.collect())
 
@@ -288,9 +285,7 @@ def test_a_stream_is_read_in_ranges_and_written_to_another(
     assert write(frame, target, tmp_path / "checkpoint") == [(2, 3)]
     # ranges of a batch come at the same time, each in its order
     assert sorted(elements(target)) == sorted(elements(source))
-    begun = stream(rdfm, source, after=41).drop("stream")
-    query = begun.writeStream.format("memory").queryName("late").trigger(availableNow=True)
-    ended(query.option("checkpointLocation", str(tmp_path / "late")).start())
+    ended(partial(in_memory, stream(rdfm, source, after=41), "late"))
     assert [row["sequence"] for row in rdfm.table("late").collect()] == [42, 43]
 
 

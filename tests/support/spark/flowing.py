@@ -12,7 +12,7 @@ from pathlib import Path
 
 def main(folder: Path, streams: str) -> None:
     from construct_messages.spark import local_session, register
-    from tests.support.spark.flows import ended, stream
+    from tests.support.spark.flows import stream
 
     spark = local_session(
         "local[2]",
@@ -37,7 +37,7 @@ def main(folder: Path, streams: str) -> None:
         )
     ]
     for query in queries:
-        ended(query)
+        query.awaitTermination()
 
 
 if __name__ == "__main__":

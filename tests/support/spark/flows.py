@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -17,6 +17,11 @@ from tests.support.waiting import SECONDS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+ATTEMPTS = 4
+"""At a query: Spark waits 10 seconds for a Python worker to start, and on a busy machine that is not always enough."""
 
 
 def quad(subject: str, object: str = "urn:o") -> str:
@@ -40,21 +45,26 @@ def write(
     frame: DataFrame, to: str | Path, checkpoint: Path, **options: Any
 ) -> list[tuple[int, int]]:
     """Writes what there is by the sink `rdfm`; returns the number and the messages of each batch that had any."""
-    query = (
-        frame.writeStream.format("rdfm")
-        .options(**options)
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
-        .start(str(to))
-    )
-    return ended(query)
+    writer = frame.writeStream.format("rdfm").options(**options)
+    writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+    return ended(lambda: writer.start(str(to)))
 
 
-def ended(query: Any) -> list[tuple[int, int]]:
+def ended(start: Callable[[], StreamingQuery]) -> list[tuple[int, int]]:
+    """Starts a query, and waits for its end; returns the number and the messages of each batch that had any."""
+    from pyspark.errors import StreamingQueryException
+
     from construct_messages.spark import translated
 
-    with translated():
-        assert query.awaitTermination(SECONDS * 5)
+    for attempt in range(ATTEMPTS):
+        query = start()
+        try:
+            with translated():
+                assert query.awaitTermination(int(SECONDS * 5))
+            break
+        except StreamingQueryException as error:
+            if "failed to connect back" not in str(error) or attempt == ATTEMPTS - 1:
+                raise
     batches = [(each["batchId"], each["numInputRows"]) for each in query.recentProgress]
     return [batch for batch in batches if batch[1]]
 
