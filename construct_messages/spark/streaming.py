@@ -1,7 +1,7 @@
 """CONSTRUCT over a stream on Spark: each micro-batch is a table of quads, which a query joins with static tables.
 
 Spark's streaming plans have no place for most of SPARQL, so every query is evaluated batch by batch, by `foreachBatch`
-and `construct`. What cannot be answered so is refused before the streaming query starts. There are no windows here.
+and `construct`. Queries that cannot be evaluated so are refused before the streaming query starts. No windows here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 SCOPES: Final = ("message", "batch")
-"""The values of `scope`: what the default graph of a query is."""
+"""The values of `scope`, which selects the default graph of a query."""
 
 _MESSAGE: Final = "<urn:x-message:"
 # the parts of a canonical line; possessive, so that they neither backtrack nor fill the stack
@@ -276,7 +276,7 @@ def _within_graph(query: str, known: Mapping[str, Any]) -> str:
 
 @dataclass
 class _Batches:
-    """Writes the messages of each micro-batch: what `foreachBatch` calls."""
+    """Writes the messages of each micro-batch, as a function of `foreachBatch`."""
 
     query: str
     tables: Mapping[Term, QuadTable]

@@ -2,7 +2,7 @@
 
 Spark runs a micro-batch again if it was killed before it noted that the batch was committed: `write` in other tasks,
 and `commit`, which may also run twice. A folder therefore has a record of each batch, which is written before its logs
-get their names: what it lists is the batch, and logs that were written again are removed. A stream gets messages in
+get their names: the batch is the logs in it, and logs that were written again are removed. A stream gets messages in
 chunks that do not depend on how they arrive, each with a key of query, batch, partition and number, by which the server
 recognises those that it has.
 """
@@ -85,7 +85,7 @@ class TaskLog(NamedTuple):
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task has written; `part` is None if it has no messages, or if they are in a stream already."""
+    """The log that a task has written; `part` is None if it has no messages, or if they are in a stream already."""
 
     task: Task
     part: TaskLog | None = None
@@ -297,7 +297,7 @@ class ServerWriter(DataSourceStreamArrowWriter):
         """Does nothing: all messages are in the stream."""
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Does nothing: the batch will run again, and the server keeps what it has."""
+        """Does nothing: the batch will run again, and the server knows its keys."""
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[list[str | None]]:
@@ -338,7 +338,7 @@ def _messages(texts: Sequence[str | None], first: int, task: Task) -> list[Messa
 
 @dataclass(frozen=True)
 class TableWriter(DataSourceArrowWriter):
-    """Writes a table as a micro-batch whose identity is given by options, as in `foreachBatch`."""
+    """Writes a table as a micro-batch that options identify, as in `foreachBatch`."""
 
     writer: FolderWriter | ServerWriter
 

@@ -1,8 +1,8 @@
 """Sources of Structured Streaming: a folder of logs that grows by whole files, and a stream of a server.
 
 Offsets are all that Spark keeps of a source. That of a folder names its files, each with its size and time; that of a
-stream is the sequence of an element. Both are read again between the same offsets after a failure, so what was read
-once must not change: a file that does, and elements that are gone, end the query. `source` reads the parts of files.
+stream is the sequence of an element. Both are read again between the same offsets after a failure, so a file
+that has changed, and elements that were removed, end the query. `source` reads the parts of files.
 """
 
 from __future__ import annotations
