@@ -267,8 +267,10 @@ def _within_graph(query: str, known: Mapping[str, Any]) -> str:
     head = text[: form.where.start]
     if form.template is None:  # CONSTRUCT WHERE { … }
         head = f"{text[: form.start]}CONSTRUCT {group} WHERE "
-    named = f"{{ GRAPH ?{unused('message', taken)} {group} }}"
-    return f"{head}{named}{text[form.where.end :]}"
+    name = unused("message", taken)
+    # static tables are named graphs, too
+    own = f"FILTER(STRSTARTS(STR(?{name}), '{_MESSAGE[1:]}'))"
+    return f"{head}{{ GRAPH ?{name} {group} {own} }}{text[form.where.end :]}"
 
 
 # --- batches --------------------------------------------------------------------------------------
@@ -334,7 +336,7 @@ class _Batches:
     def _quads(self, batch: DataFrame) -> DataFrame:
         """Returns the distinct quads of a batch; if messages are taken alone, each is the named graph of its number."""
         if "message" not in batch.columns:
-            return QuadTable.of(batch).frame.dropDuplicates()
+            return self._of_stream(QuadTable.of(batch).frame)
         lines = batch.selectExpr(
             f"array_distinct(split(message, {_BREAK})) AS lines",
             "monotonically_increasing_id() AS number",
@@ -343,11 +345,15 @@ class _Batches:
         columns = [f"get(parts, {place}) AS {name}" for place, name in enumerate(COLUMNS[:3])]
         graph = "nullif(get(parts, 3), '')"
         if self.scope == "batch":
-            frame = quads.selectExpr(*columns, f"{graph} AS graph").dropDuplicates()
-        else:
-            named = f"if({graph} IS NULL, concat({literal(_MESSAGE)}, number, '>'), NULL)"
-            frame = quads.selectExpr(*columns, f"{named} AS graph").filter("graph IS NOT NULL")
-        return QuadTable.of(frame).frame
+            frame = quads.selectExpr(*columns, f"{graph} AS graph")
+            return self._of_stream(QuadTable.of(frame).frame)
+        own = f"concat({literal(_MESSAGE)}, number, '>') AS graph"
+        return QuadTable.of(quads.filter(f"{graph} IS NULL").selectExpr(*columns, own)).frame
+
+    def _of_stream(self, quads: DataFrame) -> DataFrame:
+        """Returns distinct quads, without those in the graphs of static tables, to which a stream adds nothing."""
+        graph = F.col("graph")
+        return quads.filter(graph.isNull() | ~graph.isin(*self.tables)).dropDuplicates()
 
     def _with_static(self, quads: DataFrame) -> QuadTable:
         """Returns the table of a batch with the static tables, each as a named graph."""

@@ -109,6 +109,8 @@ def test_static_tables_and_a_function(quick: SparkSession, folder: Path, tmp_pat
         ("<urn:b>", "<urn:in>", "<urn:attic>", None),
         ("<urn:b>", "<urn:in>", "<urn:hall>", None),
         ("<urn:c>", "<urn:in>", "<urn:nowhere>", "<urn:other>"),
+        ("<urn:z>", "<urn:in>", "<urn:hall>", None),
+        ("<urn:z>", "<urn:celsius>", '"not of the stream"', None),
     ]
     schema = "subject STRING, predicate STRING, object STRING, graph STRING"
     query = """CONSTRUCT { ?room <urn:celsius> ?c ; <urn:reading> [ <urn:of> ?s ] } WHERE {
