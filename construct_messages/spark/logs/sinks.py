@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass, fields, replace
@@ -45,6 +46,8 @@ QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 _FOLDER: Final = "_batches"
 _WRITTEN, _RECORD = ".part", ".json"
+_NUMBER: Final = re.compile(r"\d+(?=[-.])")
+_NAME: Final = re.compile(r"[\w-]{1,100}", re.ASCII)
 
 
 class Task(NamedTuple):
@@ -113,6 +116,11 @@ class FolderWriter(DataSourceStreamArrowWriter):
         for name in ("single", "alone"):
             if getattr(options, name):
                 raise UsageError(f"{name} is not for a folder that grows", hint="leave it out")
+        if options.query_id is not None and not _NAME.fullmatch(options.query_id):
+            raise UsageError(
+                f"queryId={options.query_id} is not a part of a file's name",
+                hint="use up to 100 ASCII letters, digits, - and _",
+            )
         place = place_of(options.path, options.s3)
         if place.files.get_file_info(place.path).type == fs.FileType.File:
             raise UsageError(f"{options.path} is a file", hint="name a folder")
@@ -185,7 +193,7 @@ class FolderWriter(DataSourceStreamArrowWriter):
             "files": [
                 {
                     "written": part.name,
-                    "name": f"{batch}-{partition:05d}-{query[:8]}.{extension}",
+                    "name": f"{batch}-{partition:05d}-{query}.{extension}",
                     "bytes": part.bytes,
                 }
                 for partition, part in named
@@ -240,11 +248,11 @@ class FolderWriter(DataSourceStreamArrowWriter):
 def _clean(folder: Place, batch: int) -> None:
     """Removes logs that no record of the batch or an earlier one lists, and records that are not needed any more."""
     for info in folder.files.get_file_info(fs.FileSelector(folder.path, allow_not_found=True)):
-        number = info.base_name[:9]
-        if not number.isdigit():
+        number = _NUMBER.match(info.base_name)
+        if number is None:
             continue
         is_record = info.base_name.endswith(_RECORD)
-        if int(number) <= (batch - RECORDED if is_record else batch):
+        if int(number[0]) <= (batch - RECORDED if is_record else batch):
             with suppress(FileNotFoundError):
                 folder.files.delete_file(info.path)
 

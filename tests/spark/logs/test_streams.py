@@ -244,6 +244,7 @@ def test_a_row_that_is_no_message_ends_the_query(
         ("logs", {"single": "true"}, "single is not for a folder that grows"),
         ("logs", {"format": "csv"}, "csv"),
         ("logs", {"unknown": "1"}, "unknown option unknown"),
+        ("logs", {"queryid": "../a", "batchid": "1"}, "queryId=../a is not a part"),
         ("http://user@example.org/streams/a", {}, "holds credentials"),
         ("http://example.org/streams/a", {"format": "trig"}, "unknown option format"),
     ],
