@@ -37,6 +37,10 @@ _ELEMENTS: Final = StructType(
 )
 
 
+_OF_QUERY: Final = ("checkpointlocation", "queryname")
+"""The options of a streaming query itself, which its sink gets as well."""
+
+
 class LogSource(DataSource):
     """Logs and streams as a data source; see `register`."""
 
@@ -107,8 +111,7 @@ class LogSource(DataSource):
     @property
     def _given(self) -> Mapping[str, str]:
         given = {**self.session, **self.options}
-        given.pop("checkpointlocation", None)  # a sink gets that of its query, too
-        return given
+        return {name: given[name] for name in given if name not in _OF_QUERY}
 
     @property
     def _path(self) -> str:

@@ -45,7 +45,7 @@ def write(
     frame: DataFrame, to: str | Path, checkpoint: Path, **options: Any
 ) -> list[tuple[int, int]]:
     """Writes what there is by the sink `rdfm`; returns the number and the messages of each batch that had any."""
-    writer = frame.writeStream.format("rdfm").options(**options)
+    writer = frame.writeStream.format("rdfm").options(**options).queryName("flow")
     writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
     return ended(lambda: writer.start(str(to)))
 
