@@ -55,7 +55,7 @@ class Profile:
     few_from: int = 0
     capped: tuple[str, ...] = ("capped", "tree")
     capped_from: int = 0
-    largest: tuple[str, ...] = ("ours", "ours-spark", "oxigraph-cli")
+    largest: tuple[str, ...] = ("ours", "ours-duckdb", "ours-spark", "oxigraph-cli")
     largest_from: int = 10_000_000
     documents: tuple[str, ...] = ()
 
@@ -90,6 +90,7 @@ PROFILES = {
         largest=(
             *(
                 "ours",
+                "ours-duckdb",
                 "ours-python",
                 "ours-endpoint",
                 "ours-server",

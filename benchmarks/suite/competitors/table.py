@@ -181,6 +181,11 @@ COMPETITORS: Final = (
         _pip("."), _run, printed_groups, _RDFM, "renamed", ENVIRONMENT,
     ),
     Competitor(
+        "ours-duckdb", "construct-messages run --engine duckdb, file", "ours", "file", True,
+        python("construct-messages", "duckdb"), _pip("'.[duckdb]'"), lambda job: [*_run(job), "--engine", "duckdb"],
+        printed_groups, _RDFM, "renamed", ENVIRONMENT,
+    ),
+    Competitor(
         "ours-endpoint", "construct-messages run, endpoint", "ours", "oxigraph", False, python("construct-messages"),
         _pip("."), _run, printed_groups, _RDFM, "renamed", ENVIRONMENT,
     ),
