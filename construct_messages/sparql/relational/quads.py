@@ -444,6 +444,8 @@ class RdfFile:
                     yield from _Lines(self, lenience, predicates).read(file)
                 else:
                     yield from _of_document(self, file, lenience, predicates)
+        except QuadsError:
+            raise
         except UnicodeDecodeError as error:
             raise QuadsError(f"{self.path}: {error}", hint=_HINT) from error
         except MemoryError as error:  # of the parser's buffer, not of the machine

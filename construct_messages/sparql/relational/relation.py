@@ -135,7 +135,8 @@ class SolutionBag:
         """Drops duplicates; in an order, all but the first."""
         names = columns(self.possible)
         if not self.possible:
-            return replace(self, sql=f"{self.selected([])} LIMIT 1", table=False, light=False)
+            sql = f"{self.selected([])} LIMIT 1"
+            return replace(self, sql=sql, table=False, light=False, order=None)
         if self.order is None:
             sql = f"SELECT DISTINCT {', '.join(names)} FROM {self.source} AS t"
             return SolutionBag(sql, self.possible, self.certain)

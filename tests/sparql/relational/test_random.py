@@ -62,3 +62,8 @@ def test_solutions_are_those_of_pyoxigraph(pytestconfig: pytest.Config) -> None:
         assert agree(answer, wanted), (seed, query.text, answer, wanted)
         compared, fruitful = compared + 1, fruitful + bool(rows)
     assert fruitful > compared / 2
+
+
+def test_distinct_solutions_without_a_variable_have_no_order() -> None:
+    quads = [(Term(f"<urn:{name}>"), Term("<urn:p>"), Term('"o"'), None) for name in "ab"]
+    assert evaluated(planned("SELECT DISTINCT ?x { ?s ?p ?o } ORDER BY ?s"), quads) == [("",)]
