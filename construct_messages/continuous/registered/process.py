@@ -123,7 +123,7 @@ def positions_of(registration: Registration, saved: Mapping[str, bytes]) -> dict
 
 
 # --- preview --------------------------------------------------------------------------------------
-# What a query over streams would give out: it is evaluated over their newest elements, in a process of its own, and
+# The result of a query over streams: it is evaluated over their newest elements, in a process of its own, and
 # nothing is stored.
 #
 # The evaluation is that of a registered query (`process.py`), which begins a few elements back. asyncio only; no
@@ -131,7 +131,7 @@ def positions_of(registration: Registration, saved: Mapping[str, bytes]) -> dict
 
 
 class Preview(NamedTuple):
-    """What a query would give out, and the number of elements that it has read for that."""
+    """The result of a query, and the number of elements that it has read for that."""
 
     messages: Sequence[Publication]
     taken: int

@@ -203,7 +203,7 @@ class _Given:
         return s3_settings_of({}, settings)
 
     def made(self, kind: type[T], **given: Any) -> T:
-        """An object of the fields that are given, and of the options that have the names of other fields."""
+        """Returns an object of these fields, and of the options that have the names of other fields."""
         for each in options_of(kind).values():
             if each.name in given:
                 continue

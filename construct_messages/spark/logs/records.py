@@ -133,8 +133,9 @@ def to_rdfm(message: Column | str, media_type: str | None = None) -> Column:
             `session.translated()` around an action.
 
     >>> messages = spark.createDataFrame([("<urn:a> <urn:p> <urn:b> .",)], ["message"])
-    >>> messages.select(to_rdfm("message").alias("record")).select("record.value").collect()
-    [Row(value=bytearray(b'<urn:a> <urn:p> <urn:b> .\\n'))]
+    >>> record = messages.select(to_rdfm("message", "text/turtle").alias("record")).collect()[0]["record"]
+    >>> print(bytes(record["value"]).decode().strip(), record["headers"][0]["key"])
+    <urn:a> <urn:p> <urn:b> . RDF-Message-Content-Type
     """
     format = N_QUADS if media_type is None else document_format(media_type)
     written = format.document_type if media_type is None else media_type
