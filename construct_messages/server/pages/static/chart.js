@@ -19,6 +19,7 @@ export class Chart {
    *  `detailOf(thing)` its texts, and `open(number)` shows a message. */
   constructor(scene, { things, left, what, said, nameOf, detailOf, open, width }) {
     Object.assign(this, { scene, things, what, nameOf, detailOf, open, width });
+    this.marks = []; // {x, y, things, name, shapes}
     this.current = 0; // the mark that is a tab stop
     this.state = element("span", { class: "note", role: "status" });
     this.place = element("div", {});
@@ -56,9 +57,10 @@ export class Chart {
 
   draw() {
     const hadFocus = this.place.contains(document.activeElement);
+    const [before] = this.marks[this.current]?.things ?? [null];
     const { picture, marks, count } = this.scene.draw(this.view, this.width);
     this.marks = marks;
-    this.current = Math.min(this.current, Math.max(0, marks.length - 1));
+    this.current = Math.max(0, marks.findIndex(({ things }) => things.includes(before)));
     this.buttons = marks.map((mark, index) => this.buttonOf(mark, index));
     picture.append(...this.buttons);
     picture.setAttribute("role", "group");
@@ -75,6 +77,7 @@ export class Chart {
     const label = name ?? this.marked(things);
     const tabindex = index === this.current ? "0" : "-1";
     const made = svg("g", { class: "mark-button", role: "button", tabindex, "aria-label": label }, ...shapes, svg("title", {}, label));
+    made.addEventListener("focus", () => this.go(index));
     made.addEventListener("click", () => this.wasDragged || this.choose(index));
     return made;
   }
@@ -87,7 +90,6 @@ export class Chart {
   }
 
   choose(index) {
-    this.go(index);
     const { things } = this.marks[index];
     if (things.length === 1) this.open(things[0].number);
     else this.list(things, `${countOf(things.length, this.what)} at this mark`);
@@ -112,7 +114,6 @@ export class Chart {
   }
 
   focus(index) {
-    this.go(index);
     this.buttons[index].focus();
   }
 
@@ -147,9 +148,12 @@ export class Chart {
       const [dx, dy] = [clientX - from.x, clientY - from.y];
       if (!this.wasDragged && Math.hypot(dx, dy) < STILL) return;
       this.wasDragged = true;
-      picture.setPointerCapture?.(pointerId);
+      picture.setPointerCapture(pointerId);
       this.view = this.scene.moved(from.view, dx, dy);
-      this.redraw(picture);
+      this.drawing ||= requestAnimationFrame(() => {
+        this.drawing = 0;
+        this.redraw(picture);
+      });
     });
   }
 

@@ -1,5 +1,5 @@
 // The places and times in the first messages, for maps and timelines, each with its message; and those that neither can
-// have, with the reason. No access to the document.
+// have, with the reason. They are searched when a map or a timeline is opened. No access to the document.
 //
 // WGS84 Geo Positioning (geo:lat, geo:long), schema.org, georss:point, Wikibase, and literals of geometries and dates.
 
@@ -13,6 +13,7 @@ const STATEMENTS = 100_000;
 const OF_MESSAGE = 2000; // statements of a message that are read
 const POINTS = 500_000; // of all outlines
 const LABEL = 120; // characters, as in cards
+const MILLISECONDS = 8; // of searching, before the page may do something else
 const WGS84 = "http://www.w3.org/2003/01/geo/wgs84_pos#";
 const SCHEMAS = ["http://schema.org/", "https://schema.org/"];
 const WIKIBASE = "http://wikiba.se/ontology#";
@@ -25,8 +26,9 @@ const PAIRS = new Set([
 ]);
 const BOXES = new Set([`${GEORSS}box`, ...SCHEMAS.map((iri) => `${iri}box`)]);
 const CIRCLES = new Set([`${GEORSS}circle`, ...SCHEMAS.map((iri) => `${iri}circle`)]);
-// a message without any of these has no place and no time
-const LIKELY = /\^\^<|wgs84_pos|schema\.org\/|georss|wikiba\.se|<geo:/;
+// a message without any of these has no place, or no time
+const LIKELY_PLACE = /geosparql#\w+Literal>|virtrdf#Geometry>|wgs84_pos#lat|[Ll](?:at|ong)itude>|georss|<geo:|schema\.org\/(?:box|line|polygon|circle)>/;
+const LIKELY_TIME = /\^\^<[^>]*(?:[dD]ate(?:Time(?:Stamp)?)?|gYear(?:Month)?|gMonth(?:Day)?|gDay|#time)>/;
 // links to a node that is only a position of the node before, whose label is meant
 const OF_PLACE = /(?:geo|geometry|geometries|centroid|coordinates?|location|point|P625)$/i;
 
@@ -35,32 +37,60 @@ export class Facets {
     this.places = []; // {number, label, term, parts, at}: `parts` as in geometry.js, and `at` is the point of its mark
     this.times = []; // {number, label, term, predicate, time, year, text}
     this.left = { places: [], times: [] }; // {number, label, term, text, problem}
+    this.isLikely = { places: false, times: false }; // whether there may be any
     this.messages = 0; // that were searched
+    this.next = 0; // the index of the message after them
     this.statements = 0;
     this.points = 0;
     this.isFull = false;
-    this.skipped = 0; // messages that came later
     this.cut = 0; // messages whose beginning was searched
+    this.reading = Promise.resolve();
   }
 
-  /** What was not searched, in words; each is a sentence without its end. */
-  get notes() {
+  /** What was not searched of a store, in words; each is a sentence without its end. */
+  notesOf(store) {
     const notes = [];
-    if (this.skipped) notes.push(`Only the first ${this.messages.toLocaleString()} messages are searched`);
+    if (this.next < store.count) notes.push(`Only the first ${this.messages.toLocaleString()} messages are searched`);
     const many = `${this.cut.toLocaleString()} ${this.cut === 1 ? "message" : "messages"}`;
     if (this.cut) notes.push(`Of ${many} only the first ${OF_MESSAGE.toLocaleString()} statements are searched`);
     return notes;
   }
 
-  add(message) {
-    if (this.isFull) {
-      this.skipped += 1;
-      return;
+  /** Notes whether a message, which has come, is likely to have a place or a time. */
+  expect({ number, lines }) {
+    if (number > MESSAGES || (this.isLikely.places && this.isLikely.times)) return;
+    for (const line of lines.slice(0, OF_MESSAGE)) {
+      this.isLikely.places ||= LIKELY_PLACE.test(line);
+      this.isLikely.times ||= LIKELY_TIME.test(line);
     }
+  }
+
+  /** Searches the messages of a store on from where it ended before. */
+  read(store) {
+    this.reading = this.reading.then(() => this.readOn(store));
+    return this.reading;
+  }
+
+  async readOn(store) {
+    let due = performance.now() + MILLISECONDS;
+    while (!this.isFull && this.next < store.count) {
+      const [start, messages] = await store.some(this.next);
+      for (const [index, message] of messages.entries()) {
+        if (this.isFull) return;
+        this.add(message);
+        this.next = start + index + 1;
+        if (performance.now() < due) continue;
+        await new Promise((done) => setTimeout(done));
+        due = performance.now() + MILLISECONDS;
+      }
+    }
+  }
+
+  add(message) {
     this.messages += 1;
     this.statements += message.lines.length;
     this.isFull = this.messages >= MESSAGES || this.statements >= STATEMENTS;
-    if (!message.lines.some((line) => LIKELY.test(line))) return;
+    if (!message.lines.some((line) => LIKELY_PLACE.test(line) || LIKELY_TIME.test(line))) return;
     if (message.lines.length > OF_MESSAGE) this.cut += 1;
     new MessageFacets(this, message.number, statementsOf(message.lines.slice(0, OF_MESSAGE)).statements).take();
   }

@@ -55,7 +55,9 @@ export class Layout {
   reveal() {
     if (COLUMNS.matches) return;
     if (TOUCH.matches) document.activeElement?.blur(); // its keyboard would cover them
-    $("results").scrollIntoView({ behavior: "instant" });
+    const scroll = () => $("results").scrollIntoView({ behavior: "instant" });
+    scroll();
+    requestAnimationFrame(() => requestAnimationFrame(scroll)); // when the editor has measured its text
   }
 
   keep() {

@@ -12,6 +12,7 @@ const TALL = 0.56; // of the width
 const TALLEST = 560; // pixels
 const MARGIN = 0.08; // of the width, around the places
 const [NARROWEST, CLOSEST] = [0.5, 0.005]; // degrees that are seen at first, and at least
+const SMALLEST = 8; // pixels: a smaller outline is hidden by its mark
 const COARSE = 100; // pixels a degree: the outline of the land may be off by some of them
 const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60];
 
@@ -67,13 +68,16 @@ class MapScene {
     const picture = svg("svg", { class: "map", viewBox: `0 0 ${width} ${height}` });
     picture.append(svg("path", { class: "land", d: landPath(frame) }), ...gridParts(frame));
     const seen = [];
+    const lines = []; // which are one element
     for (const { place, bounds } of this.places) {
       const turn = turnOf(place.at[0], frame);
-      const d = place.parts.map((part, index) => outlinePath(part, turnOf(bounds[index][0], frame, bounds[index][1]), frame)).join("");
-      if (d !== "") picture.append(svg("path", { class: isArea(place) ? "shape area" : "shape", d }));
+      const outline = place.parts.map((part, index) => outlinePath(part, bounds[index], frame)).join("");
+      if (outline !== "" && isArea(place)) picture.append(svg("path", { class: "shape area", d: outline }));
+      else lines.push(outline);
       const [x, y] = at([place.at[0] + turn, place.at[1]], frame);
       if (x >= 0 && x <= width && y >= 0 && y <= height) seen.push({ x, y, place });
     }
+    picture.append(svg("path", { class: "shape", d: lines.join("") }));
     return { picture, marks: marksOf(seen), count: seen.length };
   }
 }
@@ -112,9 +116,14 @@ function at([x, y], { west, north, scale }) {
   return [(x - west) * scale, (north - y) * scale].map((each) => Math.round(each * 10) / 10);
 }
 
-/** The path of a line or ring; points that are the same in the picture are one. Empty: it is a point, or out of sight. */
-function outlinePath(part, turn, frame) {
+/** The path of a line or ring; points that are the same in the picture are one. Empty: it is a point, or out of sight, or
+ *  no larger than a mark. */
+function outlinePath(part, [from, to], frame) {
   if (part.length < 2) return "";
+  const turn = turnOf(from, frame, to);
+  if (to + turn < frame.west || from + turn > frame.west + frame.width / frame.scale) return "";
+  const [south, north] = boundsOf(part, 1);
+  if (Math.max(to - from, north - south) * frame.scale < SMALLEST) return "";
   const steps = [];
   for (const [x, y] of part) {
     const step = at([x + turn, y], frame).join(" ");

@@ -3,7 +3,7 @@
 // Cards and text have all messages that are kept. Table, map and timeline have the first ones, and show this.
 
 import { documentsView } from "./documents-view.js";
-import { button } from "./elements.js";
+import { button, element } from "./elements.js";
 import { Facets } from "./facets.js";
 import { graphView } from "./graph-view.js";
 import { mapElement } from "./map.js";
@@ -75,10 +75,9 @@ export class ResultViews {
 
   add(message) {
     this.cards.add(message);
-    this.facets.add(message);
-    const { places, times, left } = this.facets;
-    $("tab-map").hidden = !places.length && !left.places.length;
-    $("tab-timeline").hidden = !times.length && !left.times.length;
+    this.facets.expect(message);
+    $("tab-map").hidden = !this.facets.isLikely.places;
+    $("tab-timeline").hidden = !this.facets.isLikely.times;
   }
 
   /** Updates views that were opened before all messages had arrived. */
@@ -124,7 +123,7 @@ export class ResultViews {
     }
   }
 
-  /** The map of places or the timeline of times, whose entries show their messages. */
+  /** The map of places or the timeline of times, once the messages are searched; their entries show their messages. */
   chartOf(kind, chartElement) {
     const { facets, cards } = this;
     const { prefixes } = cards;
@@ -135,8 +134,12 @@ export class ResultViews {
     const nameOf = ({ label, term, number }) =>
       label ?? (term.kind === "iri" ? (prefixes.shorten(term.value) ?? cutIri(term.value)) : `message ${number.toLocaleString()}`);
     const predicateOf = (iri) => prefixes.shorten(iri) ?? cutIri(iri);
-    const options = { left: facets.left[kind], said: facets.notes, nameOf, predicateOf, open };
-    return chartElement(facets[kind], { ...options, width: Math.max(240, $("results").clientWidth) });
+    const place = element("div", {}, element("p", { class: "note" }, "The messages are searched."));
+    facets.read(cards.store).then(() => {
+      const options = { left: facets.left[kind], said: facets.notesOf(cards.store), nameOf, predicateOf, open };
+      place.replaceChildren(chartElement(facets[kind], { ...options, width: Math.max(240, $("results").clientWidth) }));
+    });
+    return place;
   }
 
   /** A view that sends a request to the server once, and again after a failure. */
