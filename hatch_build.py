@@ -7,8 +7,8 @@ docs/decisions/090-a-compiled-module.md.
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
-from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -25,6 +25,8 @@ class CompiledModule(BuildHookInterface):  # type: ignore[type-arg] # of any con
 
     def initialize(self, _version: str, build_data: dict[str, Any]) -> None:
         """Adds the module and the tag of its platform to what hatchling builds."""
+        if sys.version_info < (3, 11):  # noqa: UP036
+            return  # pip builds first, and then says in one line that another Python is required
         try:
             build(Path(self.root))
         except Exception as error:
@@ -40,6 +42,8 @@ class CompiledModule(BuildHookInterface):  # type: ignore[type-arg] # of any con
 
 def build(root: Path) -> None:
     """Compiles the sources in this checkout."""
+    from contextlib import chdir  # of Python 3.11
+
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 

@@ -16,7 +16,15 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final, TextIO
 
-from construct_messages.cli.arguments import Parser, PrintCompletion, as_flags, version
+from construct_messages.cli.arguments import (
+    DEFAULTS,
+    Parser,
+    PrintCompletion,
+    PrintManual,
+    as_flags,
+    version,
+)
+from construct_messages.cli.defaults import apply_defaults
 from construct_messages.cli.terminal import (
     END_SIGNALS,
     refuse_inputs,
@@ -101,7 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConstructMessagesError as error:
         error.hint = error.hint and as_flags(error.hint)
         report(error, debug=debug)
-        return trouble or next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
+        status = next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
+        # where 1 is a result, no error has this status
+        return trouble or status if status == _CANNOT_WRITE else status
     except OSError as error:
         # the buffered output would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -129,7 +139,9 @@ def _show_warning(
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        return build_parser(given[0] if given else None).parse_args(given)
+        parser = build_parser(given[0] if given else None)
+        apply_defaults(parser, frozenset(name for names in _COMMANDS.values() for name in names))
+        return parser.parse_args(given)
     except SystemExit:
         sys.stdout.flush()  # of --help and --version
         raise
@@ -140,9 +152,9 @@ def build_parser(first: str | None = None) -> argparse.ArgumentParser:
     parser = Parser(
         prog="construct-messages",
         description="Write one RDF Message per SPARQL CONSTRUCT solution, and work with logs and streams of messages.",
-        epilog="construct-messages COMMAND --help shows options and examples of a command.",
+        epilog=f"construct-messages COMMAND --help shows options and examples of a command; {DEFAULTS}",
     )
-    # the status of all errors, for commands where 1 is a result
+    # the status of files that cannot be written, for commands where 1 is a result
     parser.set_defaults(trouble=0)
     parser.add_argument(
         "--print-completion",
@@ -150,6 +162,7 @@ def build_parser(first: str | None = None) -> argparse.ArgumentParser:
         action=PrintCompletion,
         help="print completions for a shell and exit",
     )
+    parser.add_argument("--man", action=PrintManual, help="print the manual page, for man -l -")
     parser.add_argument(_VERSION, action="version", version=version())
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     needed = [module for module, names in _COMMANDS.items() if first in names]

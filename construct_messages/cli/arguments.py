@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import (
@@ -22,6 +23,7 @@ from typing import (
 )
 
 from construct_messages._version import __version__
+from construct_messages.cli.defaults import VARIABLE, withdrawn
 from construct_messages.cli.terminal import STANDARD
 from construct_messages.errors import UsageError
 from construct_messages.logs import FormatOptions, options_class
@@ -93,7 +95,8 @@ class Parser(argparse.ArgumentParser):
     """Accepts no abbreviated options, and reports usage errors like all other errors.
 
     `examples` are command lines, which `--help` shows after the options. `gone` are commands and options of earlier
-    versions, each with its replacement.
+    versions, each with its replacement. With `common`, the names of some options, `--help` fits on a screen, and
+    `--help-all` shows all.
     """
 
     def __init__(
@@ -102,9 +105,10 @@ class Parser(argparse.ArgumentParser):
         examples: Sequence[str] = (),
         epilog: str | None = None,
         gone: Mapping[str, str] | None = None,
+        common: Sequence[str] = (),
         **arguments: Any,
     ) -> None:
-        self.examples, self.gone = examples, gone or {}
+        self.examples, self.gone, self.common = examples, gone or {}, common
         lines = ["examples:", *(f"  {line}" for line in examples), ""] if examples else []
         super().__init__(
             allow_abbrev=False,
@@ -112,6 +116,35 @@ class Parser(argparse.ArgumentParser):
             formatter_class=_Formatter,
             **arguments,
         )
+        if common:
+            self.add_argument("--help-all", action=_HelpAll, help="show all options and exit")
+
+    def format_help(self) -> str:
+        """The help: with `common`, only with these options, and what they mean up to the first semicolon."""
+        if not self.common:
+            return self.format_all()
+        formatter = self._get_formatter()
+        positional = [each.metavar for each in self._actions if not each.option_strings]
+        formatter.add_text(f"usage: {self.prog} {' '.join(map(str, positional))} [options]")
+        formatter.add_text(self.description)
+        formatter.start_section("options")
+        for name in self.common:
+            action = copy(self._option_string_actions[name])
+            action.help = (action.help or "").partition(";")[0]
+            if "|" in str(action.metavar):  # a long list of choices
+                action.metavar = "NAME"
+            elif action.nargs == "+":
+                action.metavar, action.nargs = f"{action.metavar}...", None
+            formatter.add_argument(action)
+        formatter.end_section()
+        examples = "\n".join(f"  {each}" for each in self.examples[:2])
+        formatter.add_text(f"examples:\n{examples}")
+        formatter.add_text(f"{self.prog} --help-all shows all options; {DEFAULTS}")
+        return formatter.format_help()
+
+    def format_all(self) -> str:
+        """The help with all options."""
+        return super().format_help()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Reports arguments that a command does not have as its own error; else the first parser would."""
@@ -138,6 +171,32 @@ class Parser(argparse.ArgumentParser):
         likely = get_close_matches(found[1], known, n=1) if found else []
         see = f"see {self.prog} --help"
         return f"did you mean {likely[0]}? Or {see}" if likely else see
+
+
+DEFAULTS: Final = "defaults of your own are in ~/.config/construct-messages/options.toml"
+
+
+class _HelpAll(argparse.Action):
+    """Prints the help with all options and ends the program."""
+
+    def __init__(self, option_strings: Sequence[str], **arguments: Any) -> None:
+        suppressed = {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS, "nargs": 0}
+        super().__init__(option_strings, **arguments | suppressed)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        """Prints; see `argparse.Action`."""
+        assert isinstance(parser, Parser)
+        print(parser.format_all(), end="")
+        parser.exit()
+
+
+class PrintManual(_HelpAll):
+    """Prints the manual page of all commands and ends the program."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        """Prints; see `argparse.Action`."""
+        print(manual(parser), end="")
+        parser.exit()
 
 
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -184,6 +243,93 @@ def version() -> str:
     """The version as `--version` shows it."""
     pure = "" if compiled.wire else " (pure Python, without the compiled module)"
     return f"%(prog)s {__version__}{pure}"
+
+
+# --- manual ---------------------------------------------------------------------------------------
+# The manual page: all commands and options, from the same parsers as `--help`, in roff with the macros of man(7).
+
+
+def manual(parser: argparse.ArgumentParser) -> str:
+    """The manual page of a program.
+
+    >>> parser = argparse.ArgumentParser("try", description="Try it.")
+    >>> manual(parser).splitlines()[:3]
+    ['.TH TRY 1 "" "try 0.1.0"', '.SH NAME', 'try \\\\- Try it']
+    """
+    name, about = parser.prog, parser.description or ""
+    lines = [
+        f'.TH {name.upper()} 1 "" "{name} {__version__}"',
+        ".SH NAME",
+        f"{name} \\- {_roff(about.rstrip('.'))}",
+        ".SH SYNOPSIS",
+        f".B {name}",
+        r".I COMMAND \fR[options]",
+        ".SH OPTIONS",
+        *_described(parser._actions),
+        ".SH COMMANDS",
+    ]
+    for command in _parsers(parser):
+        lines += [f".SS {_roff(command.prog.removeprefix(name).strip())}"]
+        lines += [_roff(command.description or "")]
+        for group in command._action_groups:
+            actions = [each for each in group._group_actions if each.help != argparse.SUPPRESS]
+            if actions and group.title not in ("positional arguments", "options"):
+                lines += [".PP", f".I {_roff(group.title or '')}"]
+            lines += _described(actions)
+        text = (command.epilog or "").strip()
+        lines += _epilog(text)
+    return "\n".join(
+        [
+            *lines,
+            ".SH FILES",
+            ".TP",
+            ".I ~/.config/construct-messages/options.toml",
+            "Defaults of options, a table for each command.",
+            ".SH ENVIRONMENT",
+            ".TP",
+            f".B {VARIABLE}",
+            "The file of defaults, instead of that one; empty: there is none.",
+            ".TP",
+            ".B CONSTRUCT_MESSAGES_SOURCE",
+            "The source of a query without \\-\\-source.",
+            "",
+        ]
+    )
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield command
+                yield from _parsers(command)
+
+
+def _described(actions: list[argparse.Action]) -> Iterator[str]:
+    for action in actions:
+        if isinstance(action, argparse._SubParsersAction):
+            continue
+        value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else "")
+        names = ", ".join(rf"\fB{_roff(each)}\fR" for each in action.option_strings)
+        value = "" if action.nargs == 0 else rf"\fI{_roff(str(value or action.dest))}\fR"
+        yield ".TP"
+        yield f"{names} {value}".strip()
+        yield _roff((action.help or "") % {"default": action.default, "prog": ""})
+
+
+def _epilog(text: str) -> Iterator[str]:
+    """Examples, which are indented, and the rest of the text."""
+    for line in text.splitlines():
+        if line.startswith("  "):
+            yield from (".PP", ".EX", _roff(line.strip()), ".EE")
+        elif line:
+            yield from (".PP", _roff(line))
+
+
+def _roff(text: str) -> str:
+    """Escapes text; a line must not begin with a control character."""
+    escaped = re.sub(r"[-\\]", lambda each: r"\-" if each[0] == "-" else r"\e", text)
+    return re.sub(r"^(?=[.'])", r"\\&", " ".join(escaped.split()))
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
@@ -339,7 +485,8 @@ def flags_given(kind: type, options: argparse.Namespace, but: Sequence[str] = ()
         flag, _ = _usage(each)
         value = getattr(options, _dest(flag), None)
         # a list without values is that of an option that was not given
-        if name not in but and value not in (None, False, [], each.default):
+        is_given = name not in but and value not in (None, False, [], each.default)
+        if is_given and not withdrawn(options, _dest(flag)):
             flags.append(flag)
     return flags
 
@@ -585,7 +732,7 @@ def transport_arguments(options: argparse.Namespace) -> dict[str, Any]:
 def refuse_stream_options(options: argparse.Namespace, reason: str) -> None:
     """Rejects the options of `add_transport` if the output is not a stream, with a clause that names the output."""
     for name in ("create", "token_variable", "oauth", "set", "media_type"):
-        if getattr(options, name):
+        if getattr(options, name) and not withdrawn(options, name):
             raise UsageError(
                 f"--{name.replace('_', '-')} is for a stream, and {reason}",
                 hint="pass its URL as --to",
@@ -595,7 +742,7 @@ def refuse_stream_options(options: argparse.Namespace, reason: str) -> None:
 def refuse_log_options(options: argparse.Namespace, *names: str) -> None:
     """Rejects these options of a log if the output is a stream."""
     for name in names:
-        if getattr(options, name) not in (None, STANDARD):
+        if getattr(options, name) not in (None, STANDARD) and not withdrawn(options, name):
             raise UsageError(
                 f"--{name} is for a log, and {options.to} is a stream",
                 hint="leave it out; --media-type is for records of a broker",

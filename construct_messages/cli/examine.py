@@ -35,9 +35,10 @@ def add(commands: Commands) -> None:
         help="check that logs are well-formed",
         description="Read logs of RDF Messages and report the first error of each.",
         examples=["construct-messages validate *.nq.gz"],
-        epilog="Exit status: 0 all are well-formed, 1 one is not, or has a message that is too large, 2 wrong usage.",
+        epilog="Exit status: 0 all are well-formed, 2 wrong usage, 3 one is malformed, 4 one has a message that is too "
+        "large.",
     )
-    validate.set_defaults(command=_validate, trouble=_TROUBLE)
+    validate.set_defaults(command=_validate)
     validate.add_argument(
         "logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input"
     )
@@ -65,7 +66,8 @@ def add(commands: Commands) -> None:
         help="compare two logs, message by message",
         description="Compare two logs message by message. Labels of blank nodes are ignored.",
         examples=["construct-messages diff before.nq after.trig"],
-        epilog="Exit status: 0 the same messages, 1 different messages, 2 any error.",
+        epilog="Exit status: 0 the same messages, 1 different messages, 2 wrong usage, 3 malformed log, 4 beyond a "
+        "limit.",
     )
     diff.set_defaults(command=_diff, trouble=_TROUBLE)
     diff.add_argument("first", metavar="A", help="a log; - for standard input")
@@ -85,7 +87,9 @@ def _validate(options: argparse.Namespace) -> int:
                     step()
         except ConstructMessagesError as error:
             report(error, debug=options.debug)
-            status = max(status, 1 if isinstance(error, (LogError, LimitExceeded)) else _TROUBLE)
+            known = {LogError: 3, LimitExceeded: 4}
+            found = (each for kind, each in known.items() if isinstance(error, kind))
+            status = max(status, next(found, _TROUBLE))
         else:
             print(
                 f"{name}: ok, {counted(reader.message_count, 'message')}, {counted(quads, 'quad')}",

@@ -54,11 +54,19 @@ They refer to a store that takes long to free; the process does not wait for tha
 """
 
 
+# the options that `--help` shows
+_COMMON: Final = (
+    *("--query", "--source", "--bind", "--group-by", "--output", "--format", "--to", "--shapes"),
+    *("--profile", "--page-size"),
+)
+
+
 def add(commands: Commands) -> None:
     """Adds the command."""
     run = commands.add_parser(
         "run",
         help="run a CONSTRUCT query and write a log",
+        common=_COMMON,
         description="Run a CONSTRUCT query and write a log with one RDF Message per solution.",
         examples=[
             "construct-messages run query.rq --source data.ttl --output log.trig.gz",

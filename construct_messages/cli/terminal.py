@@ -37,11 +37,11 @@ def report(error: Exception, *, debug: bool) -> None:
 
 def report_lines(error: Exception) -> list[str]:
     """The lines that report an error."""
-    message = (
-        f"cannot write: {error.strerror}"
-        if isinstance(error, OSError) and error.strerror
-        else str(error)
-    )
+    message = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        # that of a socket has a text of its own
+        own = error.strerror.startswith("cannot ")
+        message = error.strerror if own else f"cannot write: {error.strerror}"
     text, _, hint = message.partition("\n  hint: ")
     places = getattr(error, "__notes__", ())
     # the message of an engine may have several lines

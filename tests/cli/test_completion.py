@@ -42,9 +42,7 @@ def shtab() -> None:
 def test_help_shows_examples_that_can_be_parsed(parser: Parser) -> None:
     assert parser.prog in parser.examples[0]  # those behind it may show what follows
     for example in parser.examples:
-        assert (
-            f"\n  {example}\n" in parser.format_help()
-        )  # on a line of its own, however long it is
+        assert f"\n  {example}\n" in parser.format_all()  # on a line of its own, however long it is
         for command in example.split(" | "):
             program, *arguments = shlex.split(command)
             if program not in ("head", "jq"):

@@ -70,16 +70,16 @@ def test_inspect_for_programs(name: str, here: Here, place: Path) -> None:
 
 def test_validate_goes_on_behind_a_broken_log(here: Here) -> None:
     done = here("validate", "log.ttl", "broken.nt", "named.trig")
-    assert done.status == 1
+    assert done.status == 3
     assert done.log == "log.ttl: ok, 4 messages, 5 quads\nnamed.trig: ok, 2 messages, 2 quads\n"
     assert done.errors.count("error: ") == 1
-    assert here("validate", "broken.nt", "absent").status == 2
+    assert here("validate", "broken.nt", "absent").status == 3
 
 
 def test_validate_standard_input(place: Path) -> None:
     assert run("validate", "-", stdin=LOG) == Done(0, "-: ok, 4 messages, 5 quads\n", "")
     done = run("validate", "-", "--input-format", "nt", stdin=(place / "broken.nt").read_bytes())
-    assert (done.status, done.log) == (1, "")
+    assert (done.status, done.log) == (3, "")
     assert done.errors.startswith("error: line 3, column 16: message 2: ")
 
 

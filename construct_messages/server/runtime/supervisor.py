@@ -8,6 +8,7 @@ it.
 from __future__ import annotations
 
 import asyncio
+import errno
 import signal
 import socket
 import tempfile
@@ -46,6 +47,11 @@ _LONGEST_PAUSE: Final = 30.0
 _STABLE_SECONDS: Final = 60.0
 _KILL_AFTER_SECONDS: Final = 10.0
 """The additional time, after `shutdown_seconds`, for a process to stop."""
+
+_HINTS: Final = {
+    errno.EADDRINUSE: "end the program that listens there, or choose another port: bind, or --bind",
+    errno.EACCES: "choose a port from 1024 on: bind, or --bind",
+}
 
 Progress = Callable[[str, int, int], None]
 """A callback with the path of an endpoint, the number of bytes read so far, and the size of all its files."""
@@ -106,7 +112,9 @@ def bound(config: Config) -> socket.socket:
             listening.close()
             raise
     except OSError as error:
-        raise OSError(error.errno, f"cannot listen at {config.bind}: {error.strerror}") from error
+        hint = _HINTS.get(error.errno or 0, "check the host and the port: bind, or --bind")
+        reason = f"cannot listen at {config.bind}: {error.strerror}\n  hint: {hint}"
+        raise OSError(error.errno, reason) from error
     return listening
 
 

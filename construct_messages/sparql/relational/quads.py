@@ -452,6 +452,9 @@ class RdfFile:
             raise QuadsError(
                 f"{self.path}: a term is too long for the parser: {error}", hint=_HINT
             ) from error
+        except PermissionError as error:
+            hint = "let this user read it"
+            raise UsageError(f"cannot read {self.path}: {error.strerror}", hint=hint) from error
         except unpack_errors(SyntaxError, ValueError) as error:
             raise QuadsError(f"{self.path}: {error}", hint=_HINT) from error
 

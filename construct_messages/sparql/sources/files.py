@@ -120,6 +120,9 @@ def _errors(name: object) -> Iterator[None]:
         raise SourceError(
             f"{name}: a term is too long for the parser: {error}", hint=hint
         ) from error
+    except PermissionError as error:
+        hint = "let this user read it"
+        raise UsageError(f"cannot read {name}: {error.strerror}", hint=hint) from error
     except unpack_errors(SyntaxError, ValueError) as error:
         raise SourceError(
             f"{name}: {error}",
