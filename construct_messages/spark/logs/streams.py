@@ -277,15 +277,18 @@ class ServerStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     hint="retention has removed some of them, or the stream was created again: begin again with "
                     "another checkpoint, and retain elements for longer",
                 )
+            size = 0
             while chunk := receive(response, timeouts, lambda cut: _broke_off(range.stream, cut)):
+                size += len(chunk)
                 for message in decoder.feed(chunk):
                     after += 1
                     yield to_text(message)
-            for message in decoder.close():
-                after += 1
-                yield to_text(message)
-        if after != range.last:
-            raise _broke_off(range.stream, f"after element {after}, before {range.last}")
+            # the last message is only complete if the body is
+            _check_whole(range.stream, response.headers, size)
+            last = [*decoder.close()]
+            if after + len(last) != range.last:
+                raise _broke_off(range.stream, f"after element {after}, before {range.last}")
+            yield from map(to_text, last)
 
     def _bounds(self) -> tuple[int, int, str]:
         """Returns the sequence before the first element, that of the last one, and the identity of the stream."""
@@ -347,6 +350,17 @@ class ServerStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 hint="give the URL of a stream of construct-messages serve",
             )
         return found.stream, found.urls[Property.OUTPUT]
+
+
+def _check_whole(stream: str, headers: Any, size: int) -> None:
+    """Raises `SourceError` for a body that is truncated, or of which that cannot be known."""
+    from construct_messages.sparql.client.responses import BodyFraming
+
+    framing = BodyFraming.of(headers.get)
+    if not framing.is_delimited:
+        raise SourceError(f"{stream} sends elements without their size", hint="use HTTP/1.1")
+    if framing.length not in (None, size):
+        raise _broke_off(stream, f"{size} of {framing.length} bytes came")
 
 
 def _broke_off(stream: str, reason: object) -> SourceError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Iterator
@@ -10,10 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from aiohttp import web
 
 from construct_messages import Message
 from construct_messages.errors import CannotWrite, LogError, SourceError, UsageError
 from construct_messages.logs.lines.decoder import to_messages
+from construct_messages.rdf.wire import Header
+from tests.support.http.feeds import handling
 from tests.support.http.streams import StreamsServer
 from tests.support.spark.flows import (
     appear,
@@ -311,6 +315,56 @@ def test_a_stream_that_was_created_again_ends_the_query(streams: StreamsServer) 
         list(reader.read(partition))
 
 
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+async def test_a_range_that_breaks_off_is_read_on(
+    chunked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each element is there once, wherever the connection breaks; an answer that is too short is an error."""
+    from construct_messages.spark.logs.options import ServerStreamOptions
+    from construct_messages.spark.logs.streams import Range, ServerStreamReader
+
+    monkeypatch.setattr("construct_messages.sparql.client.retries.pause", lambda *_: 0.0)
+    # of several lines, as a message must not end with the line that came last
+    texts = [
+        f"{quad(f's{number}')}\n{quad(f't{number}')}" if number % 3 else ""
+        for number in range(1, 9)
+    ]
+    whole = [f"# @message\n{text}\n" if text else "# @message\n" for text in texts]
+    asked: list[tuple[int, int]] = []
+    # bytes of the answers that break off: after a line of the first message, within a line, and before the last line
+    sent = [11 + 27, 70, -27]
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        after, before = (int(request.query[name]) for name in ("after", "before"))
+        asked.append((after, before))
+        body = "".join(whole[after : before - 1]).encode()
+        names = (Header.AFTER, Header.LAST, Header.IDENTITY)
+        headers = dict(zip(names, (str(after), str(before - 1), "i"), strict=True))
+        if not chunked:
+            headers["Content-Length"] = str(len(body))
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+        if not sent:
+            await response.write(body)
+            return response
+        await response.write(body[: sent.pop(0)])
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    def read(last: int) -> list[str]:
+        reader = ServerStreamReader(ServerStreamOptions.of({"path": url}))
+        batches = reader.read(Range(url, f"{url}/output", "i", 1, last))
+        return [text for batch in batches for text in batch.column("message").to_pylist()]
+
+    async with handling(answer) as url:
+        assert await asyncio.to_thread(read, 8) == texts[1:]
+        assert asked[0] == (1, 9)
+        assert len(asked) == 4
+        assert [after for after, _ in asked] == sorted(after for after, _ in asked)
+        assert asked[-1][0] > 1  # what was read is not read again
+
+
 def test_chunks_do_not_depend_on_batches() -> None:
     import pyarrow as pa
 
@@ -344,6 +398,25 @@ def test_messages_that_a_stream_has_under_the_key_of_others(
     assert elements(url) == [quad("a"), "", quad("b"), quad("c")]
     with pytest.raises(SourceError, match="used for other messages"):
         as_task(writer, 1, [quad("d")])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "words"),
+    [
+        ("reader", "http://example.org/streams/a", {}, "is a stream, which is read by readStream"),
+        ("streamReader", "kafka://example.org/a", {}, "from_rdfm"),
+        ("streamReader", "http://example.org/streams/a", {"create": "true"}, "create is for writing"),
+        ("streamReader", "http://example.org/streams/a", {"maxfilespertrigger": "1"}, "unknown option"),
+        ("streamReader", "http://example.org/streams/a", {"retries": "-1"}, "retries=-1"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_options_of_streams(method: str, path: str, options: dict[str, str], words: str) -> None:
+    from construct_messages.spark.logs.data_source import LogSource
+
+    source = LogSource({"path": path, **options})
+    with pytest.raises(UsageError, match=words):
+        getattr(source, method)(source.schema())
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
