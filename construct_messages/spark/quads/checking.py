@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from construct_messages.errors import QuadsError, TermError, shown
-from construct_messages.rdf.terms import FORBIDDEN, TERM_HINT, parse_term
+from construct_messages.rdf.terms import FORBIDDEN, TERM_HINT, XSD, parse_term
 from construct_messages.rdf.terms.grammar import BLANK_LABEL, NEVER_PLAIN, NO_XML, NOT_A_DATATYPE
 from construct_messages.spark.sql.iris import IRI, LANGUAGE, USUAL_IRI
 
@@ -41,6 +41,9 @@ _PATTERNS: Final = {
 }
 # most terms, faster
 _USUAL: Final = f"<{USUAL_IRI}>"
+_USUAL_OBJECT: Final = (
+    rf'{_USUAL}|"[ !#-\[\]-~]*+"(?:@[a-z]{{2,3}}|\^\^<{XSD}(?!string>)[A-Za-z]++>)?+'
+)
 
 
 def check_terms(frame: DataFrame, names: Mapping[str, str]) -> None:
@@ -65,7 +68,8 @@ def check_terms(frame: DataFrame, names: Mapping[str, str]) -> None:
 
 def _is_sound(place: str) -> Column:
     cell = F.col(place)
-    matches = cell.rlike(rf"^{_USUAL}\z") | cell.rlike(rf"^(?:{_PATTERNS[place]})\z")
+    usual = _USUAL_OBJECT if place == "object" else _USUAL
+    matches = cell.rlike(rf"^(?:{usual})\z") | cell.rlike(rf"^(?:{_PATTERNS[place]})\z")
     return F.coalesce(matches, F.lit(place == "graph"))
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from construct_messages.errors import ColumnError
 from construct_messages.logs.columns.options import ColumnOptions
-from construct_messages.logs.columns.solutions import Census, TypedColumn
+from construct_messages.logs.columns.solutions import Census, TypedColumn, warn_of_nulls
 from construct_messages.logs.columns.types import STRING, arrow, warn
 
 Mapped: TypeAlias = Callable[[Iterator[Any]], Iterator[Any]]
@@ -104,7 +104,10 @@ def misfits(columns: Sequence[ColumnPlan]) -> Mapped:
 
 
 def converted(columns: Sequence[ColumnPlan]) -> Mapped:
-    """Returns a function that yields batches of typed columns for batches of terms."""
+    """Returns a function that yields batches of typed columns for batches of terms.
+
+    It logs how many values are null because they do not fit into a declared type.
+    """
 
     def convert(batches: Iterator[Any]) -> Iterator[Any]:
         typed = [column.typed() for column in columns]
@@ -121,6 +124,10 @@ def converted(columns: Sequence[ColumnPlan]) -> Mapped:
                         f"?{name} is {message}", variable=name, hint=error.hint
                     ) from error
             yield arrow().RecordBatch.from_arrays(arrays, names)
+        for plan, column in zip(columns, typed, strict=True):
+            # those of other columns were counted when their types were decided
+            if column.nulls and plan.variable in plan.options.types:
+                warn_of_nulls(plan.variable, column.nulls)
 
     return convert
 

@@ -85,7 +85,8 @@ def select(
         raw: whether columns have terms as canonical N-Triples strings. `construct_messages.spark.terms` has functions
             for them.
         types, languages, decimals, invalid: see `ColumnOptions`. A column of several types is one of strings by
-            default, with a warning of `logging`.
+            default, with a warning of `logging`. With `invalid="null"`, executors log the values that do not fit into
+            declared types.
         bindings, prefixes, base, dataset, max_path_rounds, allow_full_closure, out_of_range, hints: see
             `construct_messages.spark.construct_messages`.
 
