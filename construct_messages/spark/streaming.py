@@ -51,7 +51,7 @@ from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.sinks import QUERY_ID, FolderWriter
 from construct_messages.spark.planning import plan_query
 from construct_messages.spark.quads.table import COLUMNS, QuadTable
-from construct_messages.spark.session import translated
+from construct_messages.spark.session import is_remote, translated
 from construct_messages.spark.sql.values import literal
 
 if TYPE_CHECKING:
@@ -122,6 +122,11 @@ def construct_stream(
     """
     if not messages.isStreaming:
         raise UsageError("the messages are not a stream", hint="use construct_messages for a table")
+    if is_remote(messages.sparkSession):
+        raise UsageError(
+            "a stream over Spark Connect is not known here by its batches",
+            hint="use a session without Spark Connect, such as local_session()",
+        )
     if scope not in SCOPES:
         raise UsageError(f"scope={scope!r} is unknown", hint=f"choose one of {', '.join(SCOPES)}")
     if "label_prefix" in options:

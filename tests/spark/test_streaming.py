@@ -243,7 +243,9 @@ def messages(quick: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> D
     return stream(quick, tmp_path_factory.mktemp("empty"))
 
 
-def test_frames_that_are_no_streams_of_messages(quick: SparkSession, messages: DataFrame) -> None:
+def test_frames_that_are_no_streams_of_messages(
+    quick: SparkSession, messages: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from construct_messages.spark import construct_stream
 
     query = "CONSTRUCT WHERE { ?s ?p ?o }"
@@ -260,6 +262,9 @@ def test_frames_that_are_no_streams_of_messages(quick: SparkSession, messages: D
     ):
         with pytest.raises(UsageError, match=words):
             construct_stream(query, frame, "out", checkpoint="unused")
+    monkeypatch.setattr("construct_messages.spark.streaming.is_remote", lambda _: True)
+    with pytest.raises(UsageError, match="Spark Connect"):
+        construct_stream(query, messages, "out", checkpoint="unused")
 
 
 def test_the_guide(quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
