@@ -170,6 +170,7 @@ bench:
 	$(PYTHON) -m benchmarks micro columns
 	$(PYTHON) -m benchmarks micro continuous
 	$(PYTHON) -m benchmarks micro doubles
+	$(PYTHON) -m benchmarks micro dumps --triples 1000000 3000000
 	$(PYTHON) -m benchmarks micro embedded
 	$(PYTHON) -m benchmarks micro grpc
 	$(PYTHON) -m benchmarks micro kafka

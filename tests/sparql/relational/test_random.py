@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from random import Random
 
 import pyoxigraph as ox
@@ -13,7 +15,7 @@ from construct_messages.errors import ValueOutOfRange
 from construct_messages.rdf.terms import UNBOUND, Term, from_pyoxigraph
 from tests.support.queries.relational import evaluated, planned
 from tests.support.queries.w3c import Answer, agree
-from tests.support.spark.random_queries import dataset, query_over
+from tests.support.spark.random_queries import Query, dataset, query_over
 
 EX = "http://example.org/"
 
@@ -24,13 +26,31 @@ def term(
     return None if value is None or isinstance(value, ox.DefaultGraph) else from_pyoxigraph(value)
 
 
-def is_pyoxigraphs_own(text: str) -> bool:
-    """Whether pyoxigraph may have it otherwise than the specification.
+ANOTHER_TRUTH = re.compile(r'(?:\(|\|\| |&& |!)"(?:[^"\\]|\\.)*"@[\w-]+(?:\)| \|\|| &&)')
+"""A string with a language whose truth is asked, which is true in SPARQL 1.1."""
 
-    It counts pairs of `!(…)` once if both ends are known, takes dates with and without a zone to be unequal, and casts
-    no double to an integer of more than 64 bits.
+
+def is_pyoxigraphs_own(query: Query, quads: Sequence[ox.Quad]) -> bool:
+    """Whether pyoxigraph may have it otherwise than the specification; see docs/reference/engines.md.
+
+    It counts pairs of `!(…)` once if both ends are known, takes dates with and without a zone to be unequal, casts no
+    double to an integer of more than 64 bits, compares durations with anything, has an error for `NaN < 1` and for the
+    truth of a string with a language, and evaluates VALUES in a graph that there is not.
     """
-    return "!(:" in text or ("!=" in text and "#date" in text) or "e300" in text or "0" * 40 in text
+    text = query.text
+    graphs = {str(quad.graph_name) for quad in quads}
+    missing = [graph for graph in (":g1", ":g2") if f"<{EX}{graph[1:]}>" not in graphs]
+    terms = [text, *(str(quad.object) for quad in quads)]
+    compares = re.search(r" (?:[<>=]|!=|[<>]=|IN) ", text) is not None
+    return (
+        "!(:" in text
+        or ("!=" in text and "#date" in text)
+        or "e300" in text
+        or "0" * 40 in text
+        or ANOTHER_TRUTH.search(text) is not None
+        or (compares and any("NaN" in term or "Duration" in term for term in terms))
+        or any(f"GRAPH {graph} " in text for graph in missing)
+    )
 
 
 def test_solutions_are_those_of_pyoxigraph(pytestconfig: pytest.Config) -> None:
@@ -39,10 +59,8 @@ def test_solutions_are_those_of_pyoxigraph(pytestconfig: pytest.Config) -> None:
         random = Random(seed)
         quads = dataset(random)
         query = query_over(random, quads)
-        graphs = {str(quad.graph_name) for quad in quads}
-        missing = [graph for graph in (":g1", ":g2") if f"<{EX}{graph[1:]}>" not in graphs]
-        if is_pyoxigraphs_own(query.text) or any(f"GRAPH {g} " in query.text for g in missing):
-            continue  # it evaluates VALUES in a graph that there is not
+        if is_pyoxigraphs_own(query, quads):
+            continue
         store = ox.Store()
         store.extend(quads)
         solutions = store.query(query.text)
