@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import count
+from types import MappingProxyType
 from typing import Any, Final, assert_never
 
 from construct_messages.query.algebra.calls import (
@@ -241,20 +242,71 @@ class PlanSelect:
     def _filter(self, node: Filter, known: tuple[SolutionBag, ...]) -> SolutionBag:
         """Returns the solutions that meet the condition of this filter and of the filters directly below it."""
         pattern, conditions = filtered(node)
+        if not isinstance(pattern, Join | Bgp):
+            return self._where(self.solutions(pattern, known), conditions)
+        keyed, sides = self._with_key_columns(conditions)
         if isinstance(pattern, Join):
-            return self._where(self._join(pattern, known, conditions), conditions)
-        return self._where(self.solutions(pattern, known), conditions)
+            found = self._join(pattern, known, conditions, sides)
+        else:
+            scans: list[SolutionBag] = []
+            for one in pattern.patterns:
+                taken = NOTHING.union(*(scan.possible for scan in scans))
+                scans.append(self._with_sides(self.quads.scan(one), sides, taken))
+            found = reduce(self._join_two, [*self._outer_solutions(), *scans])
+        for key in sorted(sides.keys() - found.possible):  # no operand has all of its variables
+            found = self._with_key(found, key, sides[key])
+        return self._where(found, keyed).without(frozenset(sides))
+
+    def _with_key_columns(
+        self, conditions: Sequence[Expression]
+    ) -> tuple[list[Expression], dict[Var, Expression]]:
+        """Returns conditions in which equal keys are equal hidden variables, and the values that these are keys of.
+
+        An engine joins by equal columns, and not by expressions of them.
+        """
+        found: list[Expression] = []
+        sides: dict[Var, Expression] = {}
+        for one in conditions:
+            if isinstance(one, Call) and one.name == "SAMEKEY":
+                keys = {self._fresh("k"): side for side in one.arguments}
+                sides |= keys
+                found.append(Call("SAMETERM", tuple(keys)))
+            else:
+                found.append(one)
+        return found, sides
+
+    def _with_sides(
+        self, relation: SolutionBag, sides: Mapping[Var, Expression], taken: Vars = NOTHING
+    ) -> SolutionBag:
+        """Adds the keys that an operand has all variables of, but for those that another operand has."""
+        for key, side in sides.items():
+            if key not in taken and mentions(side) and mentions(side) <= relation.certain:
+                relation = self._with_key(relation, key, side)
+        return relation
+
+    def _with_key(self, relation: SolutionBag, key: Var, side: Expression) -> SolutionBag:
+        if isinstance(side, Var):
+            wide, value = relation.with_columns_of(frozenset({side}), self.dialect), side
+        else:
+            wide, value = self._extended(relation, side)
+        found = wide.bind(key, native.join_key(value, self.dialect))
+        return found.without(found.possible - relation.possible - {key})
 
     def _join(
-        self, node: Join, known: tuple[SolutionBag, ...], conditions: tuple[Expression, ...] = ()
+        self,
+        node: Join,
+        known: tuple[SolutionBag, ...],
+        conditions: tuple[Expression, ...] = (),
+        sides: Mapping[Var, Expression] = MappingProxyType({}),
     ) -> SolutionBag:
         bound = NOTHING.union(*(one.certain for one in (*known, *self._outer_solutions())))
         first, *others = join_order(node, bound, links(conditions))
         inline = [one for one in (first, *others) if isinstance(one, Values)]
-        relation = self._among(self._unordered(first, known), inline)
+        relation = self._with_sides(self._among(self._unordered(first, known), inline), sides)
         for other in others:
             left, right = self._right(relation, other, known)
-            relation = self._join_two(left, self._among(right, inline))
+            right = self._with_sides(self._among(right, inline), sides, left.possible)
+            relation = self._join_two(left, right)
         return relation
 
     def _among(self, relation: SolutionBag, inline: Sequence[Values]) -> SolutionBag:

@@ -8,7 +8,7 @@ engines' SQL.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite
@@ -21,6 +21,8 @@ from construct_messages.sparql.relational.relation import column
 from construct_messages.sparql.relational.values import (
     KEY_DIGITS,
     KEY_END,
+    NUMERIC,
+    TEMPORAL,
     PlainString,
     Tagged,
     TimePoint,
@@ -50,6 +52,7 @@ _MOMENTS: Final = (
     rf"{_DAY}\"\^\^<{_XSD}date>",
 )
 _BOOLEANS: Final = tuple(boolean(form) for form in ("false", "true"))  # in their order
+_ZONELESS: Final = rf"[1-9][0-9]{{3}}(?:-[0-9]{{2}}){{0,2}}\"\^\^<{_XSD}(?:date|gYear|gYearMonth)>"
 _COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _TESTS: Final = ("STRSTARTS", "STRENDS", "CONTAINS")
@@ -78,6 +81,15 @@ def condition(
 def term(expression: Expression, dialect: Dialect) -> Native | None:
     """Returns SQL of the term of an expression; None if there is none."""
     return _Writer(dialect, None).term(expression)
+
+
+def join_key(variable: Var, dialect: Dialect) -> str:
+    """Returns SQL of a string that equal values share: an engine joins by it, and `=` decides for the pairs.
+
+    Numbers of any type have the same key if they are the same xsd:float. Dates without a zone have the key of their
+    terms; all other dates and times have one key.
+    """
+    return _Writer(dialect, None).join_key(variable)
 
 
 def aggregate(
@@ -244,6 +256,8 @@ class _Writer:
                 return None if found is None else Native(f"(NOT {found.sql})", found.decided)
             case Call("IN", (needle, *members)) if members:
                 return self.among(needle, members, strict=strict)
+            case Call("SAMEKEY", (Var() as left, Var() as right)):
+                return Native(f"({self.join_key(left)} = {self.join_key(right)})")
             case Call("SAMEKEY"):
                 return Native("TRUE")  # `=` decides
             case Call("BOUND", (Var() as variable,)):
@@ -306,6 +320,23 @@ class _Writer:
             case Constant(constant):
                 return self.text(constant)
         return None
+
+    def join_key(self, variable: Var) -> str:
+        """See the function."""
+        x = self.column(variable)
+
+        def has_type(names: Iterable[str]) -> str:
+            return self.dialect.matches(x, rf"\"[^\"]*\"\^\^<{_XSD}(?:{'|'.join(sorted(names))})>")
+
+        true = f"({self.lexical(x)} IN ('true', '1'))"
+        number = f"TRY_CAST({self.lexical(x)} AS DOUBLE)"
+        single = f"CAST(least(greatest({number}, -3e38), 3e38) AS FLOAT) + CAST(0 AS FLOAT)"
+        return (
+            f"CASE WHEN right({x}, 1) <> '>' OR left({x}, 1) <> {self.text(chr(34))} THEN {x} "
+            f"WHEN {has_type(NUMERIC)} THEN concat('n', coalesce(CAST({single} AS STRING), '')) "
+            f"WHEN {has_type(['boolean'])} THEN CASE WHEN {true} THEN 't' ELSE 'f' END "
+            f"WHEN {has_type(TEMPORAL)} AND NOT {self.form(x, _ZONELESS)} THEN 'd' ELSE {x} END"
+        )
 
     def language_matches(self, variable: Var, range: Term) -> Native | None:
         known, x = value_of(range), self.column(variable)

@@ -95,6 +95,7 @@ _FORMS: Final = {
     }.items()
 }
 _NO_FRACTION: Final = Fraction(0)
+TEMPORAL: Final = frozenset(_FORMS)
 _STAND_IN: Final = {"time": (1972, 12, 31), "gMonthDay": (1972, 1, 1), "gDay": (1972, 12, 1)}
 _MONTH_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from random import Random
@@ -13,6 +14,7 @@ pytest.importorskip("duckdb")
 
 import duckdb
 import pyarrow as pa
+import pyoxigraph as ox
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +22,11 @@ from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, 
 from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal
 from construct_messages.sparql.relational import native
 from construct_messages.sparql.relational.dialects import Dialect, DuckDb
+from construct_messages.sparql.relational.duckdb import DuckDbEngine
+from construct_messages.sparql.relational.evaluation import PlanSelect
 from construct_messages.sparql.relational.expressions import PythonEvaluator
+from construct_messages.sparql.relational.scans import Quads
+from tests.support.queries.relational import connection_of, planned
 from tests.support.spark.sessions import OTHER, QUICK, new_session
 from tests.support.spark.terms import BLANK, TERMS, typed
 
@@ -341,3 +347,76 @@ def test_aggregates(engine: tuple[Dialect, Ask]) -> None:
     (nothing,) = ask(f"SELECT {select} FROM given WHERE n < 0", ["n", "x", "key"], rows)
     assert list(nothing[:2]) == [True, typed("0", "integer")]
     assert nothing[3] is None
+
+
+def test_equal_values_share_a_join_key(engine: tuple[Dialect, Ask]) -> None:
+    """Also those near ties of floats, and all numbers where `=` is not transitive."""
+    dialect, ask = engine
+    near = (f"{0.1:.30f}", "16777216.5", "16777217", "16777216.5000000001", "1e300", "3.4e38")
+    forms = [typed(form, name) for form in near for name in ("decimal", "double", "float")]
+    terms = [term for term in (*EVERY, *forms) if term is not None]
+    found = native.condition(call("SAMEKEY", X, Y), dialect, {X: "l", Y: "r"})
+    assert found is not None
+    assert found.decided == native.ALWAYS
+    sides = (
+        f"(SELECT n AS n_{name}, x AS v_{name} FROM given) AS {side}" for name, side in ("xl", "yr")
+    )
+    joined = f"SELECT n_x, n_y FROM {' JOIN '.join(sides)} ON {found.sql}"
+    rows = ask(joined, ["n", "x"], list(enumerate(terms)))
+    together = {(terms[one], terms[other]) for one, other in rows}
+    pairs = list(product(terms, repeat=2))
+    equal = PythonEvaluator().truths(call("=", X, Y), ["x", "y"], pairs)
+    assert {pair for pair, same in zip(pairs, equal, strict=True) if same} <= together
+    assert len(together) < len(pairs) / 4
+
+
+class _Explaining(DuckDbEngine):
+    """Keeps DuckDB's plans of all stages."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        super().__init__(connection)
+        self.plans: list[str] = []
+
+    def explain(self, sql: str) -> None:
+        ((_, plan),) = self.connection.execute(f"EXPLAIN {sql}").fetchall()
+        self.plans.append(plan)
+
+    def table(self, sql: str) -> str:
+        self.explain(sql)
+        return super().table(sql)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "?n = ?m",
+        "LCASE(?n) = STR(?m)",
+        "IRI(CONCAT('urn:', ?n)) = ?b",
+        "?n = ?m && UCASE(?n) = UCASE(?m)",
+        "xsd:integer(?n) = xsd:integer(?m)",
+    ],
+)
+def test_equality_is_a_key_to_join_by(condition: str) -> None:
+    """Also of values that Python computes; the answers are the embedded engine's."""
+    names = ("a", "A", "1", "01", "b")
+    quads = [(iri(f"urn:{name}"), iri("urn:p"), literal(name), None) for name in names]
+    quads += [(iri(f"urn:{name}"), iri("urn:q"), literal(name), None) for name in names]
+    query = (
+        f"PREFIX xsd: <{XSD}> SELECT ?a ?b {{ ?a <urn:p> ?n . ?b <urn:q> ?m FILTER({condition}) }}"
+    )
+    plan = planned(query)
+    engine = _Explaining(connection_of(quads))
+    table = Quads("quads", False, plan.dataset, engine.dialect)
+    select = PlanSelect(engine, table, PythonEvaluator()).select(plan)
+    found = engine.connection.execute(select).fetchall()
+    engine.explain(select)
+    operators = set(re.findall(r"─ ([A-Z][A-Za-z ]+[a-z]) ─", "".join(engine.plans)))
+    assert any("Join" in one for one in operators), operators
+    assert not any("Cross" in one or "Nested" in one for one in operators), operators
+    store = ox.Store()
+    store.extend(
+        ox.parse("\n".join(f"{s} {p} {o} ." for s, p, o, _ in quads), ox.RdfFormat.N_TRIPLES)
+    )
+    wanted = {(str(row["a"]), str(row["b"])) for row in store.query(query)}
+    assert wanted
+    assert set(found) == wanted
