@@ -64,7 +64,7 @@ def test_examples_print_what_the_page_shows(tmp_path_factory: pytest.TempPathFac
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=1200,
     )
     _, *printed = done.stdout.split("=====\n")
     found = dict(zip((path.stem for path in EXAMPLES), printed, strict=False))
