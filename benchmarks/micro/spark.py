@@ -166,7 +166,7 @@ def _run(arguments: tuple[str, ...], *program: str) -> Run:
 def _contents(log: Path) -> tuple[int, int]:
     """Messages and quads of a log, or of a folder of them."""
     messages = quads = 0
-    for part in [log] if log.is_file() else sorted(log.glob("part-*")):
+    for part in [log] if log.is_file() else sorted(log.rglob("part-*")):
         with part.open("rb") as lines:
             for line in lines:
                 messages += line == b"# @message\n"

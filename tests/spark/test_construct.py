@@ -94,7 +94,7 @@ def test_nodes_of_two_queries_in_one_folder(spark: SparkSession, tmp_path: Path)
     )
     for _ in range(2):
         room.construct_messages(query, table).write(tmp_path / "logs", mode="append")
-    logs = sorted((tmp_path / "logs").glob("part-*"))
+    logs = sorted((tmp_path / "logs").glob("*/part-*"))
     first, second = (message for log in logs for message in read_log(log, "nq", keep_labels=True))
     assert len(blanks(first)) == 3
     assert not blanks(first) & blanks(second)
@@ -392,7 +392,7 @@ def test_what_is_read_is_not_written(
 def test_a_folder_of_logs(quads: DataFrame, tmp_path: Path) -> None:
     found = room.construct_messages(PLAIN, quads)
     assert found.write(tmp_path / "logs", syntax="1.2-messages") == (4, 7)
-    parts = sorted((tmp_path / "logs").glob("part-*"))
+    parts = sorted((tmp_path / "logs").glob("*/part-*"))
     written = [text_of(message) for part in parts for message in read_log(part, "nq")]
     assert written == [message.split("\n") for (message,) in found.frame.collect()]
 

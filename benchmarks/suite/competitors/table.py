@@ -164,7 +164,7 @@ def _spark(job: Job) -> list[str]:
     return [
         "sh",
         "-c",
-        f'"$@" && cat {log}/part-*',
+        f'"$@" && cat {log}/*/part-*',
         "sh",
         *command,
         *options,

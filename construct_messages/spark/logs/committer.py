@@ -1,7 +1,8 @@
-"""Committing logs that many tasks write: tasks write to a hidden folder, whose files the driver renames or removes.
+"""Committing logs that many tasks write: tasks write into the folder of a run (`runs`), whose files count when the
+driver has committed it.
 
 A task that fails or runs twice leaves no files, and a job that fails changes nothing. Spark ends a job while some of
-its tasks still run: those find that the folder is gone, and remove their files. No Spark here: a task is identified
+its tasks still run: those find that the job has ended, and remove their files. No Spark here: a task is identified
 by the numbers of its partition and its attempt, and messages come as Arrow batches.
 """
 
@@ -26,15 +27,7 @@ from construct_messages.rdf.formats import content_type
 from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.logs.files import Place, place_of
 from construct_messages.spark.logs.options import WriteOptions
-from construct_messages.spark.logs.runs import (
-    LogFile,
-    Owner,
-    Run,
-    RunRecord,
-    check_overwriting,
-    check_runs,
-    unwritable,
-)
+from construct_messages.spark.logs.runs import LogFile, Mode, Owner, Run, check, unwritable
 
 _CHUNK_BYTES: Final = 1 << 20
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -43,10 +36,10 @@ _KEYS: Final = ("file", "block", "ordinal", "sequence")
 
 
 class Part(NamedTuple):
-    """The log that a task has written to a temporary path."""
+    """The log that a task has written."""
 
     partition: int
-    path: str
+    name: str
     bytes: int = 0
     messages: int = 0
     quads: int = 0
@@ -64,7 +57,7 @@ class LogJob:
 
     @classmethod
     def begin(cls, options: WriteOptions, *, overwrite: bool) -> LogJob:
-        """Starts a job: makes its hidden folder, which `commit` or `abort` removes."""
+        """Starts a job, which `commit` or `abort` ends."""
         place = place_of(options.path, options.s3)
         try:
             there = place.files.get_file_info(place.path).type
@@ -83,7 +76,7 @@ class LogJob:
         folder = place.at(dirname(place.path)) if options.single else place
         try:
             if not options.single:
-                (check_overwriting if overwrite else check_runs)(folder)
+                check(folder, "overwrite" if overwrite else "append")
             run = Run.begin(folder, Owner.java())
             # tasks may run in another working directory, where a relative path would differ
             job = cls(
@@ -97,6 +90,7 @@ class LogJob:
     def _open(self) -> None:
         """Writes a log without messages into the hidden folder: as long as it exists, tasks may write."""
         encoder = self._encoder()
+        self._place.files.create_dir(self._run.logs, recursive=True)
         with self._packed(self._opening) as (write, _):
             write(encoder.start() + encoder.finish())
 
@@ -111,13 +105,14 @@ class LogJob:
         with ExitStack() as stack:
             write: Callable[[bytes], object] | None = None
             sums: _Sums | None = None
-            path = f"{self._hidden}/{partition:05d}-{attempt}"
+            extension = f"{self.options.format.extension}{self.options.packing}"
+            name = f"part-{partition:05d}-{attempt}.{extension}"
             first, quads = 1, 0
             for batch in batches:
                 if not batch.num_rows:
                     continue
                 if write is None:
-                    write, sums = stack.enter_context(self._file(path))
+                    write, sums = stack.enter_context(self._file(name))
                     if not self.options.single:
                         write(opening)
                 task = f"partition {partition}"
@@ -130,7 +125,7 @@ class LogJob:
             if write is None or sums is None:
                 return None
             write(encoder.finish())
-        return Part(partition, path, sums.bytes, first - 1, quads, sums.crc32)
+        return Part(partition, name, sums.bytes, first - 1, quads, sums.crc32)
 
     def _encoder(self) -> Encoder:
         options = self.options
@@ -140,7 +135,7 @@ class LogJob:
     # --- on the driver ------------------------------------------------------------------------------------------------
 
     def commit(self, parts: Iterable[Part]) -> None:
-        """Renames the logs, and removes files to overwrite and temporary files of tasks."""
+        """Makes the logs those of the folder, or one log, and removes the other files of tasks."""
         parts = sorted(parts)
         try:
             if self.options.single:
@@ -157,35 +152,27 @@ class LogJob:
         self._clean()
 
     def _commit(self, parts: Sequence[Part]) -> None:
-        """Renames each part; existing logs are removed after all parts have their names."""
         options = self.options
         if not parts:
             parts = [self._empty()]
-        names = [
-            f"{self.stamp}-{number:05d}.{options.format.extension}{options.packing}"
-            for number in range(len(parts))
-        ]
-        files = [
-            LogFile(name, part.bytes, part.messages, part.crc32)
-            for name, part in zip(names, parts, strict=True)
-        ]
-        media_type = content_type(options.format, options.syntax)
+        files = [LogFile(part.name, part.bytes, part.messages, part.crc32) for part in parts]
         counts = (sum(part.messages for part in parts), sum(part.quads for part in parts))
-        record = RunRecord(self.stamp, media_type, *counts, files)
-        self._run.commit(
-            [part.path for part in parts], record, overwrite=self.overwrite, alone=options.alone
-        )
+        mode: Mode = "overwrite" if self.overwrite else "error" if options.alone else "append"
+        media_type = content_type(options.format, options.syntax)
+        self._run.commit(media_type, counts, files, mode)
 
     def _empty(self) -> Part:
-        """Returns the log without messages, for a folder without any other log."""
+        """Writes the log without messages, for a folder without any other log."""
         with self._place.files.open_input_stream(self._opening, compression=None) as file:
             data = file.read()
-        return Part(-1, self._opening, len(data), crc32=zlib.crc32(data))
+        name = f"part-00000-0.{self.options.format.extension}{self.options.packing}"
+        self._run.write(f"{self._run.logs}/{name}", data)
+        return Part(0, name, len(data), crc32=zlib.crc32(data))
 
     def _join(self, parts: Sequence[Part]) -> None:
         """Concatenates the parts to one log, which is valid in every format, and also for compressed logs."""
-        files, whole = self._place.files, f"{self._hidden}/whole"
-        paths = [part.path for part in parts]
+        files, whole = self._place.files, f"{self._run.hidden}/whole"
+        paths = [f"{self._run.logs}/{part.name}" for part in parts]
         if not paths or self._encoder().start():
             paths.insert(0, self._opening)
         with files.open_output_stream(whole, compression=None) as target:
@@ -217,30 +204,26 @@ class LogJob:
         return Run(place.at(dirname(place.path)) if self.options.single else place, self.stamp)
 
     @property
-    def _hidden(self) -> str:
-        return self._run.hidden
-
-    @property
     def _opening(self) -> str:
-        return f"{self._hidden}/opening"
+        return f"{self._run.hidden}/opening"
 
     def _runs(self) -> bool:
         return bool(self._place.files.get_file_info(self._opening).type == fs.FileType.File)
 
     @contextmanager
-    def _file(self, path: str) -> Iterator[tuple[Callable[[bytes], object], _Sums]]:
+    def _file(self, name: str) -> Iterator[tuple[Callable[[bytes], object], _Sums]]:
         """Yields the same as `_packed` for a task's file; removes the file if the block raises or the job has ended."""
-        files = self._place.files
         if not self._runs():
             raise self._ended()
         try:
-            with self._packed(path) as opened:
+            with self._packed(f"{self._run.logs}/{name}") as opened:
                 yield opened
             if not self._runs():
                 raise self._ended()
         except BaseException as error:
-            with suppress(FileNotFoundError):  # it was not made, or was removed with the folder
-                files.delete_file(path)
+            for folder in (self._run.logs, self._run.place):
+                with suppress(FileNotFoundError):  # it was not made, or was removed with the folder
+                    self._place.files.delete_file(f"{folder}/{name}")
             if isinstance(error, OSError):
                 raise unwritable(self.options.path, error) from error
             raise

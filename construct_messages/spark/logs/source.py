@@ -41,8 +41,9 @@ from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.logs.committer import LogJob, Part
-from construct_messages.spark.logs.files import File, find, read_from
+from construct_messages.spark.logs.files import File, read_from
 from construct_messages.spark.logs.options import ReadOptions
+from construct_messages.spark.logs.runs import logs_at
 
 # --- splitting ------------------------------------------------------------------------------------
 # Splitting of N-Triples and N-Quads logs: the messages that belong to a range of bytes. No I/O, no Spark.
@@ -361,7 +362,7 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         files = dict.fromkeys(
-            file for path in self._options.paths for file in find(path, self._options.s3)
+            file for path in self._options.paths for file in logs_at(path, self._options.s3)
         )
         # without partitions, Spark itself makes an empty one
         return [Blocks(blocks) for blocks in partitions(sorted(files), self._options) or [()]]

@@ -27,6 +27,7 @@ from construct_messages.spark.logs.runs import (
     LogFile,
     RunRecord,
     checksums,
+    current,
     damage,
     last_run,
     left_over,
@@ -99,11 +100,14 @@ def verify_folder(
                 f"{path} is not a folder",
                 hint="name a folder that spark run or convert has written",
             )
-        found, runs, last = sizes(folder), records(folder), last_run(folder)
-        notes = list(_notes(folder, runs, last))
+        known, found, last = records(folder), sizes(folder), last_run(folder)
+        runs = current(known)
+        old = {log.name for record in known if record not in runs for log in record.files}
+        found = {name: size for name, size in found.items() if name not in old}
+        notes = [*_notes(folder, runs, last), *_overwritten(known)]
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error}") from error
-    problems = list(_problems(found, runs, last))
+    problems = list(_problems(found, known, last))
     read = list(_read_all(_tasks(folder, found, runs, lenient), sum(found.values()), processes))
     problems += [f"{log.name}: {log.problem}" for log in read if log.problem is not None]
     if not problems:
@@ -112,16 +116,16 @@ def verify_folder(
     return Verification(folder.uri, [record.run for record in runs], *counts, problems, notes)
 
 
-def _problems(found: dict[str, int], runs: Sequence[RunRecord], last: str | None) -> Iterator[str]:
-    if last is None:
+def _problems(found: dict[str, int], known: Sequence[RunRecord], last: str | None) -> Iterator[str]:
+    if last is None and not known:
         yield f"there is no {SUCCESS}: its writer is still running, or was stopped"
-    elif last and last not in {record.run for record in runs}:
+    elif last and last not in {record.run for record in known}:
         yield f"the record of run {last} is missing"
-    for record in runs:
+    for record in current(known):
         yield from (f"{each} (run {record.run})" for each in damage(record, found))
-    if runs:
-        known = {log.name for record in runs for log in record.files}
-        yield from (f"{name} is of no run" for name in found if name not in known)
+    if known:
+        names = {log.name for record in known for log in record.files}
+        yield from (f"{name} is of no run" for name in found if name not in names)
 
 
 def _notes(folder: Place, runs: Sequence[RunRecord], last: str | None) -> Iterator[str]:
@@ -131,6 +135,12 @@ def _notes(folder: Place, runs: Sequence[RunRecord], last: str | None) -> Iterat
         yield _state(other)
     if folder.files.get_file_info(f"{folder.path}/{_TEMPORARY}").type != fs.FileType.NotFound:
         yield f"{_TEMPORARY}: a job that Spark itself commits still runs, or was stopped"
+
+
+def _overwritten(known: Sequence[RunRecord]) -> Iterator[str]:
+    for record in known:
+        if record not in current(known):
+            yield f"{record.run}: a run that was overwritten; the next one removes it"
 
 
 def _state(other: LeftOver) -> str:

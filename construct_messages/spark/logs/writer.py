@@ -11,7 +11,6 @@ import errno
 import json
 import os
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,64 +28,49 @@ from construct_messages.spark.frames.messages import MESSAGE
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.files import Place, place_of, s3_settings
 from construct_messages.spark.logs.runs import (
-    RECORDS,
-    SUCCESS,
+    MODES,
+    RECORD,
     LogFile,
+    Mode,
     Owner,
     Run,
     RunRecord,
-    check_overwriting,
-    check_runs,
-    record_of,
-    run_id,
+    check,
+    incomplete,
     unwritable,
 )
-from construct_messages.spark.quads.loading import literal_path, refuse_foreign_files
+from construct_messages.spark.quads.loading import files_at, literal_path
 from construct_messages.spark.session import is_remote, translated
 from construct_messages.spark.sql.values import literal
+from construct_messages.sparql.relational.tables import run_id
 
 # --- text folders ---------------------------------------------------------------------------------
-# Folders of N-Quads and N-Triples logs, by Spark's text writer: no Python workers, and whole logs or an error.
-#
-# On this machine's file system, a run writes into its hidden folder (`runs`), and the logs get their names at the
-# end. Elsewhere, and over Spark Connect, where the files cannot be reached from here, Spark's own committer names
-# them (a rename is a copy on S3). The result is compared with the written files, because Spark's committers do not
-# notice that two jobs write into one folder, and mix or lose files.
+# Folders of N-Quads and N-Triples logs, by Spark's text writer: no Python workers, and whole logs or an error. Spark
+# writes into the folder of a run (`runs`), which is committed from here. Over Spark Connect, and where pyarrow does not
+# reach the place, Spark writes the record as well; then the folder must be new.
 
 NO_COMPRESSION: Final = "none"
-_PART: Final = re.compile(r"part-(?P<partition>\d+)-(?P<job>[0-9a-f-]+)-c000(?P<suffix>\..*)")
-_HINT: Final = "run one after the other, or give each a separate folder"
+_PART: Final = re.compile(r"part-(?P<partition>\d+)-.*")
+_NEW: Final = "choose another path: here Spark can write a new folder only"
 
 
-class _Part(NamedTuple):
-    partition: int
-    name: str
-    bytes: int
-
-
-def write_parts(
-    values: DataFrame, path: str, *, mode: str = "error", compression: str = NO_COMPRESSION
-) -> None:
+def write_parts(values: DataFrame, path: str, *, compression: str = NO_COMPRESSION) -> None:
     # with a limit, the second file of a partition would lack the announcement of the syntax
-    values.write.mode(mode).option("maxRecordsPerFile", 0).text(
-        path, compression=compression, lineSep="\n"
-    )
+    values.write.option("maxRecordsPerFile", 0).text(path, compression=compression, lineSep="\n")
 
 
-def _place_here(spark: SparkSession, path: str) -> Place | None:
-    """Returns the folder on this machine's file system that Spark understands by a path; None if it is elsewhere."""
+def _place(spark: SparkSession, path: str) -> Place | None:
+    """Returns the folder that Spark understands by a path, by the settings of the session; None if it is not reached
+    from here.
+    """
     if is_remote(spark):
         return None
     hadoop = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]  # Java's
-    location = _files(spark, hadoop).makeQualified(hadoop).toUri()  # by the settings of the session
-    return place_of(f"file:{location.getPath()}") if location.getScheme() == "file" else None
-
-
-def _files(spark: SparkSession, hadoop: Any) -> Any:
-    return hadoop.getFileSystem(spark._jsc.hadoopConfiguration())
-
-
-# --- on this machine ----------------------------------------------------------------------------------------
+    url = hadoop.getFileSystem(spark._jsc.hadoopConfiguration()).makeQualified(hadoop).toString()
+    try:
+        return place_of(url, s3_settings(spark))
+    except UsageError:
+        return None
 
 
 def _write_run(
@@ -94,7 +78,7 @@ def _write_run(
     observation: Observation,
     folder: Place,
     media_type: str,
-    mode: str,
+    mode: Mode,
     compression: str,
 ) -> None:
     there = folder.files.get_file_info(folder.path).type
@@ -106,159 +90,66 @@ def _write_run(
             hint="choose another path, or ask for it to be overwritten",
         )
     try:
-        if mode == "append":
-            check_runs(folder)
-        elif mode == "overwrite":
-            check_overwriting(folder)
+        check(folder, mode)
         run = Run.begin(folder, Owner.this())
     except OSError as error:
         raise unwritable(folder.path, error) from error
     try:
-        write_parts(values, f"file:{run.hidden}/logs", compression=compression)
+        write_parts(values, folder.at(run.logs).uri, compression=compression)
         figures = observation.get
+        found = parts_in(folder.at(run.logs))
+        if not _are_whole(found, figures, compression):
+            raise incomplete(folder.path)
         try:
-            _commit(run, media_type, figures, mode, compression)
+            run.commit(media_type, (figures["messages"], figures["quads"] or 0), found, mode)
         except OSError as error:
             raise unwritable(folder.path, error) from error
     finally:
         run.end(new=there == fs.FileType.NotFound)
 
 
-def _commit(
-    run: Run, media_type: str, figures: Mapping[str, Any], mode: str, compression: str
-) -> None:
-    found = sorted(parts_in(run.folder.at(f"{run.hidden}/logs")))
-    if not _are_whole(found, figures, compression):
-        raise IncompleteResult(
-            f"not all logs came to {run.folder.path}: the executors write to another filesystem",
-            hint="name a folder on a filesystem that they share",
-        )
-    record = _record(
-        run.id, media_type, figures, [LogFile(_name(run.id, part), part.bytes) for part in found]
-    )
-    written = [f"{run.hidden}/logs/{part.name}" for part in found]
-    run.commit(written, record, overwrite=mode == "overwrite", alone=mode == "error")
-
-
-def parts_in(folder: Place) -> list[_Part]:
-    """Returns the files that `write_parts` has written into a folder, in no order."""
+def parts_in(folder: Place) -> list[LogFile]:
+    """Returns the files that `write_parts` has written into a folder, in the order of partitions."""
     infos = folder.files.get_file_info(fs.FileSelector(folder.path, allow_not_found=True))
-    return [part for _, part in _parts_of_jobs((info.base_name, info.size) for info in infos)]
+    found = [
+        LogFile(info.base_name, info.size) for info in infos if _PART.fullmatch(info.base_name)
+    ]
+    return sorted(found, key=lambda file: file.name)
 
 
-def _parts_of_jobs(found: Iterable[tuple[str, int]]) -> Iterable[tuple[str, _Part]]:
-    """Yields the files of Spark's writer among others, by names and sizes, each with its job."""
-    for name, size in found:
-        if match := _PART.fullmatch(name):
-            yield match["job"], _Part(int(match["partition"]), name, size)
-
-
-def _are_whole(parts: Iterable[_Part], figures: Mapping[str, Any], compression: str) -> bool:
+def _are_whole(parts: Iterable[LogFile], figures: Mapping[str, Any], compression: str) -> bool:
     """Returns whether each partition with values has a file, and the files have the size of the values."""
-    sizes = {part.partition: part.bytes for part in parts}
+    sizes = {int(part.name.split("-")[1]): part.bytes for part in parts}
     packed = compression != NO_COMPRESSION
     return sizes.keys() >= set(figures["partitions"]) and (
         packed or sum(sizes.values()) == (figures["bytes"] or 0)
     )
 
 
-def _name(run: str, part: _Part) -> str:
-    """Returns the name of a log in the folder: that of Spark's writer, with the run, so that later runs sort after it.
-
-    >>> _name("20260101T000000000000Z-12ab", _Part(3, "part-00003-9d8f-c000.txt.gz", 9))
-    'part-20260101T000000000000Z-12ab-00003.txt.gz'
-    """
-    return f"part-{run}-{part.partition:05d}{part.name[part.name.index('.') :]}"
-
-
-def _record(
-    run: str, media_type: str, figures: Mapping[str, Any], files: list[LogFile]
-) -> RunRecord:
-    return RunRecord(run, media_type, figures["messages"], figures["quads"] or 0, files)
-
-
-# --- where Spark alone reaches the files ------------------------------------------------------------------------------
-
-
-def _write_and_compare(
-    values: DataFrame,
-    observation: Observation,
-    path: str,
-    media_type: str,
-    mode: str,
-    compression: str,
+def _write_alone(
+    values: DataFrame, observation: Observation, path: str, media_type: str, compression: str
 ) -> None:
-    spark = values.sparkSession
-    before = set(_listed(spark, path)) if mode == "append" else set[tuple[str, int]]()
-    if mode == "overwrite":  # Spark removes the folder, with all that is in it
-        recorded = {log.name for record in _records_there(spark, path) for log in record.files}
-        refuse_foreign_files(spark, path, recorded)
-    write_parts(values, path, mode=mode, compression=compression)
-    jobs = defaultdict[str, list[_Part]](list)
-    for job, part in _parts_of_jobs(sorted(set(_listed(spark, path)) - before)):
-        jobs[job].append(part)
-    whole = [parts for parts in jobs.values() if _are_whole(parts, observation.get, compression)]
-    if not whole or (mode != "append" and len(jobs) != 1):
-        if mode != "append":  # the incomplete folder must not look complete
-            nothing = spark.createDataFrame([], "value string").write.mode("overwrite")
-            nothing.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").text(path)
-        raise IncompleteResult(f"another job wrote to {path} at the same time", hint=_HINT)
-    files = [LogFile(part.name, part.bytes) for part in whole[0]]
-    record = _record(run_id(), media_type, observation.get, files)
-    if is_remote(spark):  # Spark's own writers alone reach the place: they write a folder
-        text = spark.createDataFrame([(record.encoded().decode().strip(),)], "value string")
-        text.coalesce(1).write.text(f"{path}/{record.name}")
-    else:
-        _write_there(spark, f"{path}/{record.name}", record.encoded())
-        _write_there(spark, f"{path}/{SUCCESS}", record.success())
-
-
-def _listed(spark: SparkSession, path: str) -> list[tuple[str, int]]:
-    """Returns the names and sizes of Spark's files in a folder; none if there is not a folder."""
-    from pyspark.errors import AnalysisException
-
-    reader = (
-        spark.read.format("binaryFile")
-        .option("pathGlobFilter", "part-*")
-        .option("ignoreMissingFiles", True)
-    )
-    try:
-        # the contents are not read
-        rows = reader.load(literal_path(path)).select("path", "length").collect()
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        return []
-    return [(row["path"].rpartition("/")[2], row["length"]) for row in rows]
-
-
-def _records_there(spark: SparkSession, path: str) -> list[RunRecord]:
-    """Returns the records in a folder that Java reaches; none if there is not a folder."""
-    pattern = spark._jvm.org.apache.hadoop.fs.Path(f"{literal_path(path)}/{RECORDS}")  # type: ignore[union-attr]  # Java's
-    files = _files(spark, pattern)
-    found = list[RunRecord]()
-    for status in files.globStatus(pattern) or ():
-        file = files.open(status.getPath())
-        try:
-            found.append(record_of(status.getPath().toString(), bytes(file.readAllBytes())))
-        finally:
-            file.close()
-    return found
-
-
-def _write_there(spark: SparkSession, path: str, contents: bytes) -> None:
-    hadoop = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]  # Java's
-    file = _files(spark, hadoop).create(hadoop, True)
-    try:
-        file.write(bytearray(contents))
-    finally:
-        file.close()
+    """Writes a new folder by Spark's readers and writers alone."""
+    spark, run = values.sparkSession, run_id()
+    if files_at(spark, literal_path(path)) is not None:
+        raise UsageError(f"{path} exists already", hint=_NEW)
+    write_parts(values, f"{path}/{run}", compression=compression)
+    reader = spark.read.format("binaryFile").option("pathGlobFilter", "part-*")
+    # the contents are not read
+    rows = reader.load(literal_path(f"{path}/{run}")).select("path", "length").collect()
+    found = sorted((row["path"].rpartition("/")[2], row["length"]) for row in rows)
+    files = [LogFile(name, size) for name, size in found]
+    if not _are_whole(files, observation.get, compression):
+        raise incomplete(path)
+    figures = observation.get
+    logs = [LogFile(f"{run}/{file.name}", file.bytes) for file in files]
+    counts = (figures["messages"], figures["quads"] or 0)
+    record = RunRecord(run, media_type, *counts, logs, 1, "error")
+    text = spark.createDataFrame([(record.encoded().decode().strip(),)], "value string")
+    text.coalesce(1).write.text(f"{path}/{run}/{RECORD}")
 
 
 # --- writer ---------------------------------------------------------------------------------------
-
-MODES: Final = ("error", "overwrite", "append")
-"""The values of `mode`: how an existing folder is treated."""
 
 _BREAK: Final = literal("\n")
 _QUADS: Final = f"if({MESSAGE} = '', 0, 1 + octet_length({MESSAGE}) - octet_length(replace({MESSAGE}, {_BREAK})))"
@@ -306,23 +197,25 @@ def write_folder(
     mode: str = "error",
     compression: str | None = None,
 ) -> Written:
-    """Writes one log per partition into a folder, which contains `_SUCCESS` when all of them are complete."""
-    if mode not in MODES:
+    """Writes one log per partition into a folder of the folder, which has a record when all of them are complete."""
+    if (how := next((each for each in MODES if each == mode), None)) is None:
         raise UsageError(f"mode {mode!r} is unknown", hint=f"choose one of {', '.join(MODES)}")
     check_options(log.format, log.options)
-    # over Spark Connect, Spark's own overwriting would remove files that no run has recorded
-    removes = mode == "overwrite" and is_remote(messages.sparkSession)
-    if removes or not (log.is_native and compression in _CODECS):
-        how = {"compression": compression} if compression else {}
-        return _write_rdfm(messages, os.fspath(path), log, mode, how)
+    spark, name = messages.sparkSession, os.fspath(path)
+    # over Spark Connect, only the data source can add to a folder
+    adds = how != "error" and is_remote(spark)
+    if adds or not (log.is_native and compression in _CODECS):
+        packing = {"compression": compression} if compression else {}
+        return _write_rdfm(messages, name, log, how, packing)
     values, observation = _observed(messages, _value(log.syntax, announced=True))
+    codec, media_type = _CODECS[compression], content_type(log.format, log.syntax)
     with translated():
-        place, codec = _place_here(messages.sparkSession, os.fspath(path)), _CODECS[compression]
-        media_type = content_type(log.format, log.syntax)
-        if place is not None:
-            _write_run(values, observation, place, media_type, mode, codec)
+        if (place := _place(spark, name)) is not None:
+            _write_run(values, observation, place, media_type, how, codec)
+        elif how != "error":
+            raise UsageError(f"pyarrow does not reach {name}", hint=_NEW)
         else:
-            _write_and_compare(values, observation, os.fspath(path), media_type, mode, codec)
+            _write_alone(values, observation, name, media_type, codec)
         return _written(observation)
 
 
@@ -414,18 +307,17 @@ def _parts(
             f"cannot write {target}: {error.strerror or error}", hint="choose another place"
         ) from error
     try:
-        folder = f"{run.hidden}/logs"
         with translated():
-            write_parts(values, f"file:{folder}")
+            write_parts(values, f"file:{run.logs}")
             written, size = _written(observation), observation.get["bytes"] or 0
-        parts = sorted(parts_in(place_of(folder)))
+        parts = parts_in(run.folder.at(run.logs))
         found = sum(part.bytes for part in parts)
         if found != size:
             raise IncompleteResult(
                 f"of {size} bytes only {found} came to {target.parent}: the executors write to another filesystem",
                 hint="name a folder on a filesystem that they share, or a folder for a file a partition",
             )
-        yield [Path(folder, part.name) for part in parts], written
+        yield [Path(run.logs, part.name) for part in parts], written
     finally:
         run.end()
 

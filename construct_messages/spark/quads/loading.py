@@ -153,17 +153,17 @@ def refuse_files_read(path: str | os.PathLike[str], frame: DataFrame) -> None:
 def refuse_foreign_files(spark: SparkSession, path: str, recorded: Iterable[str]) -> None:
     """Checks that Spark, which removes a folder to overwrite it, removes no files but those of a record."""
     folder = literal_path(path)
-    files = _files_at(spark, folder) or []
+    files = files_at(spark, folder) or []
     tops = (_LOAD.split(file)[0].rpartition("/")[0] for file in files)
     top = min(tops, key=len, default="")
     names = (unquote(file.removeprefix(f"{top}/")) for file in files)
     found = [name for name in names if not _LOAD.match(name)]  # others have no such names
-    if _files_at(spark, f"{folder}/{_FOREIGN_HIDDEN}") is not None:
+    if files_at(spark, f"{folder}/{_FOREIGN_HIDDEN}") is not None:
         found.append("hidden files (_… or .…)")
     refuse_foreign(path, found, {*recorded})
 
 
-def _files_at(spark: SparkSession, pattern: str) -> list[str] | None:
+def files_at(spark: SparkSession, pattern: str) -> list[str] | None:
     """Returns the URIs of the files that Spark does not take for hidden; None if nothing has such a name."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
     try:
@@ -493,7 +493,7 @@ class _Entries(NamedTuple):
 
 def _is_there(spark: SparkSession, path: str) -> bool:
     """Returns whether a folder has entries; if not, it must not have files."""
-    if _files_at(spark, f"{escaped_path(path)}/{RECORD}"):
+    if files_at(spark, f"{escaped_path(path)}/{RECORD}"):
         return True
     refuse_foreign_files(spark, path, ())
     return False

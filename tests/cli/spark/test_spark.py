@@ -108,7 +108,7 @@ def test_a_query_of_dumps_into_a_folder(spark_here: Here) -> None:
     arguments = ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@logs", "--quiet")
     assert spark_here(*arguments, "--compression", "gzip") == Done(0, "", "")
     assert Path("logs/_SUCCESS").exists()
-    parts = sorted(Path("logs").glob("part-*"))
+    parts = sorted(Path("logs").glob("*/part-*"))
     assert {part.suffix for part in parts} == {".gz"}
     assert [len(message) for part in parts for message in read_log(part)] == [2, 2]
 
@@ -119,7 +119,7 @@ def test_a_query_of_dumps_into_a_folder(spark_here: Here) -> None:
     )
     assert spark_here(*arguments, "--mode", "append").status == 0
     assert [
-        len(message) for part in sorted(Path("logs").glob("part-*")) for message in read_log(part)
+        len(message) for part in sorted(Path("logs").glob("*/part-*")) for message in read_log(part)
     ] == [2] * 4
 
 
@@ -128,7 +128,7 @@ def test_a_folder_may_have_an_extension(spark_here: Here) -> None:
         "run", "--query", PLAIN, "--quads", "@dump.nt", "--output", "@out.rdf/", "--quiet"
     )
     assert done == Done(0, "", "")
-    assert sum(len(list(read_log(part))) for part in Path("out.rdf").glob("part-*")) == 2
+    assert sum(len(list(read_log(part))) for part in Path("out.rdf").glob("*/part-*")) == 2
 
 
 def test_a_format_makes_one_log_of_any_extension(spark_here: Here) -> None:
@@ -321,7 +321,7 @@ def test_verify(spark_here: Here, here: Here) -> None:
     arguments = ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@logs", "--quiet")
     assert spark_here(*arguments) == Done(0, "", "")
     assert spark_here(*arguments, "--mode", "append", "--compression", "gzip") == Done(0, "", "")
-    runs = [json.loads(record.read_text()) for record in sorted(Path("logs").glob("_run-*"))]
+    runs = [json.loads(record.read_text()) for record in sorted(Path("logs").glob("*/_run.json"))]
     assert json.loads(Path("logs/_SUCCESS").read_text())["run"] == runs[-1]["run"]
     names = [file["name"] for run in runs for file in run["files"]]
     said = f"logs: ok, 4 messages, 8 quads, {len(names)} logs, run {runs[0]['run']}, run {runs[1]['run']}\n"

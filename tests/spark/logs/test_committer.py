@@ -11,7 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from construct_messages.errors import LogError, UnsupportedByFormat, UsageError
+from construct_messages.errors import (
+    ConstructMessagesError,
+    LogError,
+    UnsupportedByFormat,
+    UsageError,
+)
 from construct_messages.logs.jelly.options import LogicalType
 from construct_messages.logs.lines.decoder import to_text
 from construct_messages.logs.reading import read_log
@@ -55,6 +60,11 @@ def visible(folder: Path) -> list[str]:
     return [name for name in names(folder) if not name.startswith(".")]
 
 
+def logs_in(folder: Path) -> list[Path]:
+    """The logs of all runs, in order."""
+    return [path for run in visible(folder) for path in sorted((folder / run).glob("[!_]*"))]
+
+
 def hidden_folder(job: LogJob) -> Path:
     """Where the tasks of a job write."""
     target = Path(job.options.path.removeprefix("file:"))
@@ -63,7 +73,7 @@ def hidden_folder(job: LogJob) -> Path:
 
 def read_all(path: Path) -> list[list[Message]]:
     """The messages of each log, in order of the names."""
-    logs = [path / name for name in names(path)] if path.is_dir() else [path]
+    logs = logs_in(path) if path.is_dir() else [path]
     return [list(read_log(log)) for log in logs]
 
 
@@ -123,7 +133,7 @@ def test_compressions(compression: str, tmp_path: Path) -> None:
         "zstd": ".nq.zst",
         "none": ".nq",
     }[compression]
-    assert all(name.endswith(extension) for name in names(tmp_path / "logs"))
+    assert all(path.name.endswith(extension) for path in logs_in(tmp_path / "logs"))
     assert [texts_of(log) for log in read_all(tmp_path / "logs")] == [[A], [B, C]]
     assert [texts_of(log) for log in read_all(tmp_path / "log")] == [[A, B, C]]
 
@@ -140,8 +150,8 @@ def test_the_bytes_of_a_single_log(tmp_path: Path) -> None:
 
 def test_graphs_of_jelly(tmp_path: Path) -> None:
     write(begin(tmp_path / "logs", format="jelly", graphs="false"), [A])
-    (name,) = names(tmp_path / "logs")
-    reader = read_log(tmp_path / "logs" / name)
+    (log,) = logs_in(tmp_path / "logs")
+    reader = read_log(log)
     assert texts_of(list(reader)) == [A]
     assert reader.format is JELLY
     with pytest.raises(UnsupportedByFormat):
@@ -171,11 +181,7 @@ def test_options_of_jelly(tmp_path: Path) -> None:
 def test_no_messages(single: str, syntax: str, tasks: list[list[str]], tmp_path: Path) -> None:
     write(begin(tmp_path / "logs", single=single, syntax=syntax), *tasks)
     assert read_all(tmp_path / "logs") == [[]]
-    (log,) = (
-        [tmp_path / "logs"]
-        if single == "true"
-        else map((tmp_path / "logs").joinpath, names(tmp_path / "logs"))
-    )
+    (log,) = [tmp_path / "logs"] if single == "true" else logs_in(tmp_path / "logs")
     assert log.read_text() == ("" if syntax == "rdfm" else 'VERSION "1.1-messages"\n')
 
 
@@ -207,7 +213,7 @@ def test_overwriting(tmp_path: Path) -> None:
     write(begin(tmp_path / "logs"), [A], [B])
     (tmp_path / "logs" / ".kept").touch()
     job = begin(tmp_path / "logs", overwrite=True)
-    assert len(visible(tmp_path / "logs")) == 2, "nothing goes before the end"
+    assert len(logs_in(tmp_path / "logs")) == 2, "nothing goes before the end"
     write(job, [C])
     assert names(tmp_path / "logs")[0] == ".kept"
     (tmp_path / "logs" / ".kept").unlink()
@@ -278,7 +284,8 @@ def test_errors_say_where(
     assert word in str(caught.value)
     assert "message 3: " in str(caught.value), "they are counted over all batches"
     assert visible(tmp_path / "logs") == []
-    assert names(hidden_folder(job)) == ["opening", "owner.json"]
+    assert names(hidden_folder(job)) == ["logs", "opening", "owner.json"]
+    assert names(hidden_folder(job) / "logs") == []
 
 
 @pytest.mark.parametrize("single", ["true", "false"], ids=["single", "folder"])
@@ -350,7 +357,8 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     job = begin(tmp_path / "logs")
     with pytest.raises(UsageError, match="No space left"):
         job.write(full(batches([A])), 0, 0)
-    assert names(hidden_folder(job)) == ["opening", "owner.json"]
+    assert names(hidden_folder(job)) == ["logs", "opening", "owner.json"]
+    assert names(hidden_folder(job) / "logs") == []
 
 
 @pytest.mark.parametrize("single", ["true", "false"], ids=["single", "folder"])
@@ -359,7 +367,7 @@ def test_only_the_attempts_that_count_are_kept(single: str, tmp_path: Path) -> N
     # a task that was slow, one in its place, and one whose process was lost
     job.write(batches([A]), 0, 0)
     part = job.write(batches([A]), 0, 1)
-    hidden_folder(job).joinpath("00001-2").write_bytes(b"ha")
+    hidden_folder(job).joinpath("logs", "part-00001-2.nq").write_bytes(b"ha")
     assert part is not None
     job.commit([part])
     assert [texts_of(log) for log in read_all(tmp_path / "logs")] == [[A]]
@@ -371,8 +379,8 @@ def test_a_place_that_is_not_shared(single: str, tmp_path: Path) -> None:
     job = begin(tmp_path / "logs", single=single)
     part = job.write(batches([A]), 0, 0)
     assert part is not None
-    with pytest.raises(UsageError, match="cannot put logs at") as caught:
-        job.commit([part, Part(1, f"{tmp_path}/elsewhere")])
+    with pytest.raises(ConstructMessagesError, match=r"cannot put logs at|not all logs") as caught:
+        job.commit([part, Part(1, "elsewhere")])
     assert "share" in (caught.value.hint or "")
     job.abort()
     assert names(tmp_path) == []

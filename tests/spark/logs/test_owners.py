@@ -62,21 +62,6 @@ def test_a_process_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not msgspec.structs.replace(Owner.this(), started="1").has_ended()
 
 
-def test_where_processes_are_told_by_ps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on macOS, where there is no /proc."""
-    monkeypatch.setattr(runs, "_BOOT", Path("/nowhere"))
-    process, owner = told_by(sys.executable, "-c", TELL.format("this"))
-    with process:
-        found, this = runs._look_up(process.pid), runs._look_up(runs.os.getpid())
-        process.kill()
-    if this is None:
-        pytest.skip("there is no ps")
-    assert found is not None
-    assert (found.parent, found.is_zombie) == (runs.os.getpid(), False)
-    assert found.started.split()[-1].startswith("20")
-    assert owner.process == process.pid
-
-
 def test_the_java_process_above(tmp_path: Path) -> None:
     """Spark starts a worker by way of a daemon; the owner is what started that."""
     java = tmp_path / "java"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from construct_messages.errors import ConstructMessagesError, IncompleteResult, UsageError
+from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, TRIG
 from construct_messages.spark.logs.runs import Owner
 from construct_messages.spark.logs.verification import verify_folder
@@ -46,16 +46,7 @@ def write(
     )
 
 
-@pytest.fixture(params=["here", "elsewhere"])
-def place(request: pytest.FixtureRequest, monkeypatch: Patch) -> str:
-    """Where files are: on this machine's file system, or as far as is known, anywhere."""
-    if request.param == "elsewhere":
-        monkeypatch.setattr(room, "_place_here", lambda *_: None)
-    return str(request.param)
-
-
 @pytest.mark.parametrize("compression", [None, "gzip"])
-@pytest.mark.usefixtures("place")
 def test_modes(spark: SparkSession, tmp_path: Path, compression: str | None) -> None:
     target = tmp_path / "logs [1]"
     sizes = {"error": 5, "append": 7, "overwrite": 3}
@@ -73,20 +64,20 @@ def test_modes(spark: SparkSession, tmp_path: Path, compression: str | None) -> 
 
 @pytest.mark.parametrize("foreign", ["dump.nt", "empty.nt", "sub/dump.nt", "_notes", ".hidden"])
 def test_files_of_others_are_not_overwritten(
-    spark: SparkSession, tmp_path: Path, place: str, foreign: str
+    spark: SparkSession, tmp_path: Path, foreign: str
 ) -> None:
     target = tmp_path / "logs [1]"
     write(spark, target, 5)
     (target / foreign).parent.mkdir(exist_ok=True)
     (target / foreign).write_text("" if foreign == "empty.nt" else "# notes\n")
     before = contents(tmp_path)
-    if place == "here" and foreign[0] in "_.":  # it is left where it is
+    if foreign[0] in "_.":  # it is left where it is
         write(spark, target, 3, "overwrite")
         assert (target / foreign).read_text() == "# notes\n"
         return
     with pytest.raises(UsageError, match="has files that no earlier run has recorded") as caught:
         write(spark, target, 3, "overwrite")
-    assert (foreign if foreign[0] not in "_." else "hidden files") in str(caught.value)
+    assert foreign in str(caught.value)
     assert contents(tmp_path) == before
 
 
@@ -97,7 +88,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def test_names_of_later_runs_come_later(spark: SparkSession, tmp_path: Path) -> None:
     for size in (4, 2):
         write(spark, tmp_path / "logs", size, "append")
-    logs = sorted(path for path in (tmp_path / "logs").glob("part-*"))
+    logs = sorted(path for path in (tmp_path / "logs").glob("*/part-*"))
     assert [sum(line == "# @message" for line in log.read_text().splitlines()) for log in logs] == [
         1,
         1,
@@ -135,58 +126,40 @@ def run_both(*jobs: Callable[[], object]) -> None:
         thread.join()
 
 
-def test_two_jobs_at_once_elsewhere(
-    spark: SparkSession, tmp_path: Path, monkeypatch: Patch
+@pytest.mark.parametrize("change", [None, "lost", "shorter"])
+def test_where_only_spark_reaches(
+    spark: SparkSession, tmp_path: Path, monkeypatch: Patch, change: str | None
 ) -> None:
-    """Spark's committer mixes them, loses files, or fails; then no job ends well, and nothing looks whole."""
-    monkeypatch.setattr(room, "_place_here", lambda *_: None)
-    target, ended = tmp_path / "logs", dict[int, Exception | None]()
-
-    def job(size: int) -> None:
-        try:
-            write(spark, target, size, "overwrite")
-            ended[size] = None
-        except ConstructMessagesError as error:
-            ended[size] = error
-
-    for _ in range(3):
-        run_both(lambda: job(40), lambda: job(60))
-        assert len(ended) == 2, "what failed is an error of this package"
-        if (target / "_SUCCESS").exists():
-            assert verify_folder(target).messages in ended
-            assert verify_folder(target).problems == []
-        else:
-            assert any(ended.values())
-
-
-@pytest.mark.parametrize("change", ["lost", "added", "shorter"])
-@pytest.mark.parametrize("mode", ["overwrite", "append"])
-def test_what_another_job_changed_elsewhere(
-    spark: SparkSession, tmp_path: Path, monkeypatch: Patch, mode: str, change: str
-) -> None:
-    monkeypatch.setattr(room, "_place_here", lambda *_: None)
-    target, plain = tmp_path / "logs", room.write_parts
-    write(spark, target, 9)
+    """As over Spark Connect: a new folder is written, and is whole or refused."""
+    monkeypatch.setattr(room, "_place", lambda *_: None)
+    target, plain = tmp_path / "logs [1]", room.write_parts
 
     def write_parts(values: DataFrame, path: str, **how: str) -> None:
-        before = set(target.glob("part-*"))
         plain(values, path, **how)
-        part = max(set(target.glob("part-*")) - before)
+        part = max(target.glob("*/part-*"))
         if change == "lost":
             part.unlink()
-        elif change == "added":
-            part.with_name("part-00000-8d-c000.txt").write_text("# @message\n")
-        else:
+        elif change == "shorter":
             part.write_text("# @message\n")
+            part.with_name(f".{part.name}.crc").unlink()
 
     monkeypatch.setattr(room, "write_parts", write_parts)
-    if (mode, change) == ("append", "added"):
-        assert write(spark, target, 6, mode) == 6, "another job may add logs of its own"
+    if change is not None:
+        with pytest.raises(IncompleteResult, match="not all logs came to"):
+            write(spark, target, 6)
+        assert verify_folder(target).problems
         return
-    with pytest.raises(IncompleteResult, match="another job wrote to") as caught:
-        write(spark, target, 6, mode)
-    assert "a separate folder" in (caught.value.hint or "")
-    assert (target / "_SUCCESS").exists() == (mode == "append")
+    assert write(spark, target, 6) == 6
+    found = verify_folder(target)
+    assert (len(found.runs), found.messages, found.problems) == (1, 6, [])
+    for mode, said in (("error", "exists already"), ("append", "does not reach")):
+        with pytest.raises(UsageError, match=said):
+            write(spark, target, 6, mode)
+    monkeypatch.undo()
+    assert write(spark, target, 3, "append") == 3
+    assert verify_folder(target).messages == 9
+    assert write(spark, target, 2, "overwrite") == 2
+    assert verify_folder(target)[1:] == (verify_folder(target).runs, 3, 2, 2, [], [])
 
 
 def test_what_a_killed_run_left_beside_a_file(spark: SparkSession, tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ def test_parts_that_do_not_come_to_the_driver(
 
 def visible(folder: Path) -> list[Path]:
     """The logs of a folder in the order of their names."""
-    return sorted(part for part in folder.glob("*") if part.name[0] not in "._")
+    return sorted(part for part in folder.glob("[!._]*/*") if part.name[0] not in "._")
 
 
 def log_of(messages: Sequence[Message], format: Format, syntax: Syntax) -> bytes:
