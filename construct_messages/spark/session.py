@@ -13,8 +13,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -301,6 +303,7 @@ def error_in(text: str) -> ConstructMessagesError | None:
 # --- session --------------------------------------------------------------------------------------
 
 _OLDEST_JAVA: Final = 17
+_OLDEST_SPARK: Final = (4, 1)
 _INSTALL: Final = "pip install 'construct-messages[spark]'"
 _INSTALL_CONNECT: Final = "pip install 'construct-messages[connect]'"
 _INSTALL_JAVA: Final = (
@@ -343,6 +346,7 @@ _CONNECT_SECONDS: Final = 10
 def require(*, java: bool = True) -> None:
     """Raises `SparkUnavailable` if Spark cannot run here: with `java` a driver, otherwise a client of Spark Connect."""
     _require_modules(("pyspark", "pyarrow", "pandas"), "Spark", _INSTALL)
+    _require_spark()
     if java:
         _require_java()
 
@@ -352,6 +356,19 @@ def _require_modules(names: Sequence[str], use: str, install: str) -> None:
         raise SparkUnavailable(
             f"{' and '.join(missing)} not installed, and needed for {use}", hint=install
         )
+
+
+def _require_spark() -> None:
+    """Checks the version of pyspark, if it was installed as a package."""
+    for name in ("pyspark", "pyspark-client"):
+        with suppress(PackageNotFoundError):
+            found = version_of(name)
+            if tuple(map(int, found.split(".")[:2])) < _OLDEST_SPARK:
+                raise SparkUnavailable(
+                    f"pyspark {'.'.join(map(str, _OLDEST_SPARK))} or later is needed, and {found} is installed",
+                    hint=f"{_INSTALL}, in the version of the cluster",
+                )
+            return
 
 
 def _require_java() -> None:

@@ -186,7 +186,7 @@ def local(command: str, cluster: Cluster, query: Path, output: str) -> str:
 
 def check(folder: Path, query: Path, here: Callable[..., Done]) -> str:
     """The logs in a folder are valid, and their messages the embedded path's; what the summary should say."""
-    parts = sorted(folder.glob("[!._]*"))
+    parts = sorted(folder.glob("[!._]*/[!._]*"))
     assert here("validate", *map(str, parts)).status == 0
     expected = [
         sorted(map(str, message)) for message in construct_messages(query.read_text(), DATA)

@@ -122,6 +122,21 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.hint == "pip install 'construct-messages[spark]'"
 
 
+@pytest.mark.parametrize(
+    ("found", "refused"), [("4.0.5", True), ("4.1.0", False), ("4.10.2.dev1", False)]
+)
+def test_versions_of_pyspark(monkeypatch: pytest.MonkeyPatch, found: str, refused: bool) -> None:
+    monkeypatch.setattr(session, "version_of", lambda _: found)
+    if not refused:
+        session.require(java=False)
+        return
+    with pytest.raises(
+        SparkUnavailable, match=r"pyspark 4\.1 or later is needed, and 4\.0\.5"
+    ) as caught:
+        session.require(java=False)
+    assert "pip install" in (caught.value.hint or "")
+
+
 def test_a_session_that_exists_is_left_alone(spark: SparkSession) -> None:
     assert local_session("local[1]", {"spark.sql.shuffle.partitions": "7"}) is spark
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"

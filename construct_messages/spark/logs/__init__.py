@@ -40,17 +40,9 @@ def register(spark: SparkSession) -> None:
     - `alone`: `true` is an error if the folder already contains other logs when these logs get their names
     - `single`: `true` writes one log of all partitions in their order, which the driver assembles at the path
 
-    Logs get their names when all tasks have ended. A failed job leaves nothing; the files of a killed job are removed
-    by the next job. `_SUCCESS` names the run, and `verify_folder` compares the logs with its record.
-
-    `readStream` reads folders of logs that appear whole, and with the URL of a stream of a server its elements (columns
-    `stream`, `sequence` and `message`); `writeStream` writes both, each message once. Further options:
-
-    - of folders that are read: `maxFilesPerTrigger`, `maxBytesPerTrigger`; `maxPartitionBytes` is 16 MiB
-    - of streams that are read: `after` (the sequence to begin after), `maxOffsetsPerTrigger`, `maxPartitionMessages`
-      (elements that one task reads, 50,000)
-    - of streams: `token`, `messageBytes`, `retries`, `idleSeconds`, and `create` to create one to write to
-    - `queryId`, `batchId`: for `foreachBatch`, where Spark does not tell them: a batch is written once
+    Each job writes a folder of its own into the folder, and its logs count when all tasks have ended. A failed job
+    leaves nothing; the files of a killed job are removed by the next job. Reading a folder leaves out the logs of jobs
+    that have not ended. `_SUCCESS` names the last job, and `verify_folder` compares the logs with their records.
 
     Args:
         spark: a session whose workers have this package: installed, or shipped as a `.zip` of its wheel (`--py-files`,

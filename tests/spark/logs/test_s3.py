@@ -6,16 +6,21 @@ The server is moto's, which is asked over HTTP as Amazon's is, and by its own cl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import boto3
+import pyarrow as pa
 import pytest
 from moto.server import ThreadedMotoServer
 
 from construct_messages import read_log
 from construct_messages.spark.construct import construct_messages
 from construct_messages.spark.logs import register
+from construct_messages.spark.logs.committer import LogJob, Part
 from construct_messages.spark.logs.files import place_of, s3_settings, s3_settings_of
+from construct_messages.spark.logs.options import WriteOptions
+from construct_messages.spark.logs.runs import current, logs_at, records
 from tests.support.spark.sessions import activate, new_session
 
 if TYPE_CHECKING:
@@ -38,16 +43,20 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.stop()
 
 
-@pytest.fixture
-def session(spark: SparkSession, endpoint: str) -> Iterator[SparkSession]:
-    """A session with settings for S3."""
-    settings = {
+def settings_of(endpoint: str) -> dict[str, str]:
+    return {
         "access.key": "the-key",
         "secret.key": "the-secret",
         "endpoint": endpoint,
         "endpoint.region": "us-east-1",
         "path.style.access": "true",
     }
+
+
+@pytest.fixture
+def session(spark: SparkSession, endpoint: str) -> Iterator[SparkSession]:
+    """A session with settings for S3."""
+    settings = settings_of(endpoint)
     made = new_session(spark, {f"spark.hadoop.fs.s3a.{name}": settings[name] for name in settings})
     activate(made)
     yield made
@@ -99,3 +108,57 @@ def test_settings_of_a_bucket(session: SparkSession, endpoint: str) -> None:
             expected[0],
             expected[1].removeprefix("http://"),
         )
+
+
+def test_runs(endpoint: str) -> None:
+    """The same as on a local disk, without Spark: one job after another, at once, and one that is left over."""
+    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **KEYS)
+    client.create_bucket(Bucket="runs")
+    given = {f"fs.s3a.{name}": value for name, value in settings_of(endpoint).items()}
+    s3 = s3_settings_of({}, given)
+    folder = place_of("s3a://runs/logs", s3)
+
+    def begin(**options: str) -> LogJob:
+        written = WriteOptions.of({"path": "s3a://runs/logs", **given, **options})
+        return LogJob.begin(written, overwrite=False)
+
+    def part(job: LogJob, number: int) -> Part:
+        text = f"<urn:s{number}> <urn:p> <urn:o> ."
+        written = job.write([pa.record_batch({"message": [text]})], number, number)
+        assert written is not None
+        return written
+
+    def keys() -> set[str]:
+        listed = client.list_objects_v2(Bucket="runs").get("Contents", ())
+        return {each["Key"] for each in listed if not each["Key"].endswith("/")}
+
+    def runs() -> list[str]:
+        assert {PurePath(file.uri).parent.name for file in logs_at(folder.uri, s3)} == {
+            record.run for record in current(records(folder))
+        }
+        return [record.run for record in current(records(folder))]
+
+    first = begin()
+    assert part(first, 0).name == "part-00000-0.nq"
+    first.commit([part(first, 1)])
+    assert runs() == [first.stamp]
+    assert len(keys()) == 3, "the log, the record, and _SUCCESS"
+    one, other = begin(), begin(format="trig")
+    parts = part(one, 2), part(other, 3)
+    assert runs() == [first.stamp], "what has no record is no part of the folder"
+    other.commit([parts[1]])
+    one.commit([parts[0]])
+    assert sorted(runs()) == sorted([first.stamp, one.stamp, other.stamp])
+    failed, stopped = begin(), begin()
+    part(failed, 4)
+    part(stopped, 5)
+    failed.abort()
+    assert len(runs()) == 3
+    last = LogJob.begin(WriteOptions.of({"path": "s3a://runs/logs", **given}), overwrite=True)
+    last.commit([part(last, 6)])
+    assert runs() == [last.stamp]
+    assert {key for key in keys() if stopped.stamp not in key} == {
+        "logs/_SUCCESS",
+        f"logs/{last.stamp}/_run.json",
+        f"logs/{last.stamp}/part-00006-6.nq",
+    }
