@@ -29,7 +29,7 @@ docs:
 
 # the pictures of the page in the documentation; needs Chromium and npm's playwright-core
 screenshots:
-	$(PYTHON) -m pytest -q -n 0 --screenshots docs/images -k screenshots tests/server
+	$(PYTHON) -m pytest -q -n 0 --combinations --screenshots docs/images -k screenshots tests/server
 
 # the property tests at length: twenty times the examples
 fuzz:
