@@ -224,10 +224,11 @@ class _Writer:
 
     def number_key(self, text: str) -> str:
         digits = f"trim(LEADING '+-0' FROM {text})"
-        whole = f"split_part({digits}, '.', 1)"
-        rest = f"trim(TRAILING '0' FROM split_part({digits}, '.', 2))"
-        key = f"concat(lpad(CAST(length({whole}) AS STRING), {KEY_DIGITS}, '0'), {whole}, {rest})"
-        negative = f"left({text}, 1) = '-' AND concat({whole}, {rest}) <> ''"
+        shortest = f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM {digits}))"
+        shortest = f"CASE WHEN position('.' IN {text}) > 0 THEN {shortest} ELSE {digits} END"
+        whole = f"CAST(position('.' IN concat({digits}, '.')) - 1 AS STRING)"
+        key = f"concat(lpad({whole}, {KEY_DIGITS}, '0'), {shortest})"
+        negative = f"left({text}, 1) = '-' AND trim(LEADING '+-0.' FROM {text}) <> ''"
         complement = f"translate({key}, '0123456789', '9876543210')"
         return f"CASE WHEN {negative} THEN concat('2N', {complement}, '~') ELSE concat('2P', {key}) END"
 

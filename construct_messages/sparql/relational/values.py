@@ -300,7 +300,7 @@ def order_key(term: str) -> str:
     then triple terms.
 
     >>> order_key('"-1.5"^^<http://www.w3.org/2001/XMLSchema#decimal>')
-    '2N999999884~'
+    '2N99999988.4~'
     """
     one = value_of(term)
     match one:
@@ -332,8 +332,8 @@ def _number_key(number: Any) -> str:
         return "Q" if number > 0 else "M"
     exact = Decimal(number)
     whole, _, rest = f"{exact.copy_abs():f}".partition(".")
-    whole = whole.lstrip("0")
-    key = f"{len(whole):0{KEY_DIGITS}}{whole}{rest.rstrip('0')}"
+    whole, rest = whole.lstrip("0"), rest.rstrip("0")
+    key = f"{len(whole):0{KEY_DIGITS}}{whole}{rest and f'.{rest}'}"
     return f"N{key.translate(_COMPLEMENT)}~" if exact < 0 else f"P{key}"
 
 
