@@ -164,10 +164,10 @@ def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
     return problems
 
 
-def logs_at(path: str, s3: S3Settings = ()) -> list[File]:
+def logs_at(path: str, s3: S3Settings = (), *, grows: bool = False) -> list[File]:
     """Returns the files of a path (see `find`), without those of runs that a folder does not have."""
     runs, found = dict[str, set[str]](), list[File]()
-    for file in find(path, s3):
+    for file in find(path, s3, grows=grows):
         above, run, _ = _split(file.uri)
         if run and run not in path:
             if above not in runs:

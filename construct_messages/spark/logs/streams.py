@@ -33,8 +33,9 @@ from construct_messages.logs.lines.decoder import to_text
 from construct_messages.rdf.formats import N_QUADS, RDFM, content_type
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.wire import Header, Parameter, Property
-from construct_messages.spark.logs.files import File, find, place_of
+from construct_messages.spark.logs.files import File, place_of
 from construct_messages.spark.logs.options import FolderStreamOptions, ServerStreamOptions
+from construct_messages.spark.logs.runs import logs_at
 from construct_messages.spark.logs.source import (
     ROWS,
     Blocks,
@@ -130,7 +131,7 @@ class FolderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _listed(self) -> list[File]:
         options = self._options
-        return [*{file for path in options.paths for file in find(path, options.s3, grows=True)}]
+        return [*{file for path in options.paths for file in logs_at(path, options.s3, grows=True)}]
 
 
 def _version(file: File) -> str:

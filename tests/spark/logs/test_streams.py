@@ -145,6 +145,10 @@ def test_files_that_are_not_there_yet(folder: Path) -> None:
     (folder / "below").mkdir()
     appear(folder / "below" / "a.nq", quad("a"))
     assert found(str(folder)) == found(f"{folder}/*/*.nq") == [f"file://{folder}/below/a.nq"]
+    run = folder / "20261124T063555512825Z-20d3"  # of a job that has not ended
+    run.mkdir()
+    appear(run / "part-00000.nq", quad("b"))
+    assert found(str(folder)) == [f"file://{folder}/below/a.nq"]
     with pytest.raises(UsageError, match="there are no files at"):
         found(f"{folder}/missing")
 
