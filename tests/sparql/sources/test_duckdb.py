@@ -244,3 +244,22 @@ def test_command_line(tmp_path: Path, files: tuple[Path, Path]) -> None:
     assert main(["load", str(tmp_path / "bad.nt"), "--output", table]) == 3
     assert main(["load", str(files[0]), "--output", table, "--memory-limit", "much"]) == 2
     assert same(construct_messages(query, table), construct_messages(query, files[0]))
+
+
+def test_engines_on_the_command_line(
+    tmp_path: Path, files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, table = map(str, files)
+    query, log = ["--query", PREFIX + QUERIES["optional"]], tmp_path / "log.nq"
+    limits = ["--engine", "duckdb", "--memory-limit", "500MB", "--spill", str(tmp_path / "spill")]
+    command = ["run", *query, "--source", data, *limits, "--output", str(log), "--quiet"]
+    assert main(command) == 0
+    assert same(read_log(log), construct_messages(PREFIX + QUERIES["optional"], data))
+    for source in ([table], [data, "--engine", "duckdb"]):
+        assert main(["run", *query, "--explain", "--source", *source]) == 0
+        said = capsys.readouterr().out
+        assert "joined in this order" in said
+        assert "\nSELECT " in said
+    for wrong in (["--explain"], ["--threads", "2"]):
+        assert main(["run", *query, "--source", data, *wrong]) == 2
+    assert "DuckDB" in capsys.readouterr().err
