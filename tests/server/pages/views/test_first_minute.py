@@ -162,6 +162,10 @@ EMPTY: Final = {
 }
 
 
+in_one = pytest.mark.parametrize("browser", ["chromium"], indirect=True)
+
+
+@in_one
 @pytest.mark.parametrize("case", EMPTY)
 async def test_nothing_is_not_called_complete(browser: Browser, served: Served, case: str) -> None:
     endpoint, query, banner, cause = EMPTY[case]
@@ -177,6 +181,7 @@ async def test_nothing_is_not_called_complete(browser: Browser, served: Served, 
     assert seen["kind"] == ("banner warn" if cause else "banner good")
 
 
+@in_one
 async def test_a_long_iri_is_cut_in_a_table(browser: Browser, served: Served) -> None:
     await browser.open(f"{served.url}/")
     await choose(browser, "trains")
