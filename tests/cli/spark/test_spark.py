@@ -98,7 +98,7 @@ def test_load_run_and_convert(spark_here: Here) -> None:
     assert re.fullmatch(SUMMARY.format("2 messages, 2 quads", "log [0-9.]+ s"), done.errors)
     converted = [
         quad
-        for part in sorted(Path("converted").glob("[!._]*"))
+        for part in sorted(Path("converted").glob("[!._]*/[!._]*"))
         for (quad,) in read_log(part, "nt")
     ]
     assert converted == [quad for (quad,) in read_log("log.nq.gz")]
@@ -166,7 +166,7 @@ def test_no_prefixes(output: str, spark_here: Here) -> None:
     for options in ((), ("--no-prefixes",)):
         assert spark_here(*arguments, *options) == Done(0, "", "")
         place = Path(output[1:])
-        parts = [place] if place.is_file() else sorted(place.glob("[!._]*"))
+        parts = [place] if place.is_file() else sorted(place.glob("[!._]*/[!._]*"))
         logs.append("".join(part.read_text(encoding="utf-8") for part in parts))
         place.unlink() if place.is_file() else shutil.rmtree(place)
     assert ["PREFIX ex:" in log for log in logs] == [True, False]
