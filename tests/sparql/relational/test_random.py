@@ -36,12 +36,14 @@ def is_pyoxigraphs_own(query: Query, quads: Sequence[ox.Quad]) -> bool:
     It counts pairs of `!(…)` once if both ends are known, takes dates with and without a zone to be unequal, casts no
     double to an integer of more than 64 bits, compares durations with anything, has an error for `NaN < 1` and for the
     truth of a string with a language, evaluates VALUES in a graph that there is not, and lets a MINUS in EXISTS take
-    away solutions with which it shares a variable that OPTIONAL leaves unbound.
+    away solutions with which it shares a variable that OPTIONAL leaves unbound. A path of length zero needs a node.
     """
     text = query.text
     graphs = {str(quad.graph_name) for quad in quads}
     missing = [graph for graph in (":g1", ":g2") if f"<{EX}{graph[1:]}>" not in graphs]
     terms = [text, *(str(quad.object) for quad in quads)]
+    plain = [quad for quad in quads if isinstance(quad.graph_name, ox.DefaultGraph)]
+    nodes = {str(node) for quad in plain for node in (quad.subject, quad.object)}
     compares = re.search(r" (?:[<>=]|!=|[<>]=|IN) ", text) is not None
     return (
         "!(:" in text
@@ -51,6 +53,7 @@ def is_pyoxigraphs_own(query: Query, quads: Sequence[ox.Quad]) -> bool:
         or ANOTHER_TRUTH.search(text) is not None
         or (compares and any("NaN" in term or "Duration" in term for term in terms))
         or any(f"GRAPH {graph} " in text for graph in missing)
+        or any(start not in nodes for start in re.findall(r"(<[^<>]*>) [^ ]*[*?] ", text))
         or ("EXISTS" in text and re.search(r"MINUS \{.* OPTIONAL ", text) is not None)
     )
 
