@@ -404,7 +404,7 @@ def append_quads(
 
     The quads of other files are neither read nor written again, so that quads that several files have are in the table
     several times: queries remove the duplicates of the predicates that several files have. The table has the files when
-    this returns, and not before; several jobs may add files at once. It is made if it does not exist. DuckDB's
+    this returns, and not before. Of jobs that add files at once, some may fail. It is made if it does not exist. DuckDB's
     `relational.quads.load` adds files to the same tables.
 
     Args:
@@ -417,7 +417,7 @@ def append_quads(
     Raises:
         UsageError: as for `load_quads`, or the folder has files and is not a table.
         QuadsError: a malformed line or file; the table is as it was.
-        IncompleteResult: the executors write to another filesystem.
+        IncompleteResult: the executors write to another filesystem, or another job wrote at the same time.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -438,6 +438,11 @@ def append_quads(
         written = _write_sources(frame, dump.files, f"{path}/{run}")
         _add_entry(spark, path, known.entry(written, run))
         found = _entries(spark, path)  # with those that others have added meanwhile
+        if missing := written.keys() - found.record.parts.keys():
+            raise IncompleteResult(
+                f"the record of {path} lacks {min(missing)}: another job wrote there at the same time",
+                hint="load it again",
+            )
         _remove_replaced(spark, found)
     return found.record.statistics
 

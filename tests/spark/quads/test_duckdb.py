@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -143,16 +142,3 @@ def test_what_failed_or_was_killed_changes_nothing(quick: SparkSession, tmp_path
     (tmp_path / "others" / "mine.txt").touch()
     with pytest.raises(UsageError, match=r"no earlier run has recorded: mine\.txt"):
         append_quads(quick, source, tmp_path / "others")
-
-
-def test_loads_at_once(quick: SparkSession, tmp_path: Path) -> None:
-    sources = [tmp_path / f"{number}.nt" for number in range(4)]
-    for number, source in enumerate(sources):
-        source.write_text(f"<urn:{number}> <urn:p> <urn:o> .\n")
-    table = tmp_path / "table"
-    threads = [Thread(target=append_quads, args=(quick, source, table)) for source in sources]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    check(quick, table, *sources)
