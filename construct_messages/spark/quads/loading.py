@@ -404,8 +404,8 @@ def append_quads(
 
     The quads of other files are neither read nor written again, so that quads that several files have are in the table
     several times: queries remove the duplicates of the predicates that several files have. The table has the files when
-    this returns, and not before. Of jobs that add files at once, some may fail. It is made if it does not exist. DuckDB's
-    `relational.quads.load` adds files to the same tables.
+    this returns, and not before. Of jobs that add files at once, some may fail. It is made if it does not exist.
+    DuckDB's `relational.quads.load` adds files to the same tables.
 
     Args:
         spark: as for `load_quads`, like `paths`, `format`, `on_error`, `quarantine` and `lenient`.
