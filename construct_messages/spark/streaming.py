@@ -119,6 +119,21 @@ def construct_stream(
         QueryError, UsageError, QuadsError: see `construct_messages`.
         UnsupportedQuery: see `construct_messages`; also a query that cannot be answered for each message alone, or that
             may have solutions without anything of the stream, which each batch would repeat.
+
+    >>> import pathlib, tempfile
+    >>> query = "CONSTRUCT { ?sensor <urn:reads> ?value } WHERE { ?sensor <urn:value> ?value }"
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = pathlib.Path(name)
+    ...     (folder / "logs").mkdir()
+    ...     _ = (folder / "logs" / "first.nq").write_text("# @message\\n<urn:a> <urn:value> <urn:b> .\\n")
+    ...     register(spark)
+    ...     messages = spark.readStream.format("rdfm").load(name + "/logs")
+    ...     running = construct_stream(
+    ...         query, messages, name + "/out", checkpoint=name + "/state", trigger={"availableNow": True}
+    ...     )
+    ...     _ = running.awaitTermination(120)
+    ...     spark.read.format("rdfm").load(name + "/out").head().message
+    '<urn:a> <urn:reads> <urn:b> .'
     """
     if not messages.isStreaming:
         raise UsageError("the messages are not a stream", hint="use construct_messages for a table")
@@ -160,7 +175,7 @@ def _check_columns(messages: DataFrame, scope: str) -> None:
             hint="give each message as lines of N-Quads in a column of that name, or quads in columns of their own",
         )
     if scope == "message":
-        raise UsageError("quads do not say which message they are of", hint='pass scope="batch"')
+        raise UsageError("quads do not name the message that they are of", hint='pass scope="batch"')
 
 
 # --- queries --------------------------------------------------------------------------------------

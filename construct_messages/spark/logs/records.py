@@ -1,7 +1,7 @@
 """Records of brokers on Spark: columns of bytes and headers as messages, and messages as such columns.
 
 For streams and tables of Spark's own connectors, such as that of Kafka. RDF Messages, section 3: the value of a record
-is one message, and a header names its media type; a value may also be a log, if its media type says so.
+is one message, and a header names its media type; a value may also be a log, if its media type is that of one.
 """
 
 from __future__ import annotations

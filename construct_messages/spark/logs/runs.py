@@ -5,7 +5,7 @@
     messages/_SUCCESS                                the last run, for other programs
 
 A run writes into a hidden folder, which is renamed when all is there, or in an object store, where a rename is a copy,
-writes its record last. The records, which never change, say which runs a folder has (`current`). So a run that was
+writes its record last. The records, which never change, list the runs of a folder (`current`). So a run that was
 stopped at any time has no effect, and the order of runs at the same time is that of their records. Files of runs that
 were overwritten are removed, and no others. No Spark here; the contents of logs are not read.
 """

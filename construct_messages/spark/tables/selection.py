@@ -164,7 +164,7 @@ def typed(terms: DataFrame, columns: Sequence[ColumnPlan]) -> DataFrame:
 
 
 def _decide(terms: DataFrame, columns: Sequence[ColumnPlan]) -> None:
-    """Decides the types of columns. One with values that do not fit becomes one of strings, if the options say so."""
+    """Decides the types of columns. One with values that do not fit becomes one of strings, if the options allow it."""
     for row in terms.mapInArrow(censuses, CENSUSES).collect():
         for column, census in zip(columns, pickle.loads(row[0]), strict=True):
             column.census.update(census)

@@ -81,7 +81,7 @@ def _is_whole(content_range: str) -> bool:
 # what engines append to a result that they cannot finish: QLever; Blazegraph, with the query
 _TAILS: Final = re.compile(r"!!!!>># An error has occurred|SPARQL-QUERY: queryStr=")
 _QLEVER: Final = "The error message was:"
-# of Java's exceptions, each within the one before: the last one says the reason
+# of Java's exceptions, each within the one before: the last one has the reason
 _WRAPPERS: Final = re.compile(
     r"(?:SPARQL-QUERY: queryStr=)?\s*(?:[\w.$]+(?:Exception|Error): (?=[\w.$]+(?:Exception|Error)\b))*"
 )
