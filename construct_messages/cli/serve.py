@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from construct_messages.cli.arguments import Commands, add_reports, option, without_links
 from construct_messages.cli.queries import add_source
-from construct_messages.errors import UsageError
+from construct_messages.errors import NotFound, StoreError, UsageError
 from construct_messages.rdf.options import REQUIRED, is_choice, options_of
 from construct_messages.server.config import Config, EndpointSettings, StreamsSettings
 
@@ -140,7 +140,10 @@ def _mcp(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from construct_messages.streams.store import check_store
 
-    streams, findings = check_store(Path(options.store))
+    try:
+        streams, findings = check_store(Path(options.store))
+    except (NotFound, StoreError) as error:
+        raise UsageError(error.message, hint=error.hint) from error
     for finding in findings:
         print(finding)
     for state in streams:

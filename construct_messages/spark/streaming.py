@@ -175,7 +175,9 @@ def _check_columns(messages: DataFrame, scope: str) -> None:
             hint="give each message as lines of N-Quads in a column of that name, or quads in columns of their own",
         )
     if scope == "message":
-        raise UsageError("quads do not name the message that they are of", hint='pass scope="batch"')
+        raise UsageError(
+            "quads do not name the message that they are of", hint='pass scope="batch"'
+        )
 
 
 # --- queries --------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def by_spark(folder: Path) -> bytes:
     job = spark_job(folder, single=False)
     assert job.write([pa.record_batch({"message": pa.array([], pa.string())})], 0, 0) is None
     job.commit([])
-    (log,) = (folder / "logs").glob("*.jelly")
+    (log,) = (folder / "logs").glob("*/*.jelly")
     return log.read_bytes()
 
 

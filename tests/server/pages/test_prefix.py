@@ -38,7 +38,7 @@ async def test_behind_a_prefix(tmp_path: Path) -> None:
                     return [endpoint, await page.getAttribute("#banner", "class")];
                     """
                 )
-                assert seen == [endpoint, "banner warn"]  # no messages: the data have no type
+                assert seen == [endpoint, "banner good"]
                 assert await browser.errors() == []
                 asked = await browser.asked()
                 assert all(each.startswith(url) for each in asked), asked

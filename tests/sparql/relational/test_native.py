@@ -1,12 +1,12 @@
-"""Native SQL on DuckDB and Spark beside the exact evaluator, over hostile terms: what it decides must be right."""
+"""Native SQL on DuckDB beside the exact evaluator, over hostile terms: what it decides must be right."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -27,11 +27,7 @@ from construct_messages.sparql.relational.evaluation import PlanSelect
 from construct_messages.sparql.relational.expressions import PythonEvaluator
 from construct_messages.sparql.relational.scans import Quads
 from tests.support.queries.relational import connection_of, planned
-from tests.support.spark.sessions import OTHER, QUICK, new_session
 from tests.support.spark.terms import BLANK, TERMS, typed
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 X, Y = Var("x"), Var("y")
 MORE = (
@@ -113,24 +109,9 @@ def by_duckdb(sql: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     return connection.execute(sql).fetchall()
 
 
-def on_spark(spark: SparkSession, changed: Mapping[str, str]) -> tuple[Dialect, Ask]:
-    dialect = pytest.importorskip("construct_messages.spark.dialect").SparkSql()
-    session = new_session(spark, changed)
-
-    def by_spark(sql: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Any]:
-        kinds = ["int" if name == "n" else "string" for name in names]
-        schema = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
-        session.createDataFrame(list(map(tuple, rows)), schema).createOrReplaceTempView("given")
-        return session.sql(sql).collect()
-
-    return dialect, by_spark
-
-
-@pytest.fixture(params=["DuckDB", pytest.param("Spark", marks=pytest.mark.slow)])
-def engine(request: pytest.FixtureRequest) -> tuple[Dialect, Ask]:
-    if request.param == "DuckDB":
-        return DuckDb(), by_duckdb
-    return on_spark(request.getfixturevalue("spark"), QUICK)
+@pytest.fixture
+def engine() -> tuple[Dialect, Ask]:
+    return DuckDb(), by_duckdb
 
 
 Answer = tuple[bool, str | None, bool, bool | None]
@@ -255,21 +236,6 @@ def test_random_terms(terms: list[Term], random: Random) -> None:
         *zip(terms, random.sample(terms, len(terms)), strict=True),
     ]
     check((DuckDb(), by_duckdb), COMPARED, [(Term(one), Term(other)) for one, other in pairs])
-
-
-@pytest.mark.slow
-def test_other_settings_of_spark(spark: SparkSession) -> None:
-    check(on_spark(spark, OTHER), COMPARED, [(term, EVERY[5]) for term in EVERY])
-
-
-@pytest.mark.slow
-def test_sql_is_short_enough_for_java(spark: SparkSession) -> None:
-    """No method of the code that Spark compiles exceeds 64 KB; where one does, this session raises Java's error."""
-    engine = on_spark(spark, {"spark.sql.codegen.fallback": "false"})
-    pairs = [(one, other) for one, other in product(EVERY[::20], EVERY[1::20])]
-    ordered = call("ORDERKEY", X)
-    for expressions in ([call("<", X, Y)], [call("=", X, Y)], [ordered, *WITH_CONSTANTS[::90]]):
-        check(engine, expressions, pairs)
 
 
 def test_most_usual_filters_are_decided() -> None:
