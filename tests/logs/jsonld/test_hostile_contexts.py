@@ -78,7 +78,7 @@ def test_the_command_line_says_so_without_a_traceback(
 ) -> None:
     path = tmp_path / "log.ndjsonld"
     path.write_text(json.dumps({"@context": HOSTILE["an empty @nest"]}) + "\n", encoding="utf-8")
-    assert main(["validate", str(path)]) == 1
+    assert main(["validate", str(path)]) == 3
     said = capsys.readouterr().err
     assert "line 1, column 1: message 1: malformed JSON-LD" in said
     assert "Traceback" not in said

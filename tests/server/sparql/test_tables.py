@@ -13,13 +13,17 @@ pytest.importorskip("duckdb")
 from construct_messages import construct_messages, read_log
 from construct_messages.server.config import EndpointSettings
 from construct_messages.sparql.relational.quads import load
-from tests.support.engines.evaluators import STUCK
 from tests.support.http.serving import UNHURRIED, serving
 from tests.support.places import ROOT
 from tests.support.waiting import eventually
 
 DATA = ROOT / "queries" / "data" / "companies.ttl"
 QUERY = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p ?o FILTER(STRLEN(STR(?o)) < 30 && !isBlank(?s) && !isBlank(?o)) }"
+# the values of five variables, which are evaluated for each combination
+STUCK = (
+    "{ ?s ?p ?o . ?a ?q ?b . ?c ?r ?d . ?e ?t ?f . ?g ?u ?h "
+    "FILTER(CONCAT(STR(?o), STR(?b), STR(?d), STR(?f), STR(?h)) = '') }"
+)
 
 
 async def test_messages_and_clients_that_leave(tmp_path: Path) -> None:
