@@ -257,7 +257,7 @@ def test_frames_that_are_no_streams_of_messages(
             messages.selectExpr(
                 *(f"file AS {name}" for name in ("subject", "predicate", "object"))
             ),
-            "which message",
+            "the message that they are of",
         ),
     ):
         with pytest.raises(UsageError, match=words):
