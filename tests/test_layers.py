@@ -111,7 +111,7 @@ FLOORS = {
         "client / collections", "connections", "discovery", "inbox / ldes / log / sse / websocket"
     ),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime", "mcp"),
-    "query/algebra": floors("nodes", "calls", "translation"),
+    "query/algebra": floors("nodes", "calls", "separable / translation"),
     "query/optimizer": floors("push_down", "optimize"),
     "spark": floors(
         "evaluator / jar / line_numbers / planning",

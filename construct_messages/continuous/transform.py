@@ -11,28 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
-from typing import Final, Literal
+from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.errors import ConstructMessagesError
+from construct_messages.errors import ConstructMessagesError, UnsupportedQuery
 from construct_messages.logs.checking import Checker
-from construct_messages.query.algebra.calls import exists_in
-from construct_messages.query.algebra.nodes import (
-    Bgp,
-    Dataset,
-    Extend,
-    Filter,
-    Join,
-    LeftJoin,
-    Node,
-    Number,
-    OrderBy,
-    Project,
-    Union,
-    Unit,
-    Values,
-)
+from construct_messages.query.algebra.nodes import Dataset, OrderBy, Project
+from construct_messages.query.algebra.separable import reach
 from construct_messages.query.algebra.translation import translate
 from construct_messages.query.checks import REWRITTEN
 from construct_messages.query.prologue import check_base, check_prefixes, insert
@@ -259,27 +245,7 @@ def _is_separable(select: Query) -> bool:
         pattern = pattern.pattern
     if isinstance(pattern, OrderBy):
         pattern = pattern.pattern
-    return plan.dataset == Dataset() and _reach(pattern) == "matches"
-
-
-def _reach(node: Node) -> Literal["matches", "constant"] | None:
-    """True: all solutions of a node match a triple of the graph; False: none does; None: neither, or unknown."""
-    if any(exists_in(expression) for expression in node.expressions):
-        return None
-    match node:
-        case Unit() | Values():
-            return "constant"
-        case Bgp(patterns):
-            return "matches" if all(pattern.graph is None for pattern in patterns) else None
-        case Filter(pattern) | Extend(pattern) | Number(pattern):
-            return _reach(pattern)
-        case Join(left, right) | LeftJoin(left, right) | Union(left, right):
-            sides = _reach(left), _reach(right)
-            if None in sides:
-                return None
-            if isinstance(node, Join):
-                return "matches" if "matches" in sides else "constant"
-            if isinstance(node, LeftJoin) and sides[0] == "matches":
-                return "matches"
-            return sides[0] if sides[0] == sides[1] else None
-    return None
+    try:
+        return plan.dataset == Dataset() and reach(pattern) == "matches"
+    except UnsupportedQuery:
+        return False

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -19,16 +19,11 @@ from pyspark.sql.types import StringType
 
 from construct_messages.errors import UnsupportedQuery, UsageError
 from construct_messages.feeds.table import kinds_for
-from construct_messages.query.algebra.calls import exists_in
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Dataset,
-    Extend,
-    Filter,
     Join,
-    LeftJoin,
     Node,
-    Number,
     OrderBy,
     Path,
     Project,
@@ -36,6 +31,7 @@ from construct_messages.query.algebra.nodes import (
     Unit,
     Values,
 )
+from construct_messages.query.algebra.separable import reach
 from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.query.select import unused
 from construct_messages.query.syntax import nodes as syntax
@@ -210,7 +206,14 @@ def _checked_query(
     for kind in (Project, OrderBy):  # further ones are in sub-selects
         if isinstance(pattern, kind):
             pattern = pattern.pattern
-    if _reach(pattern, tables) != "stream":
+    try:
+        found = reach(pattern, tables)
+    except UnsupportedQuery as error:
+        if error.fragment == "WHERE":
+            raise _refused(error.message) from error
+        error.hint = _PER_MESSAGE
+        raise
+    if found != "matches":
         raise _refused("some of its solutions match no triple of a message")
     return _within_graph(query, known)
 
@@ -220,44 +223,6 @@ def _refused(reason: str) -> UnsupportedQuery:
         f"the query cannot be answered batch by batch: {reason}",
         fragment="WHERE",
         hint="match something of the stream, outside of GRAPH, in each branch of the query",
-    )
-
-
-def _reach(node: Node, tables: Mapping[Term, QuadTable]) -> Literal["stream", "constant"]:
-    """Returns whether all solutions of a node match a triple of the stream, or none does.
-
-    Raises `UnsupportedQuery` for a node of which `GRAPH ?message { … }` is not known to be the same as its evaluation
-    over each message alone.
-    """
-    if any(exists_in(expression) for expression in node.expressions):
-        raise _apart("EXISTS")
-    match node:
-        case Unit() | Values():
-            return "constant"
-        case Bgp(patterns):
-            others = {pattern.graph for pattern in patterns} - tables.keys()
-            if not others:
-                return "constant"
-            if others == {None}:
-                return "stream"
-            raise _apart("GRAPH other than those of static tables")
-        case Filter(pattern) | Extend(pattern) | Number(pattern):
-            return _reach(pattern, tables)
-        case Join(left, right) | LeftJoin(left, right) | Union(left, right):
-            sides = _reach(left, tables), _reach(right, tables)
-            if isinstance(node, Join) and "stream" in sides:
-                return "stream"
-            if isinstance(node, LeftJoin) and sides[0] == "stream":
-                return "stream"
-            if sides[0] == sides[1]:
-                return sides[0]
-            raise _refused("a UNION or OPTIONAL has solutions that match no triple of a message")
-    raise _apart(type(node).__name__.upper())
-
-
-def _apart(what: str) -> UnsupportedQuery:
-    return UnsupportedQuery(
-        f"{what} is not supported for each message alone", fragment=what, hint=_PER_MESSAGE
     )
 
 
