@@ -326,17 +326,23 @@ class EndpointSource:
                 with page:
                     for attempt in Attempts(self._retries, timeouts, page.may_retry):
                         with attempt:
-                            if kept is not None and (yield from kept.replay(page)):
-                                continue
-                            if select := page.select:
-                                yield from read(
-                                    self._http_request(request, select),
-                                    page,
-                                    timeouts,
-                                    self._endpoint.credentials,
-                                    self._connections,
-                                    _keeping(kept, select, page),
-                                )
+                            yield from self._read(request, page, timeouts, kept)
+
+    def _read(
+        self, request: Request, page: ResultPage, timeouts: Timeouts, kept: Responses | None
+    ) -> Generator[Solutions]:
+        """The solutions of a page, from the responses that were kept and then from the endpoint."""
+        if kept is not None:
+            yield from kept.replay(page)
+        if page.took is None and (select := page.select):
+            yield from read(
+                self._http_request(request, select),
+                page,
+                timeouts,
+                self._endpoint.credentials,
+                self._connections,
+                _keeping(kept, select, page),
+            )
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         # it takes longer to import than the other client takes for a short answer
@@ -374,16 +380,14 @@ class EndpointSource:
         executor: Executor | None,
         kept: Responses | None,
     ) -> AsyncGenerator[Solutions]:
-        """The solutions of a page, from the responses that were kept and then from the endpoint."""
+        """See `_read`."""
         if kept is not None:
             import asyncio
 
             for batch in kept.replay(page):
                 yield batch
                 await asyncio.sleep(0)
-            if page.took is not None:
-                return
-        if select := page.select:
+        if page.took is None and (select := page.select):
             batches = aread(
                 session,
                 self._http_request(request, select),

@@ -108,8 +108,8 @@ class Responses:
 
     # --- reading ---
 
-    def replay(self, page: ResultPage) -> Generator[Solutions, None, bool]:
-        """Yields the solutions of a page that the kept responses have; returns whether these are all.
+    def replay(self, page: ResultPage) -> Generator[Solutions]:
+        """Yields the solutions of a page that the kept responses have. If these are all, the page has the time it took.
 
         Raises:
             SourceError: the responses are those to other queries, which is so if the page failed without a response.
@@ -121,7 +121,7 @@ class Responses:
                     (self._next,),
                 ).fetchone()
             if row is None:
-                return False
+                return
             query, status, headers, is_whole, seconds = row
             if query != str(select):
                 raise SourceError(
@@ -136,8 +136,7 @@ class Responses:
                 yield from reader.rest()
                 reader.close()
                 page.took = seconds
-                return True
-        return True
+                return
 
     def _pieces(self, number: int) -> Iterator[bytes]:
         pieces = self._database.execute(
