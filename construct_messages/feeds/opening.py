@@ -120,7 +120,12 @@ async def _discovered(client: Client, url: str, settings: Settings) -> Endpoints
     except SourceError as error:
         if not settings.create or error.response_status != 404:
             raise
-    (await client.open("PUT", url, {})).close()
+    try:
+        (await client.open("PUT", url, {})).close()
+    except SourceError as error:
+        # another client, such as a second task of Spark, has created it since
+        if error.response_status != 409:
+            raise
     return await discover(client, url, settings)
 
 

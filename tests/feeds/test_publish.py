@@ -200,6 +200,14 @@ async def test_create(served: StreamsServer) -> None:
     assert await there(url) == [numbered(1), numbered(1)]
 
 
+async def test_create_by_many_at_once(served: StreamsServer) -> None:
+    """All find that there is no such stream; one of them creates it."""
+    url = f"{served.url}/streams/b"
+    sent = [numbered(number) for number in range(8)]
+    await asyncio.gather(*(publish([message], url, create=True) for message in sent))
+    assert set(await there(url)) == set(sent)
+
+
 async def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "right")
     async with serving_streams(tmp_path / "streams.db", publish="TOKEN") as server:
