@@ -114,23 +114,16 @@ FLOORS = {
     "query/algebra": floors("nodes", "calls", "separable / translation"),
     "query/optimizer": floors("push_down", "optimize"),
     "spark": floors(
-        "evaluator / jar / line_numbers / planning",
-        "session / sql",
+        "dialect / evaluator / jar / line_numbers / planning",
+        "engine / messages / session",
         "quads",
-        "frames / terms",
-        "logs / tables",
+        "scans / terms",
+        "evaluation / logs",
+        "tables",
         "construct",
         "streaming",
     ),
     "spark/tables": floors("columns", "rows / selection"),
-    "spark/sql": floors(
-        "values",
-        "datetimes / numbers",
-        "comparisons / iris",
-        "aggregates / casts / functions",
-        "expressions",
-    ),
-    "spark/frames": floors("messages / scans / solutions", "joins / paths", "evaluation"),
 }
 PURE = ("rdf", "query", "logs", "sparql/results", "construct/grouping", "construct/assembly")
 DOES_IO = (
@@ -310,7 +303,7 @@ def crowded(paths: Iterable[Path], *, besides: Container[str]) -> list[str]:
 
 
 def test_sql_is_text() -> None:
-    rooms = {"sql", "regex", "planning"}
+    rooms = {"dialect", "planning"}
     paths = [path for path in MODULES if rooms_of(module_names(path), "spark") in rooms]
     assert imported(paths, lambda name: name.split(".")[0] in {"pyspark", "pyarrow"}) == []
 
@@ -353,7 +346,6 @@ SHARED_NAMES = {
     "Groups": "GROUP BY of the algebra, and groups of solutions by their key",
     "Known": "what a watch, and what a reader of a collection, has seen",
     "LogReader": "of a log, and of logs by Spark's name for such a class",
-    "Solutions": "a batch, and a DataFrame of them",
     "Written": "of a log, and of a task on Spark",
 }
 """The public classes of several modules that share a name, with the reason. The list only gets shorter."""

@@ -131,8 +131,6 @@ def _add_run(steps: Commands) -> None:
         --explain   print the plan of the query and exit
         --join {auto,star,joins} [auto]   how patterns are joined
         --order {estimated,as-written} [estimated]   the order in which patterns are joined
-        --out-of-range {fail,unbound} [fail]   for numbers and dates that Spark cannot represent: end the job, or treat
-            as an error in the expression
         --max-path-rounds N   the longest path that * and + follow
         --allow-full-closure   allow * and + to start at every node
         """,
@@ -269,7 +267,6 @@ def _run(options: argparse.Namespace) -> int:
                 query,
                 table,
                 allow_full_closure=options.allow_full_closure,
-                out_of_range=options.out_of_range,
                 hints=Hints(options.join, options.order),
                 **limits,
                 **given,

@@ -1,7 +1,7 @@
 """CONSTRUCT on Spark: a query over a table of quads returns messages, as a DataFrame.
 
-The query is translated (`planning`), optimized (`query/optimizer`) and evaluated (`frames/evaluation`); the template
-makes messages of the solutions (`frames/messages`), and `logs/writer` writes them. Invalid queries and options are
+The query is translated (`planning`), optimized (`query/optimizer`) and evaluated (`evaluation`); the template makes
+messages of the solutions (`messages`), and `logs/writer` writes them. Invalid queries and options are
 refused before a job runs.
 """
 
@@ -25,10 +25,10 @@ from construct_messages.rdf.formats import FORMATS
 from construct_messages.rdf.formats.lookup import find_log
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.options import Dataset, Grouping
-from construct_messages.spark.frames.evaluation import EvaluationOptions, check, evaluate
-from construct_messages.spark.frames.messages import messages, relabelled
+from construct_messages.spark.evaluation import EvaluatedPlan, EvaluationOptions, check, evaluated
 from construct_messages.spark.logs.writer import LogFormat, Written, write_file, write_folder
-from construct_messages.spark.planning import is_unbound, plan_query
+from construct_messages.spark.messages import messages, relabelled
+from construct_messages.spark.planning import plan_query
 from construct_messages.spark.quads.loading import refuse_files_read
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
@@ -56,7 +56,6 @@ def construct_messages(
     dataset: Dataset = Dataset(),
     max_path_rounds: int = 1000,
     allow_full_closure: bool = False,
-    out_of_range: str = "fail",
     hints: Hints | None = None,
 ) -> Messages:
     """Runs a CONSTRUCT query over a table of quads and returns one RDF Message for each solution.
@@ -80,8 +79,6 @@ def construct_messages(
         dataset: the default and named graphs of the query; `"union"` is refused.
         max_path_rounds: the maximal number of steps of a path of any length.
         allow_full_closure: allow paths of any length between two unbound ends.
-        out_of_range: for numbers and dates that Spark cannot represent: `"fail"` ends the job with `ValueOutOfRange`;
-            `"unbound"` makes them an error in the query's expression, like a division by zero.
         hints: see `Hints`.
 
     Raises:
@@ -104,7 +101,6 @@ def construct_messages(
         max_messages=max_messages,
         grouping=grouping,
     )
-    unbound = is_unbound(out_of_range)
     if not isinstance(quads, QuadTable):
         quads = QuadTable.of(quads)
     parsed, plan = plan_query(
@@ -123,7 +119,7 @@ def construct_messages(
         plan,
         quads,
         options,
-        EvaluationOptions(max_path_rounds, allow_full_closure, Labels(label_prefix), unbound),
+        EvaluationOptions(max_path_rounds, allow_full_closure, Labels(label_prefix)),
     )
 
 
@@ -219,8 +215,8 @@ class Messages:
             return self.frame.mapInArrow(write, DOCUMENTS)
 
     def explain(self) -> str:
-        """Returns the plan as text: join orders and estimates. `frame.explain()` prints Spark's plan."""
-        return explanation(self.plan, self.table.statistics)
+        """Returns the plan as text, join orders and estimates, and its SQL. `frame.explain()` prints Spark's plan."""
+        return f"{explanation(self.plan, self.table.statistics)}\n\n{self._evaluation.sql}"
 
     def write(
         self,
@@ -302,9 +298,13 @@ class Messages:
         )
         return LogFormat(found, delimiting, template.names_graphs, prefixes, options)
 
-    @cached_property
+    @property
     def _solutions(self) -> DataFrame:
+        return self._evaluation.frame
+
+    @cached_property
+    def _evaluation(self) -> EvaluatedPlan:
         with (
             translated()
         ):  # the evaluation of a path runs jobs, to find out when no new nodes appear
-            return evaluate(self.plan, self.table, self.evaluation_options)
+            return evaluated(self.plan, self.table, self.evaluation_options)

@@ -1,62 +1,52 @@
-"""Values that Python computes from the rows of a DataFrame, in Spark's workers.
+"""Values that Python computes from columns of a DataFrame, in Spark's workers.
 
-So is the exact evaluator of expressions called, for the distinct inputs of an expression. Workers import this package:
-it must be installed there, as for logs.
+So is the exact evaluator of expressions called. Workers import this package: it must be installed there, as for logs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.sql.types import BooleanType, StringType, StructField, StructType
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+
+from construct_messages.sparql.relational.dialects import Function
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TYPES: Final = {"string": (StringType(), pa.string()), "boolean": (BooleanType(), pa.bool_())}
+_TYPES: Final = {"string": pa.string(), "boolean": pa.bool_()}
 
 
-def with_values(
-    rows: DataFrame,
-    function: Callable[[Iterable[Sequence[Any]]], list[Any]],
-    kind: str,
-    kept: Sequence[str] | None = None,
+def with_value(
+    rows: DataFrame, kept: Sequence[str], function: Function, kind: str, *, volatile: bool = False
 ) -> DataFrame:
-    """Adds a column `value` to a DataFrame.
-
-    Spark may call the function again for the same rows: where values are random, the result is to be kept.
+    """Returns the columns `kept`, and the column `value`.
 
     Args:
-        rows: they come to the function in batches, as tuples of their columns; NULL is None.
-        function: returns the value of each row. It is pickled: `partial(evaluator.terms, expression, names)`.
+        rows: the other columns are what the function reads, as tuples; NULL is None.
+        function: returns the value of each tuple. It is pickled.
         kind: `string` or `boolean`, the type of values.
-        kept: the columns of the result beside `value`; None: all.
-
-    >>> from construct_messages.query.algebra.nodes import Call, Var
-    >>> from construct_messages.sparql.relational.expressions import PythonEvaluator
-    >>> inputs = spark.createDataFrame([('"a"',), ("<urn:a>",), (None,)], "v_x string")
-    >>> lengths = partial(PythonEvaluator().terms, Call("LCASE", (Var("x"),)), ["x"])
-    >>> sorted(with_values(inputs, lengths, "string").collect(), key=str)
-    [Row(v_x='"a"', value='"a"'), Row(v_x='<urn:a>', value=None), Row(v_x=None, value=None)]
+        volatile: it is called for each row, and not for the distinct inputs of a batch.
     """
-    names = list(rows.columns if kept is None else kept)
-    of_spark, of_arrow = _TYPES[kind]
-    fields = [rows.schema[name] for name in names]
-    schema = StructType([*fields, StructField("value", of_spark)])
-    return rows.mapInArrow(partial(_batches, function, names, of_arrow), schema)
+    arguments = [name for name in rows.columns if name not in set(kept)]
+    type = _TYPES[kind]
 
+    def evaluated(*columns: pa.Array) -> pa.Array:
+        given = list(zip(*(column.to_pylist() for column in columns), strict=True))
+        if not arguments:
+            return pa.array(function([()] * len(given)), type)
+        if volatile:
+            return pa.array(function(given), type)
+        distinct = list(dict.fromkeys(given))
+        values = dict(zip(distinct, function(distinct), strict=True))
+        return pa.array(map(values.__getitem__, given), type)
 
-def _batches(
-    function: Callable[[Iterable[Sequence[Any]]], list[Any]],
-    names: list[str],
-    kind: pa.DataType,
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        values = pa.array(function(rows), kind)
-        columns = [batch.column(name) for name in names]
-        yield pa.RecordBatch.from_arrays([*columns, values], [*names, "value"])
+    # Spark neither copies a nondeterministic call nor moves it to where there are more rows
+    # its types have no functions of any number of columns
+    call = arrow_udf(evaluated, kind).asNondeterministic()  # type: ignore[call-overload]
+    columns = [F.col(name) for name in arguments] or [F.lit(0)]
+    value = call(*columns)
+    return rows.select(*kept, value.alias("value"))

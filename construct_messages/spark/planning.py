@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from construct_messages.errors import UsageError
 from construct_messages.query.algebra.nodes import Plan
@@ -17,23 +17,6 @@ from construct_messages.query.rewrite import ConstructQuery, parse_select
 from construct_messages.query.select import Select
 from construct_messages.rdf.options import UNION, Dataset, Grouping
 from construct_messages.rdf.terms import XSD, as_term, literal
-
-OUT_OF_RANGE: Final = ("fail", "unbound")
-"""The values of the option `out_of_range`, for values that Spark cannot represent."""
-
-
-def is_unbound(out_of_range: str) -> bool:
-    """Checks the option `out_of_range`; returns whether such a value leaves its variable unbound.
-
-    >>> is_unbound("unbound")
-    True
-    """
-    if out_of_range not in OUT_OF_RANGE:
-        raise UsageError(
-            f"out_of_range={out_of_range!r} is unknown",
-            hint=f"choose one of {', '.join(OUT_OF_RANGE)}",
-        )
-    return out_of_range == "unbound"
 
 
 def plan_query(

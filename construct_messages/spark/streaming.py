@@ -41,6 +41,7 @@ from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.terms import Term, iri
 from construct_messages.spark.construct import construct_messages
+from construct_messages.spark.dialect import literal
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.data_source import LogSource
 from construct_messages.spark.logs.options import WriteOptions
@@ -48,7 +49,6 @@ from construct_messages.spark.logs.sinks import QUERY_ID, FolderWriter
 from construct_messages.spark.planning import plan_query
 from construct_messages.spark.quads.table import COLUMNS, QuadTable
 from construct_messages.spark.session import is_remote, translated
-from construct_messages.spark.sql.values import literal
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

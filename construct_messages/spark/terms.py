@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from construct_messages.errors import ConstructMessagesError, QuadsError, TermError, UsageError
 from construct_messages.rdf.terms import NEEDS_ESCAPE, RDF, XSD
 from construct_messages.rdf.terms import literal as literal_of
-from construct_messages.spark.sql.iris import IRI, LANGUAGE
+from construct_messages.spark.quads.malformed import IRI, LANGUAGE
 
 __all__ = ["datatype", "iri", "language", "literal", "term_kind", "term_value", "to_term"]
 

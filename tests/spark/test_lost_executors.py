@@ -40,10 +40,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from construct_messages.spark import construct_messages, load_quads
-from construct_messages.spark.frames import paths
+from construct_messages.spark import engine
 
 place, kills, settings = Path(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
-paths.MOST_STEPS = 0  # paths are followed on the executors
+engine.MOST_STEPS = 0  # paths are followed on the executors
 builder = SparkSession.builder.master("local-cluster[2,1,1024]")
 for name, value in settings.items():
     builder = builder.config(name, value)

@@ -3,7 +3,7 @@ r"""The terminals of N-Triples as regular expressions, from which readers build 
 Each is a string for Python's `re` without groups. `CANONICAL_…` are of canonical form: they match nearly all terms in
 that form and no invalid ones; other terms are left to a parser. They are possessive where that keeps them linear.
 Classes of characters are written without brackets; those and single terminals also work in Java
-(`spark/sql/iris.py`). Expressions with many of them are compiled on first use, by `compiled`.
+(`spark/quads/malformed.py`). Expressions with many of them are compiled on first use, by `compiled`.
 
 RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar); RFC 3987, section 2.2; RFC 5646, section 2.1.
 """

@@ -24,7 +24,7 @@ from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.logs import FormatOptions, check_options
 from construct_messages.rdf.files.output import atomic_file
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format, Syntax, content_type
-from construct_messages.spark.frames.messages import MESSAGE
+from construct_messages.spark.dialect import literal
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.files import Place, place_of, s3_settings
 from construct_messages.spark.logs.runs import (
@@ -39,9 +39,9 @@ from construct_messages.spark.logs.runs import (
     incomplete,
     unwritable,
 )
+from construct_messages.spark.messages import MESSAGE
 from construct_messages.spark.quads.loading import files_at, literal_path
 from construct_messages.spark.session import is_remote, translated
-from construct_messages.spark.sql.values import literal
 from construct_messages.sparql.relational.tables import run_id
 
 # --- text folders ---------------------------------------------------------------------------------

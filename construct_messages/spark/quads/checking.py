@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from construct_messages.errors import QuadsError, TermError, shown
 from construct_messages.rdf.terms import FORBIDDEN, TERM_HINT, XSD, parse_term
 from construct_messages.rdf.terms.grammar import BLANK_LABEL, NEVER_PLAIN, NO_XML, NOT_A_DATATYPE
-from construct_messages.spark.sql.iris import IRI, LANGUAGE, USUAL_IRI
+from construct_messages.spark.quads.malformed import IRI, LANGUAGE, USUAL_IRI
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

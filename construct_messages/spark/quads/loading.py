@@ -26,12 +26,12 @@ from construct_messages.rdf.files.output import refuse_foreign, refuse_input
 from construct_messages.rdf.formats.media_types import N_QUADS, N_TRIPLES
 from construct_messages.rdf.terms import Term
 from construct_messages.spark import jar
+from construct_messages.spark.dialect import fail, literal
 from construct_messages.spark.line_numbers import numbered, shown_line
 from construct_messages.spark.quads import documents
+from construct_messages.spark.quads.malformed import malformed
 from construct_messages.spark.quads.table import QuadTable, loaded
 from construct_messages.spark.session import is_remote, translated
-from construct_messages.spark.sql.iris import malformed
-from construct_messages.spark.sql.values import fail, literal
 from construct_messages.sparql.relational.tables import (
     RECORD,
     VERSION,

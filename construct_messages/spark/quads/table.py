@@ -18,9 +18,9 @@ from pyspark.sql.types import StringType
 from construct_messages.errors import QuadsError, UsageError
 from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.terms import Term
+from construct_messages.spark.dialect import case, fail, literal
 from construct_messages.spark.quads.checking import check_terms
 from construct_messages.spark.session import translated
-from construct_messages.spark.sql.values import all_of, case, fail, literal
 
 COLUMNS: Final = ("subject", "predicate", "object", "graph")
 
@@ -168,7 +168,7 @@ def _checked(names: Mapping[str, str]) -> str:
     # What the error says is too long for Java to compile: it would make each row slow.
     return case(
         ("spark_partition_id() < 0", "false"),
-        (all_of(*sound.values()), "true"),
+        (" AND ".join(sound.values()), "true"),
         otherwise=f"zip_with(array(0), array(0), (zero, one) -> {case(*faults, otherwise='true')})[0]",
     )
 

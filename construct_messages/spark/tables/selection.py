@@ -24,9 +24,9 @@ from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.options import Dataset
-from construct_messages.spark.frames.evaluation import EvaluationOptions, check, evaluate
-from construct_messages.spark.frames.solutions import checkpointed
-from construct_messages.spark.planning import is_unbound, plan_select
+from construct_messages.spark.engine import checkpointed
+from construct_messages.spark.evaluation import EvaluationOptions, check, evaluate
+from construct_messages.spark.planning import plan_select
 from construct_messages.spark.quads.loading import is_table, load_quads, read_quads
 from construct_messages.spark.quads.table import QuadTable, quoted
 from construct_messages.spark.session import translated
@@ -64,7 +64,6 @@ def select(
     dataset: Dataset = Dataset(),
     max_path_rounds: int = 1000,
     allow_full_closure: bool = False,
-    out_of_range: str = "fail",
     hints: Hints | None = None,
 ) -> DataFrame:
     """Runs a SELECT query over a table of quads and returns a DataFrame with a typed column for each variable.
@@ -87,7 +86,7 @@ def select(
         types, languages, decimals, invalid: see `ColumnOptions`. A column of several types is one of strings by
             default, with a warning of `logging`. With `invalid="null"`, executors log the values that do not fit into
             declared types.
-        bindings, prefixes, base, dataset, max_path_rounds, allow_full_closure, out_of_range, hints: see
+        bindings, prefixes, base, dataset, max_path_rounds, allow_full_closure, hints: see
             `construct_messages.spark.construct_messages`.
 
     Raises:
@@ -106,7 +105,6 @@ def select(
     options = ColumnOptions(
         raw=raw, types=types or {}, languages=languages, decimals=decimals, invalid=invalid
     )
-    unbound = is_unbound(out_of_range)
     plan = plan_select(query, bindings=bindings, dataset=dataset, prefixes=prefixes, base=base)
     check_variables(plan.variables, options)
     if times := [name for name, each in options.types.items() if each == "time"]:
@@ -117,7 +115,7 @@ def select(
     table = _table(spark, quads)
     plan = optimize(plan, table.statistics, hints=hints)
     check(plan, allow_full_closure=allow_full_closure)
-    evaluation = EvaluationOptions(max_path_rounds, allow_full_closure, Labels(), unbound)
+    evaluation = EvaluationOptions(max_path_rounds, allow_full_closure, Labels())
     with translated():  # the evaluation of a path runs jobs, to find out when no new nodes appear
         terms = named(evaluate(plan, table, evaluation), plan.variables)
     return terms if raw else typed(terms, ColumnPlan.all_of(plan.variables, options))

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from construct_messages.errors import UsageError, shown
-from construct_messages.sparql.relational.dialects import Dialect, DuckDb
+from construct_messages.sparql.relational.dialects import Dialect, DuckDb, Function
 
 _TYPES: Final = {"string": "VARCHAR", "boolean": "BOOLEAN", "integer": "BIGINT"}
 BATCH: Final = 20_000  # rows
@@ -55,10 +55,50 @@ class DuckDbEngine:
             raise duckdb.InterruptException("the evaluation was stopped")
         return f"stage{next(self._numbers)}"
 
-    def table(self, sql: str) -> str:
+    def table(self, sql: str, *, stable: bool = True) -> str:  # noqa: ARG002  # it is computed once
+        """Computes the rows, here and now."""
         name = self._name()
         self.connection.execute(f"CREATE TEMP TABLE {name} AS {sql}")
         return name
+
+    def evaluated(
+        self,
+        rows: str,
+        inputs: Sequence[str],
+        function: Function,
+        kind: str,
+        *,
+        where: str = "",
+        light: bool = False,
+        volatile: bool = False,
+    ) -> str:
+        """Evaluates here and now, and joins the values: DuckDB would call a function for each row."""
+        if volatile:
+            rows = self.table(f"SELECT t.*, {self.dialect.number} AS place FROM {rows} AS t")
+        elif not light:
+            rows = self.table(f"SELECT * FROM {rows} AS t")
+        keys = ["place"] if volatile else list(inputs)
+        names = ", ".join(["place", *inputs] if volatile else inputs)
+        read = f"SELECT {'' if volatile else 'DISTINCT '}{names} FROM {rows} AS t"
+        found = 0
+
+        def values() -> Iterator[Sequence[list[Any]]]:
+            nonlocal found
+            for batch in self.batches(read + (f" WHERE {where}" if where else "")):
+                found += len(batch[0])
+                if volatile:
+                    given = zip(*batch[1:], strict=True) if inputs else [()] * len(batch[0])
+                    yield [batch[0], function(given)]
+                else:
+                    yield [*batch, function(zip(*batch, strict=True))]
+
+        types = dict.fromkeys(keys, "integer" if volatile else "string")
+        table = self.filled({**types, "value": kind}, values())
+        if where and not found:
+            null = self.dialect.null if kind == "string" else "CAST(NULL AS BOOLEAN)"
+            return f"(SELECT t.*, {null} AS value FROM {rows} AS t)"
+        on = " AND ".join(f"t.{key} IS NOT DISTINCT FROM e.{key}" for key in keys)
+        return f"(SELECT t.*, e.value FROM {rows} AS t LEFT JOIN {table} AS e ON {on})"
 
     def batches(self, sql: str) -> Iterator[Sequence[list[Any]]]:
         # another result of the connection would end this one
@@ -91,8 +131,14 @@ class DuckDbEngine:
             self.connection.unregister("filled")
         return name
 
-    def reached(self, begin: str, steps: str, keys: Sequence[str]) -> str:
-        """Extends pairs by any number of steps; returns the name of a table with each pair once."""
+    def reached(
+        self,
+        begin: str,
+        steps: str,
+        keys: Sequence[str],
+        path: str,  # noqa: ARG002  # there is no limit that an error would tell
+    ) -> str:
+        steps = self.table(f"SELECT DISTINCT * FROM ({steps}) AS t")
         pair = ", ".join([*keys, "s", "e"])
         same = "".join(f" AND r.{key} = n.{key}" for key in keys)
         further = ", ".join([*(f"r.{key}" for key in keys), "r.s", "n.e"])

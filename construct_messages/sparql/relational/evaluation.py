@@ -1,9 +1,8 @@
 """Evaluation of a plan on an engine of SQL: each node of the algebra as a SELECT. SPARQL 1.1 Query, section 18.6.
 
-Expressions that `native` knows are part of the SELECT. Each other one is evaluated in a stage of its own: the solutions
-that the native filters leave are read once for its distinct inputs, `Evaluator` evaluates these, and the values are
-joined back. Solutions that are read twice, numbered or cut by LIMIT become a temporary table. The engine is behind
-`Engine`, and its SQL in `dialects`.
+Expressions that `native` knows are part of the SELECT. Each other one is evaluated in a stage of its own after the
+native filters: `Evaluator` evaluates its distinct inputs. Solutions that are read twice have a name. The engine is
+behind `Engine`, and its SQL in `dialects`.
 """
 
 from __future__ import annotations
@@ -64,10 +63,11 @@ from construct_messages.sparql.relational.dialects import Dialect, Engine
 from construct_messages.sparql.relational.expressions import Evaluator
 from construct_messages.sparql.relational.paths import path
 from construct_messages.sparql.relational.relation import (
+    Pairs,
     SolutionBag,
     column,
     columns,
-    in_pairs,
+    compatible_pairs,
     join,
     left_join,
     semi_join,
@@ -77,8 +77,6 @@ from construct_messages.sparql.relational.scans import Quads
 
 _TRUE: Final = boolean("true")
 _FALSE: Final = boolean("false")
-_NUMBER: Final = column(Var(".u"))
-"""The beginning of the columns of hidden variables that number solutions."""
 _ZERO: Final = number("0")
 _FEW_TERMS: Final = 100  # of inline data, to be listed in a condition
 
@@ -136,7 +134,7 @@ class PlanSelect:
             else f"{self.dialect.null} AS {column(var)}"
             for var in map(Var, plan.variables)
         ]
-        order = f" ORDER BY {found.order}" if found.order else ""
+        order = f" ORDER BY {found.ordering}" if found.order else ""
         return found.selected(names) + order
 
     def solutions(self, node: Node, known: tuple[SolutionBag, ...] = ()) -> SolutionBag:
@@ -183,7 +181,7 @@ class PlanSelect:
             case Slice():
                 return self._slice(node)
             case Star():
-                raise AssertionError("stars are planned for Spark only")
+                return self._with_outer(self.quads.star(node))
             case other:
                 assert_never(other)
 
@@ -203,12 +201,24 @@ class PlanSelect:
         """Computes solutions that are read twice."""
         if relation.light:
             return relation
-        return replace(relation, sql=self.engine.table(relation.sql), table=True, light=True)
+        name = self.engine.table(relation.sql, stable=relation.stable)
+        return replace(relation, sql=name, table=True, light=True, stable=True)
 
-    def _numbered(self, relation: SolutionBag) -> tuple[SolutionBag, Var]:
-        """Numbers the solutions, by a hidden variable, in a table."""
-        key = self._fresh("u")
-        return self._table(relation.bind(key, "row_number() OVER ()", certain=True)), key
+    def _pairs(
+        self,
+        left: SolutionBag,
+        right: SolutionBag,
+        conditions: Sequence[Expression] = (),
+        overlapping: Vars | None = None,
+    ) -> Pairs:
+        """Returns the pairs that meet all conditions."""
+        names = self._fresh("k"), self._fresh("m")
+        across, rest = self._across(conditions, left, right)
+        pairs = compatible_pairs(left, right, names, self.dialect, overlapping, across)
+        # a left solution stays alone whatever the condition
+        is_alone = Call("!", (Call("BOUND", (pairs.mark,)),))
+        kept = self._where(pairs.solutions, [Call("||", (is_alone, one)) for one in rest])
+        return replace(pairs, solutions=kept)
 
     def _outer_solutions(self) -> tuple[SolutionBag, ...]:
         return (self.outer.solutions,) if self.outer else ()
@@ -351,28 +361,35 @@ class PlanSelect:
         rest = tuple(one for one in conditions if one not in own)
         shared = left.possible & right.possible
         if shared <= left.certain & right.certain:
-            across = self._across(rest, left, right)
-            if across is not None:
-                return left_join(left, right, across or None)
-        numbered, key = self._numbered(left)
-        pairs = self._table(self._where(self._join_two(numbered, right), rest))
-        alone = in_pairs(numbered, pairs, key, keep=False)
-        return union(pairs.without(frozenset({key})), alone, self.dialect)
+            across, others = self._across(rest, left, right)
+            if not others:
+                return left_join(left, right, across)
+        return self._pairs(left, right, rest).left_join()
 
     def _across(
         self, conditions: Sequence[Expression], left: SolutionBag, right: SolutionBag
-    ) -> str | None:
-        """Returns SQL over `l` and `r` for conditions on both sides; None if some of them need a stage."""
-        found = []
+    ) -> tuple[list[str], list[Expression]]:
+        """Returns SQL over `l` and `r` of conditions on both sides, and the conditions that need a stage, too.
+
+        Variables that one of the sides may leave unbound have no value before the sides are merged.
+        """
+        found, rest = [], []
+        unsure = (left.possible & right.possible) - (left.certain & right.certain)
         for one in conditions:
-            if exists_in(one) or not mentions(one) <= left.possible | right.possible:
-                return None
-            sides = {var: "l" if var in left.possible else "r" for var in mentions(one)}
-            sql = native.condition(one, self.dialect, sides)
-            if sql is None or sql.decided != native.ALWAYS:
-                return None
-            found.append(f"({sql.sql})")
-        return " AND ".join(found)
+            sql, names = None, mentions(one)
+            if not (exists_in(one) or is_volatile(one) or names & unsure) and (
+                names <= left.possible | right.possible
+            ):
+                sides = {var: "l" if var in left.possible else "r" for var in names}
+                sql = native.condition(one, self.dialect, sides)
+            if sql is None:
+                rest.append(one)
+            elif sql.decided == native.ALWAYS:
+                found.append(f"({sql.sql})")
+            else:
+                found.append(f"(NOT coalesce({sql.decided}, FALSE) OR ({sql.sql}))")
+                rest.append(one)
+        return found, rest
 
     def _minus(self, node: Minus, left: SolutionBag) -> SolutionBag:
         left, right = self._right(left, node.right)
@@ -388,9 +405,8 @@ class PlanSelect:
         right = right.only(shared)
         if shared <= left.certain & right.certain:
             return semi_join(left, right, keep=False)
-        numbered, key = self._numbered(left)
-        pairs = join(numbered, right.distinct(), self.dialect, overlapping=counting)
-        return in_pairs(numbered, pairs, key, keep=False)
+        pairs = self._pairs(left, right.distinct(), overlapping=counting)
+        return pairs.semi_join(keep=False)
 
     # --- conditions and expressions -------------------------------------------------------------------------------
 
@@ -423,6 +439,11 @@ class PlanSelect:
     def _staged_filter(
         self, relation: SolutionBag, condition: Expression, sql: native.Native | None
     ) -> SolutionBag:
+        if sql is not None:
+            # what native SQL excludes needs no stage
+            wide = relation.with_columns_of(mentions(condition), self.dialect)
+            wide = wide.where(f"NOT coalesce({sql.decided}, FALSE) OR ({sql.sql})")
+            relation = wide.without(wide.possible - relation.possible)
         relation, value = self._staged(relation, condition, sql, truth=True)
         kept = ", ".join(f"t.{name}" for name in relation.columns) or "1 AS one"
         text = f"SELECT {kept} FROM {value.source} WHERE {value.sql}"
@@ -441,7 +462,7 @@ class PlanSelect:
             names = ", ".join([*(f"t.{name}" for name in wide.columns), f"{staged.sql} AS value"])
             text = f"(SELECT {names} FROM {staged.source}) AS t"
             wide = replace(wide, sql=f"SELECT * FROM {text}", table=False, light=False)
-            found = wide.bind(variable, "value")
+            found = wide.bind(variable, self.dialect.once("value"))
         return found.without(found.possible - relation.possible - {variable})
 
     def _extended(self, relation: SolutionBag, value: Expression) -> tuple[SolutionBag, Var]:
@@ -466,45 +487,34 @@ class PlanSelect:
             return wide, _Staged(f"{wide.source} AS t", sql.sql)
         relation = relation.with_columns_of(mentions(expression) - relation.possible, self.dialect)
         inputs = sorted(mentions(expression))
-        if is_volatile(expression):  # each solution has a value of its own
-            relation, key = self._numbered(relation)
-            inputs.append(key)
-        relation = self._table(relation)
-        names = [*map(column, inputs)]
+        names = [variable.name for variable in inputs]
         evaluate = self.evaluator.truths if truth else self.evaluator.terms
-        variables = [variable.name for variable in inputs]
-        if not names:
+        volatile = is_volatile(expression)  # each solution has a value of its own
+        if not names and not volatile:
             (value,) = evaluate(expression, (), [()])
-            constant = _sql_of(value, self.dialect)
-            return relation, _Staged(f"{relation.source} AS t", constant)
-        undecided = "" if sql is None else f"NOT coalesce({sql.decided}, FALSE)"
-        distinct = relation.selected(names, undecided).replace("SELECT ", "SELECT DISTINCT ", 1)
-        found = 0
-
-        def evaluated() -> Iterator[Sequence[list[Any]]]:
-            nonlocal found
-            for batch in self.engine.batches(distinct):
-                found += len(batch[0])
-                rows = zip(*batch, strict=True)
-                yield [*batch, evaluate(expression, variables, rows)]
-
-        types = {name: "integer" if name.startswith(_NUMBER) else "string" for name in names}
-        table = self.engine.filled(
-            {**types, "value": "boolean" if truth else "string"}, evaluated()
+            sql_of_value = "CAST(NULL AS BOOLEAN)" if truth and value is None else None
+            sql_of_value = sql_of_value or _sql_of(value, self.dialect)
+            return relation, _Staged(f"{relation.source} AS t", sql_of_value)
+        source = self.engine.evaluated(
+            relation.source,
+            list(map(column, inputs)),
+            partial(evaluate, expression, names),
+            "boolean" if truth else "string",
+            where="" if sql is None else f"NOT coalesce({sql.decided}, FALSE)",
+            light=relation.light,
+            volatile=volatile,
         )
-        if not found and sql is not None:
-            return relation, _Staged(f"{relation.source} AS t", sql.sql)
-        on = " AND ".join(f"t.{name} IS NOT DISTINCT FROM e.{name}" for name in names)
-        value = "e.value"
+        relation = replace(relation, stable=relation.stable and not volatile)
+        value = "t.value"
         if sql is not None:
-            value = f"CASE WHEN {sql.decided} THEN {sql.sql} ELSE e.value END"
-        return relation, _Staged(f"{relation.source} AS t LEFT JOIN {table} AS e ON {on}", value)
+            value = f"CASE WHEN {sql.decided} THEN {sql.sql} ELSE t.value END"
+        return relation, _Staged(f"{source} AS t", value)
 
     def _number(self, relation: SolutionBag, variable: Var) -> SolutionBag:
         # the variable's name distinguishes the numbers of two nodes
         name = f"{self.labels.prefix}{variable.name.removeprefix('.')}x"
-        number = f"concat({self.dialect.text(name)}, row_number() OVER ())"
-        return self._table(relation.bind(variable, number, certain=True))
+        number = f"concat({self.dialect.text(name)}, {self.dialect.number})"
+        return replace(relation.bind(variable, number, certain=True), stable=False)
 
     # --- EXISTS ---------------------------------------------------------------------------------------------------
     # SPARQL 1.1 Query, section 18.6, substitutes each solution into the body. Here a body is evaluated once and joined
@@ -518,14 +528,25 @@ class PlanSelect:
         variables: dict[Exists, Var] = {}
         for exists in dict.fromkeys(exists_in(expression)):
             variables[exists] = marked = self._fresh("e")
-            numbered, key = self._numbered(relation)
-            found = self._exists(numbered, exists.pattern, keep=True)
-            number = column(key)
-            there = f"EXISTS (SELECT 1 FROM {found.source} AS r WHERE t.{number} = r.{number})"
+            key = self._fresh("k")
+            keyed = self._table(relation.with_key_of(relation.possible, key, self.dialect))
+            found = self._exists(keyed, exists.pattern, keep=True)
+            key_name = column(key)
+            there = f"(SELECT DISTINCT {key_name} AS there FROM {found.source} AS t)"
             true, false = map(self.dialect.text, (_TRUE, _FALSE))
-            value = f"CASE WHEN {there} THEN {true} ELSE {false} END"
-            relation = self._table(numbered.bind(marked, value, certain=True))
-            relation = relation.without(frozenset({key}))
+            value = f"CASE WHEN r.there IS NULL THEN {false} ELSE {true} END AS {column(marked)}"
+            names = ", ".join([*(f"l.{name}" for name in relation.columns), value])
+            sql = f"SELECT {names} FROM {keyed.source} AS l LEFT JOIN {there} AS r ON l.{key_name} = r.there"
+            bound = frozenset({marked})
+            relation = replace(
+                relation,
+                sql=sql,
+                possible=relation.possible | bound,
+                certain=relation.certain | bound,
+                table=False,
+                light=False,
+                stable=found.stable,
+            )
         value_of = replace_exists(expression, variables.__getitem__)
         return relation.with_columns_of(mentions(value_of), self.dialect), value_of
 
@@ -544,17 +565,20 @@ class PlanSelect:
                 if rest and shared <= relation.certain:
                     left, starts = self._starts(relation, pattern)
                     right = self._where(self._without_outer()._unordered(pattern, starts), own)
-                    across = self._across(rest, left, right)
-                    if across is not None:
+                    across, others = self._across(rest, left, right)
+                    if not others:
                         return semi_join(left, right, keep=keep, condition=across)
+                    if not any(map(exists_in, others)):
+                        needed = shared.union(*map(mentions, rest))
+                        pairs = self._pairs(left, right.only(needed).distinct(), rest)
+                        return pairs.semi_join(keep=keep)
         if correlated_variables(body) & relation.possible:
             return self._exists_for_each(relation, body, keep=keep)
         left, starts = self._starts(relation, body)
         right = self._without_outer()._unordered(body, starts).only(relation.possible)
         if right.possible & left.possible <= left.certain & right.certain:
             return semi_join(left, right, keep=keep)
-        numbered, key = self._numbered(left)
-        return in_pairs(numbered, self._join_two(numbered, right.distinct()), key, keep=keep)
+        return self._pairs(left, right.distinct()).semi_join(keep=keep)
 
     def _exists_for_each(self, relation: SolutionBag, body: Node, *, keep: bool) -> SolutionBag:
         """Evaluates a body for the distinct bindings of the variables that it needs."""
@@ -625,64 +649,42 @@ class PlanSelect:
     ) -> SolutionBag:
         names = columns(keys)
         visible = columns(one for one in node.pattern.possible if not one.hidden)
-        made, evaluated = [*names], dict[Var, str]()
+        made = {name: name for name in names}
+        rests: dict[str, Aggregation] = {}
         for variable, one in node.aggregates:
-            known = native.aggregate(one, *arguments[variable], visible, self.dialect)
-            known = known or native.Native(self.dialect.null, "FALSE")
-            if known.decided != native.ALWAYS:
-                evaluated[variable] = f"d{len(evaluated)}"
-                made.append(f"{known.decided} AS {evaluated[variable]}")
-            made.append(f"{known.sql} AS {column(variable)}")
-        grouped = relation.selected([*made, "count(*) AS size"])
-        grouped += f" GROUP BY {', '.join(names)}" if names else ""
-        source = self.engine.table(grouped) if evaluated else f"({grouped})"
-        selected = {name: f"g.{name}" for name in names}
-        selected |= {column(variable): f"g.{column(variable)}" for variable, _ in node.aggregates}
-        joined = ""
-        for variable, one in node.aggregates:
-            if (decided := evaluated.get(variable)) is not None:
-                argument, name = arguments[variable][0], column(variable)
-                undecided = f"(SELECT * FROM {source} AS g WHERE NOT {decided})"
-                table = self._aggregated(relation, names, argument, one, undecided)
-                joined += f" LEFT JOIN {table} AS a{decided} ON {_same('g', f'a{decided}', names)}"
-                selected[name] = f"CASE WHEN g.{decided} THEN g.{name} ELSE a{decided}.value END"
-        values = ", ".join(f"{value} AS {name}" for name, value in selected.items())
-        sql = f"SELECT {values or '1 AS one'} FROM {source} AS g{joined}"
-        counts = frozenset(variable for variable, one in node.aggregates if one.name == "COUNT")
-        bound = keys | {variable for variable, _ in node.aggregates}
-        return SolutionBag(sql, bound, (keys & relation.certain) | counts)
-
-    def _aggregated(
-        self,
-        relation: SolutionBag,
-        names: Sequence[str],
-        argument: str | None,
-        one: Aggregation,
-        groups: str,
-    ) -> str:
-        """Makes a table of an aggregate for some of the groups, from their distinct terms and the numbers of these."""
-        kept = [f"t.{name}" for name in names]
-        size = "1" if one.distinct else "count(*)"
-        counted = (
-            f"SELECT {', '.join([*kept, f't.{argument} AS term', f'{size} AS size'])} "
-            f"FROM {relation.source} AS t JOIN {groups} AS u ON {_same('t', 'u', names)} "
-            f"GROUP BY {', '.join([*kept, f't.{argument}'])}"
-        )
-        line, line_feed = (
-            "concat(CAST(size AS STRING), ' ', coalesce(term, ''))",
-            self.dialect.text("\n"),
-        )
-        terms = f"string_agg({line}, {line_feed}) AS terms"
-        sql = f"SELECT {', '.join([*names, terms])} FROM ({counted}) AS t"
+            found = native.aggregate(one, *arguments[variable], visible, self.dialect)
+            name = column(variable)
+            made[name] = found.sql
+            if found.rest is not None:
+                made[f"rest_{name}"] = found.rest
+                rests[name] = one
+        values = [f"{sql} AS {name}" for name, sql in made.items()]
+        sql = relation.selected(values or ["count(*) AS one"])
         sql += f" GROUP BY {', '.join(names)}" if names else ""
+        for name, one in rests.items():
+            del made[f"rest_{name}"]
+            sql = self._with_rest(sql, list(made), name, one)
+        bound = keys | {variable for variable, _ in node.aggregates}
+        counts = frozenset(variable for variable, one in node.aggregates if one.name == "COUNT")
+        return SolutionBag(sql, bound, (keys & relation.certain) | counts, stable=relation.stable)
+
+    def _with_rest(self, sql: str, kept: Sequence[str], name: str, one: Aggregation) -> str:
+        """Returns groups with an aggregate of all terms, also of those that its native value leaves out."""
+        line_feed = self.dialect.text("\n")
+        lines = f"concat_ws({line_feed}, rest_{name}, ('1 ' || {name}))"
+        terms = f"CASE WHEN rest_{name} IS NOT NULL THEN {lines} END AS terms_{name}"
         evaluate = partial(self.evaluator.aggregates, one.name, one.separator)
-        return self.engine.filled(
-            {**dict.fromkeys(names, "string"), "value": "string"},
-            (
-                [*batch[:-1], evaluate(zip(*batch, strict=True))]
-                for batch in self.engine.batches(sql)
-            ),
+        source = self.engine.evaluated(
+            f"(SELECT t.*, {terms} FROM ({sql}) AS t)",
+            [f"terms_{name}"],
+            evaluate,
+            "string",
+            where=f"t.terms_{name} IS NOT NULL",
+            volatile=True,
         )
+        value = f"CASE WHEN t.terms_{name} IS NULL THEN t.{name} ELSE t.value END AS {name}"
+        names = ", ".join(value if other == name else f"t.{other}" for other in kept)
+        return f"SELECT {names} FROM {source} AS t"
 
     # --- sequences ------------------------------------------------------------------------------------------------
 
@@ -702,27 +704,17 @@ class PlanSelect:
     ) -> SolutionBag:
         possible, order = relation.possible, []
         for expression, descending in conditions:
-            relation, key = self._extended(relation, Call("ORDERKEY", (expression,)))
-            order.append(
-                f"t.{column(key)} {'DESC NULLS LAST' if descending else 'ASC NULLS FIRST'}"
-            )
-        name = f"o_{next(self.numbers)}"
-        kept = [f"t.{one}" for one in columns(possible)]
-        number = f"row_number() OVER (ORDER BY {', '.join(order)}) AS {name}"
-        sql = f"SELECT {', '.join([*kept, number])} FROM {relation.source} AS t"
-        found = SolutionBag(sql, possible, relation.certain & possible, order=name)
-        return self._table(found)
+            key = self._fresh("o")
+            relation = self._extend(relation, key, Call("ORDERKEY", (expression,)))
+            order.append((column(key), descending))
+        kept = replace(relation, possible=possible, certain=relation.certain & possible)
+        return replace(kept, order=tuple(order))
 
     def _slice(self, node: Slice) -> SolutionBag:
         relation = self.solutions(node.pattern)
         within = frozenset(node.within) & relation.possible
         within |= {self.outer.key} if self.outer else NOTHING
-        return self._table(relation.slice(node.offset, node.limit, within))
-
-
-def _same(one: str, other: str, names: Sequence[str]) -> str:
-    same = [f"{one}.{name} IS NOT DISTINCT FROM {other}.{name}" for name in names]
-    return " AND ".join(same) or "TRUE"
+        return relation.slice(node.offset, node.limit, within)
 
 
 @dataclass(frozen=True)

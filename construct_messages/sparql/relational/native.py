@@ -15,7 +15,7 @@ from math import isfinite
 from typing import Any, Final
 
 from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Expression, Var
-from construct_messages.rdf.terms import RDF, XSD, Term, boolean
+from construct_messages.rdf.terms import RDF, XSD, Term, boolean, literal, number
 from construct_messages.sparql.relational.dialects import Dialect
 from construct_messages.sparql.relational.relation import column
 from construct_messages.sparql.relational.values import (
@@ -92,14 +92,22 @@ def join_key(variable: Var, dialect: Dialect) -> str:
     return _Writer(dialect, None).join_key(variable)
 
 
+@dataclass(frozen=True)
+class Aggregate:
+    """SQL of the value of a group, and of the terms that it leaves out (for `Evaluator.aggregates`) or NULL."""
+
+    sql: str
+    rest: str | None = None
+
+
 def aggregate(
     one: Aggregation,
     argument: str | None,
     key: str | None,
     visible: Sequence[str],
     dialect: Dialect,
-) -> Native | None:
-    """Returns SQL of an aggregate of a group; None if there is none.
+) -> Aggregate:
+    """Returns SQL of an aggregate of a group.
 
     Args:
         one: no AVG, which is SUM by COUNT.
@@ -116,16 +124,21 @@ def aggregate(
                 line_feed = dialect.text("\n")
                 counted = f"concat_ws({line_feed}, {texts})" if texts else "''"
             integer = dialect.text(f'"^^<{XSD}integer>')
-            return Native(f"""concat('"', count({distinct}{counted}), {integer})""")
+            return Aggregate(f"""concat('"', count({distinct}{counted}), {integer})""")
         case "SAMPLE":
-            return Native(f"min({argument})")
+            return Aggregate(f"min({argument})")
         case "MIN" | "MAX":
             # of equal values the same one in each run
             chosen = f"{one.name.lower()}_by({argument}, concat({key}, ' ', {argument}))"
-            return Native(f"CASE WHEN count(*) = count({argument}) THEN {chosen} END")
+            return Aggregate(f"CASE WHEN count(*) = count({argument}) THEN {chosen} END")
         case "SUM" if not one.distinct and argument:
             return _Writer(dialect, None).total(argument)
-    return None
+    empty = literal("") if one.name == "GROUP_CONCAT" else number("0")
+    terms = f"string_agg({distinct}concat('1 ', {argument}), {dialect.text(chr(10))})"
+    return Aggregate(
+        f"CASE WHEN count(*) = 0 THEN {dialect.text(empty)} END",
+        f"CASE WHEN count(*) = count({argument}) THEN {terms} END",
+    )
 
 
 @dataclass(frozen=True)
@@ -533,8 +546,8 @@ class _Writer:
 
     # --- aggregates -------------------------------------------------------------------------------------------------
 
-    def total(self, x: str) -> Native:
-        """SUM of a group, if all its terms are exact numbers."""
+    def total(self, x: str) -> Aggregate:
+        """SUM of the terms of a group that are exact numbers."""
         exact, zero = self.form(x, _EXACT), self.text(f'"0"^^<{XSD}integer>')
         total = f"sum(CASE WHEN {exact} THEN {self.exact(x)} END)"
         size = f"CAST(abs({total}) AS DECIMAL(36,9))"
@@ -545,10 +558,11 @@ class _Writer:
         of_type = (self.text(f'"^^<{XSD}{name}>') for name in ("integer", "decimal"))
         integer = f"bool_and(right({x}, 9) <> '#decimal>')"
         datatype = f"CASE WHEN {integer} THEN {next(of_type)} ELSE {next(of_type)} END"
-        return Native(
-            f"""CASE WHEN count(*) = 0 THEN {zero} WHEN count(*) = count({x}) """
+        rest = f"string_agg(CASE WHEN NOT {exact} THEN concat('1 ', {x}) END, {self.text(chr(10))})"
+        return Aggregate(
+            f"""CASE WHEN count(*) = 0 THEN {zero} WHEN count(*) = count({x}) AND {total} IS NOT NULL """
             f"""THEN concat('"', {sign}, {digits}, {datatype}) END""",
-            f"(count(*) <> count({x}) OR coalesce(bool_and({exact}), TRUE))",
+            f"CASE WHEN count(*) = count({x}) THEN {rest} END",
         )
 
     def form(self, x: str, pattern: str) -> str:

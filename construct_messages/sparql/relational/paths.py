@@ -27,6 +27,7 @@ from construct_messages.query.algebra.nodes import (
     outward,
     step,
     variables,
+    written,
 )
 from construct_messages.rdf.terms import Term
 from construct_messages.sparql.relational.dialects import Engine
@@ -214,10 +215,9 @@ class _Matching:
             if path.kind == "*"
             else self.from_seeds(self.pairs(path.path, start, None), start)
         )
-        steps = self.engine.table(
-            f"SELECT DISTINCT {pair} FROM ({self.pairs(step(path.path), None, None)}) AS t"
-        )
-        return f"SELECT {pair} FROM {self.engine.reached(begin, steps, self.keys)} AS t"
+        steps = f"SELECT {pair} FROM ({self.pairs(step(path.path), None, None)}) AS t"
+        found = self.engine.reached(begin, steps, self.keys, written(path))
+        return f"SELECT {pair} FROM {found} AS t"
 
     # --- zero length ------------------------------------------------------------------------------------------------
 

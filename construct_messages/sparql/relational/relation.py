@@ -7,7 +7,7 @@ SQL; the differences are in `dialects`. No algebra nodes here, and nothing is ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -42,8 +42,9 @@ class SolutionBag:
     sql: str
     possible: Vars
     certain: Vars  # bound in every solution
-    order: str | None = None  # a column of numbers
+    order: tuple[tuple[str, bool], ...] = ()  # columns, each with whether it descends
     table: bool = False  # whether `sql` is the name of a table, or a SELECT
+    stable: bool = True  # whether the engine finds the same solutions again
     # whether it costs little to read it twice: it is a table, or a part of the quads
     light: bool = False
 
@@ -58,7 +59,15 @@ class SolutionBag:
 
     @property
     def extra(self) -> list[str]:
-        return [] if self.order is None else [self.order]
+        return [name for name, _ in self.order]
+
+    @property
+    def ordering(self) -> str:
+        """The text for ORDER BY."""
+        return ", ".join(
+            f"{name} {'DESC NULLS LAST' if descending else 'ASC NULLS FIRST'}"
+            for name, descending in self.order
+        )
 
     def selected(self, values: Iterable[str], where: str = "") -> str:
         condition = f" WHERE {where}" if where else ""
@@ -69,7 +78,8 @@ class SolutionBag:
         kept = self.possible & variables
         if kept == self.possible and not self.extra:
             return self
-        return SolutionBag(self.selected(columns(kept)), kept, self.certain & kept)
+        sql = self.selected(columns(kept))
+        return SolutionBag(sql, kept, self.certain & kept, stable=self.stable)
 
     def unordered(self) -> SolutionBag:
         return self.only(self.possible)
@@ -136,18 +146,17 @@ class SolutionBag:
         names = columns(self.possible)
         if not self.possible:
             sql = f"{self.selected([])} LIMIT 1"
-            return replace(self, sql=sql, table=False, light=False, order=None)
-        if self.order is None:
+            return replace(self, sql=sql, table=False, light=False, order=())
+        if not self.order:
             sql = f"SELECT DISTINCT {', '.join(names)} FROM {self.source} AS t"
-            return SolutionBag(sql, self.possible, self.certain)
-        first = f"min({self.order}) AS {self.order}"
-        sql = self.selected([*names, first]) + f" GROUP BY {', '.join(names)}"
-        return SolutionBag(sql, self.possible, self.certain, order=self.order)
+            return SolutionBag(sql, self.possible, self.certain, stable=self.stable)
+        first = self.slice(0, 1, self.possible)
+        return replace(first, stable=self.stable)
 
     def slice(self, offset: int, limit: int | None, within: Vars = NOTHING) -> SolutionBag:
         """Keeps at most `limit` solutions from `offset` on, for each value of the variables `within`."""
         if within:
-            window = f"PARTITION BY {', '.join(columns(within))} ORDER BY {self.order or '1'}"
+            window = f"PARTITION BY {', '.join(columns(within))} ORDER BY {self.ordering or '1'}"
             ranked = self.selected(["*", f"row_number() OVER ({window}) AS place"])
             kept = f"place > {offset}" + (
                 "" if limit is None else f" AND place <= {offset + limit}"
@@ -155,10 +164,10 @@ class SolutionBag:
             names = [*columns(self.possible), *self.extra]
             sql = f"SELECT {', '.join(names) or '1 AS one'} FROM ({ranked}) AS t WHERE {kept}"
         else:
-            sql = self.selected(["*"]) + (f" ORDER BY {self.order}" if self.order else "")
+            sql = self.selected(["*"]) + (f" ORDER BY {self.ordering}" if self.order else "")
             sql += "" if limit is None else f" LIMIT {limit}"
             sql += f" OFFSET {offset}" if offset else ""
-        return replace(self, sql=sql, table=False, light=False)
+        return replace(self, sql=sql, table=False, light=False, stable=False)
 
 
 # --- two bags -------------------------------------------------------------------------------------
@@ -170,34 +179,18 @@ def union(left: SolutionBag, right: SolutionBag, dialect: Dialect) -> SolutionBa
         side.with_columns_of(possible, dialect).selected(columns(possible))
         for side in (left, right)
     )
-    return SolutionBag(" UNION ALL ".join(sides), possible, left.certain & right.certain)
+    sql = " UNION ALL ".join(sides)
+    return SolutionBag(
+        sql, possible, left.certain & right.certain, stable=left.stable and right.stable
+    )
 
 
 def join(
     left: SolutionBag, right: SolutionBag, dialect: Dialect, overlapping: Vars | None = None
 ) -> SolutionBag:
-    """Join: the compatible pairs, merged.
-
-    With `overlapping`, only pairs that both bind one of these variables. A condition `a = b OR a IS NULL OR b IS NULL`
-    has no key to join by. So a key column is added for each variable that a side may leave unbound: a solution has one
-    key for partners that bind it and another for those that do not, so that compatible solutions share exactly one.
-    """
-    shared = left.possible & right.possible
-    unsure = sorted(shared - (left.certain & right.certain))
-    one, other = left.source, right.source
-    for variable in unsure:
-        mine, yours = variable in left.certain, variable in right.certain
-        one = _keyed(one, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY, dialect)
-        other = _keyed(other, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY, dialect)
-    equal = [column(variable) for variable in sorted(shared - set(unsure))]
-    equal += [f"k_{column(variable)}" for variable in unsure]
-    conditions = [f"l.{name} = r.{name}" for name in equal]
-    if overlapping is not None and not overlapping & (left.certain & right.certain):
-        both = (
-            f"l.{column(one)} IS NOT NULL AND r.{column(one)} IS NOT NULL"
-            for one in sorted(overlapping & shared)
-        )
-        conditions.append(f"({' OR '.join(both)})")
+    """Join: the compatible pairs, merged. With `overlapping`, only pairs that both bind one of these variables."""
+    unsure = _unsure(left, right)
+    one, other, conditions = _matched(left, right, dialect, overlapping)
     kept = merged(left.possible, right.possible, frozenset(unsure))
     on = " AND ".join(conditions)
     joined = f"JOIN {other} AS r ON {on}" if on else f"CROSS JOIN {other} AS r"
@@ -205,7 +198,52 @@ def join(
         f"SELECT {', '.join(kept) or '1 AS one'} FROM {one} AS l {joined}",
         left.possible | right.possible,
         left.certain | right.certain,
+        stable=left.stable and right.stable,
     )
+
+
+def _unsure(left: SolutionBag, right: SolutionBag) -> list[Var]:
+    """Returns the shared variables that one of the sides may leave unbound."""
+    return sorted((left.possible & right.possible) - (left.certain & right.certain))
+
+
+_SPLIT: Final = 4
+"""The most variables with a key column, each of which doubles a side; the others are compared after the join."""
+
+
+def _matched(
+    left: SolutionBag,
+    right: SolutionBag,
+    dialect: Dialect,
+    overlapping: Vars | None,
+    nowhere: str | None = None,
+) -> tuple[str, str, list[str]]:
+    """Returns the sources of both sides of a join, and its conditions over `l` and `r`.
+
+    A condition `a = b OR a IS NULL OR b IS NULL` has no key to join by. So a key column is added for each variable that
+    a side may leave unbound: a solution has one key for partners that bind it and another for those that do not, so
+    that compatible solutions share exactly one. Left solutions that are marked as alone have the key `nowhere`.
+    """
+    shared, unsure = left.possible & right.possible, _unsure(left, right)
+    one, other = left.source, right.source
+    for variable in unsure[:_SPLIT]:
+        mine, yours = variable in left.certain, variable in right.certain
+        one = _keyed(one, variable, mine, yours, (_LEFT_ONLY, _RIGHT_ONLY), dialect, nowhere)
+        other = _keyed(other, variable, yours, mine, (_RIGHT_ONLY, _LEFT_ONLY), dialect)
+    equal = [column(variable) for variable in sorted(shared - set(unsure))]
+    equal += [f"k_{column(variable)}" for variable in unsure[:_SPLIT]]
+    conditions = [f"l.{name} = r.{name}" for name in equal]
+    conditions += [
+        f"(l.{name} IS NULL OR r.{name} IS NULL OR l.{name} = r.{name})"
+        for name in map(column, unsure[_SPLIT:])
+    ]
+    if overlapping is not None and not overlapping & (left.certain & right.certain):
+        both = (
+            f"l.{column(one)} IS NOT NULL AND r.{column(one)} IS NOT NULL"
+            for one in sorted(overlapping & shared)
+        )
+        conditions.append(f"({' OR '.join(both)})")
+    return one, other, conditions
 
 
 def _keyed(
@@ -213,22 +251,28 @@ def _keyed(
     variable: Var,
     certain: bool,
     partner_certain: bool,
-    alone: str,
-    partner_alone: str,
+    only: tuple[str, str],
     dialect: Dialect,
+    nowhere: str | None = None,
 ) -> str:
     """Returns the solutions with a key for a variable, once for each key that they share with compatible partners.
 
-    A solution that binds the variable shares the term with partners that bind it, and `alone` with those that do not;
-    one that does not bind it shares `partner_alone` with partners that do, and another key with the others.
+    A solution that binds the variable shares the term with partners that bind it, and its side's key (`only`) with
+    those that do not; one that does not bind it shares the other side's with partners that do, and another key with
+    the others.
     """
     name = column(variable)
+    alone, partner_alone = only
     if partner_certain:
         key = name if certain else f"coalesce({name}, '{partner_alone}')"
+        if nowhere is not None:
+            key = f"CASE WHEN alone <> '' THEN {nowhere} ELSE {key} END"
     else:
         bound = dialect.array(name, f"'{alone}'")
         unbound = dialect.array(f"'{partner_alone}'", f"'{_NEITHER}'")
         keys = bound if certain else f"CASE WHEN {name} IS NULL THEN {unbound} ELSE {bound} END"
+        if nowhere is not None:
+            keys = f"CASE WHEN alone <> '' THEN {dialect.array(nowhere)} ELSE {keys} END"
         key = dialect.explode(keys)
     return f"(SELECT *, {key} AS k_{name} FROM {source} AS t)"
 
@@ -250,25 +294,87 @@ def agree(variables: Iterable[Var]) -> str:
     return " AND ".join(f"l.{name} = r.{name}" for name in columns(variables)) or "TRUE"
 
 
-def left_join(left: SolutionBag, right: SolutionBag, condition: str | None = None) -> SolutionBag:
-    """LeftJoin, where both sides bind all that they share. The condition is SQL over the columns of `l` and `r`."""
-    shared = left.possible & right.possible
-    on = agree(shared) + ("" if condition is None else f" AND {condition}")
+def left_join(left: SolutionBag, right: SolutionBag, conditions: Sequence[str] = ()) -> SolutionBag:
+    """LeftJoin, where both sides bind all that they share. Conditions are SQL over the columns of `l` and `r`."""
+    on = " AND ".join([agree(left.possible & right.possible), *conditions])
     kept = merged(left.possible, right.possible, NOTHING)
     sql = f"SELECT {', '.join(kept) or '1 AS one'} FROM {left.source} AS l LEFT JOIN {right.source} AS r ON {on}"
-    return SolutionBag(sql, left.possible | right.possible, left.certain)
+    possible, stable = left.possible | right.possible, left.stable and right.stable
+    return SolutionBag(sql, possible, left.certain, stable=stable)
 
 
 def semi_join(
-    left: SolutionBag, right: SolutionBag, *, keep: bool, condition: str | None = None
+    left: SolutionBag, right: SolutionBag, *, keep: bool, condition: Sequence[str] = ()
 ) -> SolutionBag:
     """The left solutions with a partner, or (not `keep`) without; both sides bind all that they share."""
-    on = agree(left.possible & right.possible) + ("" if condition is None else f" AND {condition}")
+    on = " AND ".join([agree(left.possible & right.possible), *condition])
     exists = f"{'' if keep else 'NOT '}EXISTS (SELECT 1 FROM {right.source} AS r WHERE {on})"
     sql = f"SELECT * FROM {left.source} AS l WHERE {exists}"
-    return replace(left, sql=sql, table=False, light=False)
+    stable = left.stable and right.stable
+    return replace(left, sql=sql, table=False, light=False, stable=stable)
 
 
-def in_pairs(left: SolutionBag, pairs: SolutionBag, key: Var, *, keep: bool) -> SolutionBag:
-    """The left solutions whose key some pair has, or (not `keep`) none; without the key."""
-    return semi_join(left, pairs.only(frozenset({key})), keep=keep).without(frozenset({key}))
+@dataclass(frozen=True)
+class Pairs:
+    """Each left solution once alone, and merged with each compatible right one, from which any join can be selected.
+
+    Each side is read once; a join united with an anti-join would read the left side three times.
+    """
+
+    solutions: SolutionBag  # with `key` and `mark`
+    left: SolutionBag
+    key: Var  # the same for all pairs of left solutions with the same bindings
+    mark: Var  # bound in pairs, unbound where a left solution is alone
+
+    def left_join(self) -> SolutionBag:
+        """LeftJoin: the pairs, and the left solutions that are in none."""
+        found = self._counted("{mark} IS NOT NULL OR pairs = 0")
+        return replace(found, certain=self.left.certain).without(frozenset({self.key, self.mark}))
+
+    def semi_join(self, *, keep: bool) -> SolutionBag:
+        """The left solutions that are in some pair, or (not `keep`) in none."""
+        found = self._counted(f"{{mark}} IS NULL AND pairs {'>' if keep else '='} 0")
+        return replace(found.only(self.left.possible), certain=self.left.certain)
+
+    def _counted(self, kept: str) -> SolutionBag:
+        mark = column(self.mark)
+        pairs = f"count({mark}) OVER (PARTITION BY {column(self.key)}) AS pairs"
+        names = columns(self.solutions.possible)
+        counted = self.solutions.selected([*names, pairs])
+        sql = f"SELECT {', '.join(names)} FROM ({counted}) AS t WHERE {kept.format(mark=mark)}"
+        return replace(self.solutions, sql=sql, table=False, light=False)
+
+
+def compatible_pairs(
+    left: SolutionBag,
+    right: SolutionBag,
+    names: tuple[Var, Var],
+    dialect: Dialect,
+    overlapping: Vars | None = None,
+    condition: Sequence[str] = (),
+) -> Pairs:
+    """The pairs that meet a condition, SQL over the columns of `l` and `r`; overlapping as in `join`.
+
+    Neither side has the variables that are named, for `key` and `mark`.
+    """
+    key, mark = names
+    alone = dialect.explode(dialect.array("''", "'alone'"))
+    keyed = left.unordered().with_key_of(left.possible, key, dialect)
+    twice = replace(keyed, sql=keyed.selected([*columns(keyed.possible), f"{alone} AS alone"]))
+    # a solution that is to stay alone has a key that no partner has
+    nowhere = f"concat({dialect.text(chr(10))}, {column(key)})"
+    one, other, conditions = _matched(twice, right, dialect, overlapping, nowhere)
+    marked = f"(SELECT *, '' AS {column(mark)} FROM {other} AS t)"
+    kept = merged(left.possible | {key}, right.possible | {mark}, frozenset(_unsure(left, right)))
+    on = " AND ".join(["l.alone = ''", *conditions, *condition])
+    sql = (
+        f"SELECT {', '.join(kept)} FROM {one} AS l LEFT JOIN {marked} AS r ON {on} "
+        f"WHERE l.alone <> '' OR r.{column(mark)} IS NOT NULL"
+    )
+    solutions = SolutionBag(
+        sql,
+        left.possible | right.possible | {key, mark},
+        left.certain | {key},
+        stable=left.stable and right.stable,
+    )
+    return Pairs(solutions, left, key, mark)

@@ -15,6 +15,7 @@ from construct_messages.query.algebra.nodes import (
     Link,
     Negated,
     Plan,
+    Star,
     Triple,
     Var,
     VarOrTerm,
@@ -52,9 +53,20 @@ class Quads:
                 conditions.append(f"{name} = {self.dialect.text(position)}")
         named = ", ".join(f"{name} AS {column(var)}" for var, name in sorted(places.items()))
         distinct = "" if self.is_distinct(pattern) or not named else "DISTINCT "
-        sql = f"SELECT {distinct}{named or '1 AS one'} FROM {self.table} WHERE {' AND '.join(conditions)}"
+        table = self.table_of(pattern)
+        sql = (
+            f"SELECT {distinct}{named or '1 AS one'} FROM {table} WHERE {' AND '.join(conditions)}"
+        )
         sql += "" if named else " LIMIT 1"  # a pattern without variables has one solution or none
         return SolutionBag(sql, pattern.variables, pattern.variables, light=True)
+
+    def table_of(self, pattern: Triple) -> str:  # noqa: ARG002  # tables of other engines
+        """The table of a pattern, of all quads or of some that have all of its matches."""
+        return self.table
+
+    def star(self, node: Star) -> SolutionBag:  # noqa: ARG002
+        """Returns the solutions of a star, which the optimizer plans only for an engine that has them."""
+        raise AssertionError("stars are planned for Spark only")
 
     def in_graph(self, graph: VarOrTerm | None) -> str:
         """Returns SQL that selects the quads that a pattern sees; `graph` as in `Triple`."""

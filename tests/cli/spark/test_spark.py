@@ -362,18 +362,6 @@ def test_dumps_by_folder_and_pattern(spark_here: Here, place: Path) -> None:
     )
 
 
-def test_values_out_of_range_may_be_errors_of_the_query(spark_here: Here) -> None:
-    arguments = (
-        "run",
-        "--query",
-        f"CONSTRUCT {{ ?s <urn:p> ?n }} {{ ?s ?p 1 BIND({'9' * 38} + 1 AS ?n) }}",
-    )
-    arguments += ("--quads", "@dump.nt", "--output", "@log.nq", "--quiet")
-    assert spark_here(*arguments).status == 4
-    assert spark_here(*arguments, "--out-of-range", "unbound") == Done(0, "", "")
-    assert [len(message) for message in read_log("log.nq")] == [0]
-
-
 def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if name not in environment}
     return subprocess.run(

@@ -33,9 +33,9 @@ from construct_messages.rdf.formats import (
 )
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import Term
+from construct_messages.spark.dialect import literal
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.verification import verify_folder
-from construct_messages.spark.sql.values import literal
 from tests.support.spark.sessions import new_session
 
 room = pytest.importorskip("construct_messages.spark.logs.writer")

@@ -14,7 +14,7 @@ from construct_messages.errors import QuadsError, TermError
 from construct_messages.rdf.labels import of_file
 from construct_messages.rdf.terms import Lenience, from_pyoxigraph, parse_term
 from construct_messages.spark import jar
-from construct_messages.spark.sql.iris import malformed
+from construct_messages.spark.quads.malformed import malformed
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")

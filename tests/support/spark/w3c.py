@@ -48,7 +48,7 @@ class Runner:
         """
         # what imports pyspark is loaded only where it is there
         from construct_messages.query.optimizer.optimize import optimize
-        from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
+        from construct_messages.spark.evaluation import EvaluationOptions, evaluate
         from construct_messages.spark.quads.table import QuadTable
         from construct_messages.spark.session import translated
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-small_closures = pytest.importorskip("construct_messages.spark.frames.paths")
+small_closures = pytest.importorskip("construct_messages.spark.engine")
 
 NODES = st.sampled_from("abcdefg")
 PAIRS = st.lists(st.tuples(st.sampled_from("GH"), NODES, NODES), max_size=12)

@@ -29,7 +29,8 @@ from construct_messages.rdf.template import (
     Variable,
     coinciding,
 )
-from construct_messages.spark.sql.values import case, column, literal
+from construct_messages.spark.dialect import case, literal
+from construct_messages.sparql.relational.relation import column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

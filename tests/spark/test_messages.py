@@ -18,11 +18,11 @@ from construct_messages.rdf.options import Grouping
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Blank, Constant, Pattern, Template, Variable
 from construct_messages.rdf.terms import Term
-from construct_messages.spark.sql.values import column
+from construct_messages.sparql.relational.relation import column
 from tests.support.spark.sessions import executed, new_session
 from tests.support.strategies import SOLUTIONS, VARIABLES, templates
 
-room = pytest.importorskip("construct_messages.spark.frames.messages")
+room = pytest.importorskip("construct_messages.spark.messages")
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

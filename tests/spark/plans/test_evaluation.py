@@ -45,7 +45,7 @@ from tests.support.spark.sessions import UNCOMPILED, new_session, optimized
 pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 
-from construct_messages.spark.frames.evaluation import check, evaluate
+from construct_messages.spark.evaluation import check, evaluate
 from construct_messages.spark.quads.table import QuadTable
 
 if TYPE_CHECKING:

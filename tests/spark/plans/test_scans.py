@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.errors import QuadsError
-from construct_messages.query.algebra.nodes import Dataset, Triple, Var
+from construct_messages.query.algebra.nodes import Bgp, Dataset, Graphs, Plan, Triple, Var
 from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.terms import Term
-from construct_messages.spark.sql.values import column
+from construct_messages.sparql.relational.relation import column
 from tests.support.spark.sessions import executed, optimized
 
 pytest.importorskip("pyspark")
-from construct_messages.spark.frames.scans import named_graphs, scan
+from construct_messages.spark.evaluation import evaluate
 from construct_messages.spark.quads.table import QuadTable
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ QUADS = [
 @pytest.fixture(scope="module")
 def table(spark: SparkSession) -> QuadTable:
     return QuadTable.of(spark.createDataFrame([tuple(quad) for quad in QUADS], SCHEMA))
+
+
+def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
+    names = tuple(variable.name for variable in sorted(pattern.variables))
+    return evaluate(Plan("SELECT", Bgp((pattern,)), names, dataset), table)
 
 
 def bag(frame: DataFrame, *variables: Var) -> Counter[tuple[str | None, ...]]:
@@ -146,7 +151,9 @@ def test_constants_reach_the_files(table: QuadTable, spark: SparkSession, tmp_pa
     ],
 )
 def test_named_graphs(table: QuadTable, dataset: Dataset, names: set[Term]) -> None:
-    assert Counter(name for (name,) in named_graphs(table, dataset).collect()) == Counter(names)
+    assert Counter(
+        name for (name,) in evaluate(Plan("SELECT", Graphs(G), ("g",), dataset), table).collect()
+    ) == Counter(names)
 
 
 def test_a_table_under_other_names(spark: SparkSession) -> None:

@@ -95,10 +95,12 @@ WANTED = [
 
 @pytest.mark.parametrize(("pattern", "count"), WANTED, ids=[pattern for pattern, _ in WANTED])
 def test_no_other_quads_are_shuffled(table: QuadTable, pattern: str, count: int) -> None:
-    from construct_messages.spark.frames.evaluation import shared_scan
+    from construct_messages.spark.engine import SparkEngine
+    from construct_messages.spark.scans import quads_of, shared_scan
 
     planned = optimize(translate_query(f"SELECT * {{ {pattern} }}", now=NOW), Statistics())
-    assert shared_scan(planned.shared_scan, table, planned.dataset).frame.count() == count
+    quads = quads_of(planned, table, SparkEngine(table.frame.sparkSession, 1))
+    assert shared_scan(planned.shared_scan, table.frame, quads).count() == count
 
 
 # some need fewer columns of the quads than others
@@ -114,7 +116,7 @@ ONCE = [
 
 @pytest.mark.parametrize("query", ONCE)
 def test_the_quads_are_read_and_shuffled_once(table: QuadTable, query: str) -> None:
-    from construct_messages.spark.frames.evaluation import evaluate
+    from construct_messages.spark.evaluation import evaluate
 
     frame = evaluate(optimize(translate_query(query, now=NOW), Statistics()), table)
     frame.collect()
@@ -124,7 +126,7 @@ def test_the_quads_are_read_and_shuffled_once(table: QuadTable, query: str) -> N
 def test_columns_that_are_never_null_are_read_once(table: QuadTable) -> None:
     from pyspark.sql import functions as F
 
-    from construct_messages.spark.frames.evaluation import evaluate
+    from construct_messages.spark.evaluation import evaluate
     from construct_messages.spark.quads.table import COLUMNS, QuadTable
 
     never = table.frame.select(
@@ -140,7 +142,7 @@ def test_columns_that_are_never_null_are_read_once(table: QuadTable) -> None:
 
 
 def test_patterns_that_share_no_scan_match_in_the_table(table: QuadTable) -> None:
-    from construct_messages.spark.frames.evaluation import evaluate
+    from construct_messages.spark.evaluation import evaluate
 
     planned = optimize(
         translate_query(

@@ -15,7 +15,7 @@ from construct_messages.query.algebra.nodes import Dataset, Plan, Scan, Star, Tr
 from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri
-from construct_messages.spark.sql.values import column
+from construct_messages.sparql.relational.relation import column
 from tests.support.queries.algebra_reference import solutions
 from tests.support.spark.sessions import executed
 
@@ -122,6 +122,15 @@ def _table(spark: SparkSession, quads: list[Quad], *, distinct: bool) -> QuadTab
     )
 
 
+def star(
+    node: Star, table: QuadTable, dataset: Dataset, shared: tuple[Scan, ...] = ()
+) -> DataFrame:
+    from construct_messages.spark.evaluation import evaluate
+
+    names = tuple(variable.name for variable in sorted(node.possible))
+    return evaluate(Plan("SELECT", node, names, dataset, shared_scan=shared), table)
+
+
 _MERGED = Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g")))
 
 
@@ -135,8 +144,7 @@ _MERGED = Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g")))
 def test_stars(
     monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Dataset, times: int, hub: int
 ) -> None:
-    from construct_messages.spark.frames import scans
-    from construct_messages.spark.frames.scans import star
+    from construct_messages.spark import scans
 
     monkeypatch.setattr(scans, "HUB_BYTES", hub)  # some subjects are hubs then, others are not
     monkeypatch.setattr(scans, "_PART_BYTES", 3)
@@ -152,16 +160,12 @@ def test_stars(
 def test_subjects_are_joined_with_hubs_if_there_are_any(
     monkeypatch: pytest.MonkeyPatch, spark: SparkSession, hub: int, joins: int
 ) -> None:
-    from construct_messages.spark.frames import scans
-    from construct_messages.spark.frames.evaluation import shared_scan
-    from construct_messages.spark.frames.scans import star
+    from construct_messages.spark import scans
 
     monkeypatch.setattr(scans, "HUB_BYTES", hub)
     node = _star(("p", X), ("q", Y), optional=(("r", Z),))
-    quads = shared_scan(
-        map(Scan, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset()
-    )
-    frame = star(node, quads, Dataset())
+    scans_of = tuple(map(Scan, (*node.patterns, *node.optional)))
+    frame = star(node, _table(spark, _DATA, distinct=False), Dataset(), scans_of)
     frame.collect()
     plan = executed(frame).partition("Initial Plan")[0]
     assert plan.count("Join") == joins
@@ -169,7 +173,6 @@ def test_subjects_are_joined_with_hubs_if_there_are_any(
 
 
 def test_a_cached_table_stays_cached(quick: SparkSession) -> None:
-    from construct_messages.spark.frames.scans import star
 
     table = _table(quick, _DATA, distinct=True)
     cached = replace(table, frame=table.frame.filter("subject <> ''").cache())
@@ -199,8 +202,7 @@ def _many(subject: str, predicate: str, count: int) -> list[Quad]:
     ],
 )
 def test_hubs_in_parts(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, node: Star) -> None:
-    from construct_messages.spark.frames import scans
-    from construct_messages.spark.frames.scans import star
+    from construct_messages.spark import scans
 
     monkeypatch.setattr(scans, "HUB_BYTES", 50)
     monkeypatch.setattr(scans, "_PART_BYTES", 20)
@@ -219,10 +221,9 @@ def test_hubs_in_parts(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, nod
 
 _HUB = """
 from pyspark.sql import functions as F
-from construct_messages.query.algebra.nodes import Star, Triple, Var
-from construct_messages.query.algebra.nodes import Dataset
+from construct_messages.query.algebra.nodes import Plan, Star, Triple, Var
 from construct_messages.spark.session import local_session
-from construct_messages.spark.frames.scans import star
+from construct_messages.spark.evaluation import evaluate
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.rdf.terms import iri
 
@@ -241,7 +242,7 @@ quads = numbers.select(
 named = quads.filter("id >= 2999999").select("subject", F.lit("<urn:q>"), F.lit('"name"'), "graph")
 s, x, y, z = map(Var, "sxyz")
 node = Star(s, (Triple(s, iri("urn:q"), y), Triple(s, iri("urn:p"), x)), (Triple(s, iri("urn:r"), z),))
-solutions = star(node, QuadTable.of(quads.drop("id").union(named)), Dataset())
+solutions = evaluate(Plan("SELECT", node, ("s", "x", "y", "z")), QuadTable.of(quads.drop("id").union(named)))
 print(*solutions.agg(F.count("*"), F.count("v_z"), F.sum(F.length("v_x"))).first())
 """
 

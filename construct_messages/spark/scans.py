@@ -1,21 +1,20 @@
-"""Triple patterns over a table of quads: constants are filtered, variables become columns, duplicates go.
+"""The quads of a plan on Spark: patterns that share one scan, and stars.
 
-SPARQL 1.1 Query, sections 18.3.1 (a basic graph pattern of one triple pattern) and 13 (datasets: FROM, FROM NAMED and
-GRAPH). Patterns are not joined here. RDF graphs are sets and a DataFrame is a bag: a quad that is in the table twice,
-or a triple in two graphs that FROM merges, is returned once.
+See `sparql/relational/scans` for single patterns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
+from uuid import uuid4
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.query.algebra.nodes import (
-    Dataset,
+    Plan,
     Scan,
     Star,
     Triple,
@@ -24,60 +23,80 @@ from construct_messages.query.algebra.nodes import (
     mentions,
 )
 from construct_messages.rdf.terms import Term
-from construct_messages.spark.quads.table import COLUMNS, QuadTable
-from construct_messages.spark.sql import expressions
-from construct_messages.spark.sql.values import any_of, case, column, literal, may_fail
+from construct_messages.spark.dialect import any_of, case, literal
+from construct_messages.spark.engine import SparkEngine
+from construct_messages.spark.quads.table import QuadTable
+from construct_messages.sparql.relational import native
+from construct_messages.sparql.relational.relation import SolutionBag, column
+from construct_messages.sparql.relational.scans import COLUMNS, Quads
 
 
-def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
-    """Returns the solutions of a triple pattern: a column for each of its variables, none of them NULL."""
-    condition, columns = matching(pattern, dataset)
-    found = table.frame.filter(condition).selectExpr(*columns)
-    if not columns:
-        return found.limit(1)  # a pattern without variables has one solution or none
-    return found if is_distinct(pattern.graph, table, dataset) else found.distinct()
+@dataclass(frozen=True)
+class SparkQuads(Quads):
+    """See `Quads`."""
+
+    shared: Mapping[Triple, str] = field(default_factory=dict)
+
+    def table_of(self, pattern: Triple) -> str:
+        return self.shared.get(pattern, self.table)
+
+    def star(self, node: Star) -> SolutionBag:
+        return SolutionBag(_star(node, self), node.possible, node.certain)
 
 
-def matching(
-    pattern: Triple, dataset: Dataset, needed_for: Iterable[Scan] = ()
-) -> tuple[str, list[str]]:
-    """Returns SQL over a table's columns: the condition and the columns of the quads that match a pattern (a bag).
+def quads_of(plan: Plan, table: QuadTable, engine: SparkEngine) -> SparkQuads:
+    """Returns the quads of a plan, for whose evaluation the engine names them."""
+    quads = SparkQuads(
+        engine.named(table.frame),
+        table.statistics.distinct,
+        plan.dataset,
+        engine.dialect,
+        table.repeated,
+    )
+    if not plan.shared_scan:
+        return quads
+    scanned = engine.named(shared_scan(plan.shared_scan, table.frame, quads))
+    return replace(
+        quads, shared=dict.fromkeys((scan.pattern for scan in plan.shared_scan), scanned)
+    )
 
-    Only quads that one of the patterns `needed_for` needs match, if there are any.
 
-    >>> matching(Triple(Var("s"), Term("<urn:p>"), Var("o")), Dataset())
-    ("graph IS NULL AND predicate = '<urn:p>'", ['subject AS v_s', 'object AS v_o'])
-    """
-    conditions = [_condition(pattern, dataset)]
-    if needed := _needed(needed_for, dataset):
-        conditions.append(f"({needed})")
-    columns = [f"{place} AS {column(variable)}" for variable, place in _places(pattern).items()]
-    return " AND ".join(conditions), columns
+# --- shared scan ----------------------------------------------------------------------------------
+# Text is parsed and checked each time that it is read, which takes longer than the rest of the evaluation. So patterns
+# that the optimizer chooses share one scan, shuffled by subject, and select their quads from its result.
 
 
-def needed_quads(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> QuadTable:
-    """Returns the quads of a table that some of the patterns need.
+def shared_scan(scans: Iterable[Scan], frame: DataFrame, quads: Quads) -> DataFrame:
+    """Returns the quads that any of the patterns needs, with all quads of a subject in one partition."""
+    needed = " OR ".join(dict.fromkeys(f"({_scan_condition(scan, quads)})" for scan in scans))
+    found = frame.filter(needed).repartition("subject")
+    # Spark would push the filters and columns of each pattern below the shuffle, and so read and shuffle the quads once
+    # for each pattern, if that did not change an observed figure: this is the only purpose of the figure.
+    # It is of all columns, as each pattern may need others; and two figures of a query must have different names.
+    # Spark would count without reading columns that are never NULL.
+    *others, last = COLUMNS
+    count = F.expr(f"count({', '.join(others)}, nullif({last}, ''))")
+    return found.observe(f"shared scan {uuid4()}", count.alias("quads"))
+
+
+def _scan_condition(scan: Scan, quads: Quads) -> str:
+    """Returns SQL that tests whether a pattern with filters may need a quad.
 
     Filters only reduce the quads that are read: a quad that fails the filters of one pattern may be needed for another.
-    Filters whose SQL may end the job are not used.
     """
-    return replace(table, frame=table.frame.filter(_needed(scans, dataset)))
-
-
-def _needed(scans: Iterable[Scan], dataset: Dataset) -> str:
-    return " OR ".join(dict.fromkeys(f"({_scan_condition(scan, dataset)})" for scan in scans))
-
-
-def _scan_condition(scan: Scan, dataset: Dataset) -> str:
-    conditions = [_condition(scan.pattern, dataset)]
+    conditions = [_condition(scan.pattern, quads)]
     read = _places(scan.pattern)
     for one in scan.filters:
         (variable,) = mentions(one)
-        sql = expressions.condition(one)
-        # A lambda, as Spark does not compile it to code: that of some comparisons is so large that Java would never
-        # compile the method in which lines are read.
-        if not may_fail(sql):
-            conditions.append(f"exists(array({read[variable]}), {column(variable)} -> {sql})")
+        found = native.condition(one, quads.dialect)
+        if found is not None:
+            sql = found.sql
+            if found.decided != native.ALWAYS:
+                sql = f"(NOT coalesce({found.decided}, FALSE) OR {sql})"
+            # A lambda, as Spark does not compile it to code: that of some comparisons is so large that Java would
+            # never compile the method in which lines are read.
+            solution = f"named_struct('{column(variable)}', {read[variable]})"
+            conditions.append(f"exists(array({solution}), t -> {sql})")
     return " AND ".join(conditions)
 
 
@@ -90,10 +109,10 @@ def _places(pattern: Triple) -> dict[Var, str]:
     return places
 
 
-def _condition(pattern: Triple, dataset: Dataset) -> str:
+def _condition(pattern: Triple, quads: Quads) -> str:
     """Returns SQL over a table's columns that tests whether a quad matches a pattern."""
     read = _places(pattern)
-    conditions = [in_graph(pattern.graph, dataset)]
+    conditions = [quads.in_graph(pattern.graph)]
     for name, position in zip(COLUMNS, pattern.positions, strict=True):
         if isinstance(position, Var):
             if read[position] != name:
@@ -101,41 +120,6 @@ def _condition(pattern: Triple, dataset: Dataset) -> str:
         elif position is not None and name != "graph":
             conditions.append(f"{name} = {literal(position)}")
     return " AND ".join(conditions)
-
-
-def in_graph(graph: VarOrTerm | None, dataset: Dataset) -> str:
-    """Returns SQL over the column `graph` that selects the quads that a pattern sees; `graph` as in `Triple`."""
-    match graph:
-        case None:
-            return "graph IS NULL" if dataset.default is None else _one_of(dataset.default)
-        case Var():
-            return "graph IS NOT NULL" if dataset.named is None else _one_of(dataset.named)
-    return (
-        f"graph = {literal(graph)}" if dataset.named is None or graph in dataset.named else "FALSE"
-    )
-
-
-def is_distinct(graph: VarOrTerm | None, table: QuadTable, dataset: Dataset) -> bool:
-    """Returns whether `in_graph` selects no triple twice: the table may hold it twice, and so may graphs that FROM
-    merges.
-    """
-    merges = graph is None and dataset.default is not None and len(set(dataset.default)) > 1
-    return table.statistics.distinct and not merges
-
-
-def named_graphs(table: QuadTable, dataset: Dataset) -> DataFrame:
-    """Returns the names of the dataset's named graphs, each once, in a column `graph`.
-
-    FROM NAMED lists them, with or without quads; otherwise they are those that hold quads.
-    """
-    if dataset.named is None:
-        return table.frame.select("graph").filter(F.col("graph").isNotNull()).distinct()
-    listed = F.array(*map(F.lit, dict.fromkeys(dataset.named))).cast("array<string>")
-    return table.frame.sparkSession.range(1).select(F.explode(listed).alias("graph"))
-
-
-def _one_of(names: tuple[Term, ...]) -> str:
-    return any_of("graph", names) if names else "FALSE"
 
 
 # --- stars ----------------------------------------------------------------------------------------
@@ -217,11 +201,8 @@ def _has_objects(number: int, ray: _Ray, objects: str) -> str:
     )
 
 
-_TABLE: Final = "\0"  # where SQL names the table: in no literal
-
-
-def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
-    """Returns the solutions of a star, each once: a column for each variable, NULL where an optional object is unbound.
+def _star(node: Star, quads: Quads) -> str:
+    """Returns the SELECT of the solutions of a star, each once: NULL where an optional object is unbound.
 
     It is fastest if the quads of a subject are in one partition already.
     """
@@ -237,9 +218,11 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     rays = {name: _ray(name, node, variables) for name in variables}
     tests = [_matched(pattern) for pattern in node.patterns if not _free(pattern, keys)]
     any_of_them = Triple(node.subject, _PREDICATE, _OBJECT, graph)
-    condition, columns = matching(any_of_them, dataset, needed_for=map(Scan, patterns))
-    quads = f"SELECT {', '.join(columns)} FROM {_TABLE}"
-    quads = _in_parts(quads, keys, [*rays.values()], tests)
+    needed = " OR ".join(dict.fromkeys(f"({_condition(one, quads)})" for one in patterns))
+    columns = [f"{place} AS {column(variable)}" for variable, place in _places(any_of_them).items()]
+    table = quads.table_of(node.patterns[0])
+    given = f"SELECT {', '.join(columns)} FROM {table} WHERE {_condition(any_of_them, quads)} AND ({needed})"
+    given = _in_parts(given, keys, [*rays.values()], tests)
     predicates = dict.fromkeys(predicate for ray in rays.values() for predicate in ray.predicates)
     objects = {predicate: f"objects{n}" for n, predicate in enumerate(predicates)}
     subject = ", ".join(keys)
@@ -258,16 +241,12 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
         f"LATERAL VIEW {'' if ray.needed else 'OUTER '}explode({found[name]}) AS {name}"
         for name, ray in rays.items()
     ]
-    # One statement, because Spark analyses each DataFrame again with all of its parts. Spark sorts the keys of groups,
-    # and compares IRIs by their first eight bytes, which are mostly the same, before it reads the rest of them from
-    # memory: hence the hash.
-    sql = f"""\
+    # Spark sorts the keys of groups, and compares IRIs by their first eight bytes, which are mostly the same, before it
+    # reads the rest of them from memory: hence the hash.
+    return f"""\
 SELECT {", ".join((*keys, *rays))} FROM (
-  SELECT {", ".join((subject, _PART, *collected))} FROM ({quads}) GROUP BY xxhash64({subject}), {subject}, {_PART})
+  SELECT {", ".join((subject, _PART, *collected))} FROM ({given}) GROUP BY xxhash64({subject}), {subject}, {_PART})
 {" ".join(views)} WHERE {" AND ".join(conditions)}"""
-    named = sql.replace("{", "{{").replace("}", "}}").replace(_TABLE, "{quads}")
-    # not the table itself: Spark would uncache it when it drops the view that it makes of its argument
-    return table.frame.sparkSession.sql(named, quads=table.frame.filter(condition))
 
 
 def _free(pattern: Triple, keys: list[str]) -> str | None:

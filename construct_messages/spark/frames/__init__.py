@@ -1,1 +1,0 @@
-"""Evaluation of plans on DataFrames, and messages from solutions."""

@@ -1,1 +1,0 @@
-"""SPARQL expressions as Spark SQL text. No pyspark here."""
