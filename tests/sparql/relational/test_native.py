@@ -1,12 +1,13 @@
-"""Native SQL on DuckDB beside the exact evaluator, over hostile terms: what it decides must be right."""
+"""Native SQL beside the exact evaluator, over hostile terms: what it decides must be right, on DuckDB and on Spark."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Expression, Var
 from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal
+from construct_messages.spark.dialect import SparkSql
 from construct_messages.sparql.relational import native
 from construct_messages.sparql.relational.dialects import Dialect, DuckDb
 from construct_messages.sparql.relational.duckdb import DuckDbEngine
@@ -28,6 +30,9 @@ from construct_messages.sparql.relational.expressions import PythonEvaluator
 from construct_messages.sparql.relational.scans import Quads
 from tests.support.queries.relational import connection_of, planned
 from tests.support.spark.terms import BLANK, TERMS, typed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 X, Y = Var("x"), Var("y")
 MORE = (
@@ -109,9 +114,29 @@ def by_duckdb(sql: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     return connection.execute(sql).fetchall()
 
 
-@pytest.fixture
-def engine() -> tuple[Dialect, Ask]:
-    return DuckDb(), by_duckdb
+def by_spark(session: SparkSession, sql: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Any]:
+    types = ", ".join(f"{name} {'INT' if name == 'n' else 'STRING'}" for name in names)
+    session.createDataFrame([tuple(row) for row in rows], types).createOrReplaceTempView("given")
+    try:
+        return [tuple(row) for row in session.sql(sql).collect()]
+    finally:
+        session.catalog.dropTempView("given")
+
+
+_ON_SPARK = [pytest.mark.slow, pytest.mark.spark]
+
+
+@pytest.fixture(
+    params=[
+        "duckdb",
+        pytest.param("quick", id="spark", marks=_ON_SPARK),
+        pytest.param("other", id="spark with other settings", marks=_ON_SPARK),
+    ]
+)
+def engine(request: pytest.FixtureRequest) -> tuple[Dialect, Ask]:
+    if request.param == "duckdb":
+        return DuckDb(), by_duckdb
+    return SparkSql(), partial(by_spark, request.getfixturevalue(request.param))
 
 
 Answer = tuple[bool, str | None, bool, bool | None]
