@@ -19,7 +19,7 @@ from construct_messages.sparql.relational.functions import (
     FUNCTIONS,
     OF_TERMS,
     arithmetic,
-    check_patterns,
+    check_constants,
     is_number,
     text_of,
 )
@@ -137,7 +137,7 @@ def compiled(expression: Expression, columns: Mapping[str, int]) -> Evaluated:
     """Returns the function of an expression without EXISTS; variables without a column are unbound.
 
     Raises:
-        UnsupportedQuery: a function that is not known here, or a pattern that cannot be translated.
+        UnsupportedQuery: a function that is not known here, a pattern that cannot be translated, arithmetic of dates.
     """
     match expression:
         case Var(name):
@@ -149,7 +149,7 @@ def compiled(expression: Expression, columns: Mapping[str, int]) -> Evaluated:
             return lambda _: term
         case Call(name, arguments):
             constants = [one.term if isinstance(one, Constant) else None for one in arguments]
-            check_patterns(name, constants)
+            check_constants(name, constants)
             return _call(name, [compiled(one, columns) for one in arguments])
         case Exists():
             raise UnsupportedQuery("EXISTS is not allowed here", fragment="EXISTS")

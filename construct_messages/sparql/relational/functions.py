@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import regex
 
-from construct_messages.errors import ConstructMessagesError, ValueOutOfRange
+from construct_messages.errors import ConstructMessagesError, UnsupportedQuery, ValueOutOfRange
 from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal, literal_parts
 from construct_messages.rdf.terms.canonical import resolve
 from construct_messages.rdf.terms.wellformed import is_language
@@ -593,7 +593,28 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 """Functions of values, by their names in `Call.name`."""
 
 
-def check_patterns(name: str, arguments: Sequence[str | None]) -> None:
+_DURATIONS: Final = tuple(
+    f"^^<{XSD}{name}>" for name in ("duration", "dayTimeDuration", "yearMonthDuration")
+)
+_DATES: Final = tuple(f"^^<{XSD}{name}>" for name in ("date", "time", "dateTime", "dateTimeStamp"))
+_DATES_HINT: Final = "compare dates with each other, or their YEAR(), MONTH() and DAY()"
+
+
+def check_constants(name: str, arguments: Sequence[str | None]) -> None:
+    """Refuses what constants make an error for each solution, but is an extension of many engines; and patterns."""
+    _check_patterns(name, arguments)
+    constants = [term for term in arguments if term is not None]
+    durations = any(term.endswith(_DURATIONS) for term in constants)
+    if name in ("<", "<=", ">", ">=") and durations:
+        raise UnsupportedQuery("durations have no order here", fragment=name, hint=_DATES_HINT)
+    dates = durations or any(term.endswith(_DATES) for term in constants)
+    if name in ("+", "-", "*", "/", "u+", "u-") and dates:
+        raise UnsupportedQuery(
+            "dates and durations have no arithmetic here", fragment=name, hint=_DATES_HINT
+        )
+
+
+def _check_patterns(name: str, arguments: Sequence[str | None]) -> None:
     """Refuses a constant pattern that cannot be translated, before anything is evaluated."""
     if name in ("REGEX", "REPLACE") and len(arguments) > 1 and arguments[1] is not None:
         flags = arguments[3 if name == "REPLACE" else 2 :][:1]

@@ -82,6 +82,21 @@ def test_patterns_of_other_engines_are_refused_before(text: str) -> None:
         EVALUATOR.check(read(text))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '?x - "P1D"^^xsd:dayTimeDuration',
+        '"2020-01-01"^^xsd:date + ?x',
+        '?x > "P30D"^^xsd:dayTimeDuration',
+        '-"P1M"^^xsd:yearMonthDuration',
+    ],
+)
+def test_arithmetic_of_dates_is_refused_before(text: str) -> None:
+    """Many engines have it, so that no solutions would surprise."""
+    with pytest.raises(UnsupportedQuery, match="durations have no"):
+        EVALUATOR.check(read(text))
+
+
 def test_aggregates() -> None:
     one, half, a, b = typed("1", "integer"), typed("0.5", "decimal"), literal("a"), literal("b")
 

@@ -114,7 +114,9 @@ def by_duckdb(sql: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     return connection.execute(sql).fetchall()
 
 
-def by_spark(session: SparkSession, sql: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Any]:
+def by_spark(
+    session: SparkSession, sql: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> list[Any]:
     types = ", ".join(f"{name} {'INT' if name == 'n' else 'STRING'}" for name in names)
     session.createDataFrame([tuple(row) for row in rows], types).createOrReplaceTempView("given")
     try:

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("duckdb")
 
-from construct_messages.errors import ValueOutOfRange
+from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.rdf.terms import UNBOUND, Term, from_pyoxigraph
 from tests.support.queries.relational import evaluated, planned
 from tests.support.queries.w3c import Answer, agree
@@ -80,6 +80,10 @@ def test_solutions_are_those_of_pyoxigraph(pytestconfig: pytest.Config) -> None:
         try:
             found = evaluated(plan, table * 2)  # a table may hold a quad twice; a graph is a set
         except ValueOutOfRange:
+            continue
+        except UnsupportedQuery as refused:
+            if "durations have no" not in refused.message:
+                raise
             continue
         answer, wanted = Answer(plan.variables, tuple(found)), Answer(names, rows)
         assert agree(answer, wanted), (seed, query.text, answer, wanted)
