@@ -246,12 +246,12 @@ REFUSED = {
             "run",
             *(
                 "--query",
-                f"CONSTRUCT {{ ?s <urn:p> ?x }} {{ ?s ?p ?o BIND({'9' * 38} + {'9' * 38} AS ?x) }}",
+                f"CONSTRUCT {{ ?s <urn:p> ?x }} {{ ?s ?p ?o BIND({'9' * 4000}.0 * {'9' * 4000}.0 AS ?x) }}",
             ),
             *("--quads", "@dump.nt", "--output", "@log.nq"),
         ),
         4,
-        "",
+        "too many digits",
     ),
     "a plan and a log": (
         ("run", "--query", QUERY, "--quads", "@dump.nt", "--explain", "--output", "@log.nq"),
@@ -609,4 +609,6 @@ def test_the_page(here: Here, place: Path, block: Block) -> None:
         done = here(
             *re.sub(r"\bcompanies\.(?=nt|quads|nq)", f"{place}/companies.", command).split()
         )
-        assert (done.status, done.errors, done.log.replace(f"{place}/", "")) == (0, "", output)
+        shown, cut, _ = output.partition("…\n")
+        log = done.log.replace(f"{place}/", "")
+        assert (done.status, done.errors, log[: len(shown)] if cut else log) == (0, "", shown)

@@ -1,16 +1,15 @@
-"""The solutions of each node, against another engine and against the plain evaluator."""
+"""What Spark evaluates once, and what is refused before it evaluates anything.
+
+The solutions of nodes and of whole queries: tests/sparql/relational/test_evaluation.py.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import pyoxigraph as ox
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import (
@@ -37,13 +36,12 @@ from construct_messages.query.algebra.nodes import (
     Var,
 )
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.rdf.terms import XSD, Term, from_pyoxigraph, iri, literal
+from construct_messages.rdf.terms import XSD, Term, iri, literal
 from tests.support.queries import algebra_reference
-from tests.support.queries.algebra_trees import QUADS, TERMS, VARIABLES, P, Q, trees, written
+from tests.support.queries.algebra_trees import QUADS, TERMS, VARIABLES, P, Q
 from tests.support.spark.sessions import UNCOMPILED, new_session, optimized
 
 pytest.importorskip("pyspark")
-from pyspark.sql import functions as F
 
 from construct_messages.spark.evaluation import check, evaluate
 from construct_messages.spark.quads.table import QuadTable
@@ -65,203 +63,22 @@ def table(spark: SparkSession) -> QuadTable:
     return QuadTable.of(session.createDataFrame([tuple(quad) for quad in QUADS * 2], SCHEMA))
 
 
-@pytest.fixture(scope="module")
-def store() -> ox.Store:
-    store = ox.Store()
-    lines = "".join(f"{' '.join(filter(None, quad))} .\n" for quad in QUADS)
-    store.load(lines.encode(), format=ox.RdfFormat.N_QUADS)
-    return store
-
-
-def evaluated(nodes: Sequence[Node], table: QuadTable) -> list[Bag]:
-    """The solutions of several nodes, in one job."""
-    frames: list[DataFrame] = [
-        evaluate(
-            Plan("SELECT", node, tuple(variable.name for variable in VARIABLES)), table
-        ).select("*", F.lit(number).alias("number"))
-        for number, node in enumerate(nodes)
-    ]
-    together = frames[0]
-    for frame in frames[1:]:
-        together = together.unionByName(frame)
-    bags: list[Bag] = [Counter() for _ in nodes]
-    for *solution, number in together.collect():
-        bags[number][tuple(solution)] += 1
-    return bags
-
-
-def by_oxigraph(node: Node, store: ox.Store) -> Bag:
-    answer = store.query(f"SELECT ?x ?y ?z WHERE {written(node)}")
-    assert isinstance(answer, ox.QuerySolutions)
-    return Counter(
-        tuple(term and from_pyoxigraph(term) for term in solution) for solution in answer
-    )
-
-
-def by_reference(node: Node) -> Bag:
-    plan = Plan("SELECT", Project(node, VARIABLES), ())
-    return Counter(
-        tuple(map(solution.get, VARIABLES)) for solution in algebra_reference.solutions(plan, QUADS)
-    )
-
-
-def agree(nodes: Sequence[Node], table: QuadTable, wanted: Sequence[Bag]) -> None:
-    for node, bag, expected in zip(nodes, evaluated(nodes, table), wanted, strict=True):
-        assert bag == expected, written(node)
-
-
-_NARROW = trees(
-    minus=False
-)  # the engine takes what is known outside EXISTS as shared by the sides of a MINUS inside
-_TREES = st.lists(trees(), min_size=8, max_size=8)
-_ASKING = st.lists(trees(_NARROW, minus=False), min_size=6, max_size=6)
-_NESTED = st.lists(trees(trees(trees())), min_size=6, max_size=6)
-_few = settings(
-    max_examples=2,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.data_too_large,
-        HealthCheck.too_slow,
-    ],
-)
-
-
-@_few
-@given(_TREES)
-def test_patterns_give_what_another_engine_gives(
-    table: QuadTable, store: ox.Store, nodes: list[Node]
-) -> None:
-    agree(nodes, table, [by_oxigraph(node, store) for node in nodes])
-
-
-@_few
-@given(_ASKING)
-def test_exists_gives_what_another_engine_gives(
-    table: QuadTable, store: ox.Store, nodes: list[Node]
-) -> None:
-    agree(nodes, table, [by_oxigraph(node, store) for node in nodes])
-
-
-@_few
-@given(_NESTED)
-def test_exists_sees_what_is_bound_outside(table: QuadTable, nodes: list[Node]) -> None:
-    agree(nodes, table, [by_reference(node) for node in nodes])
-
-
-# --- whole queries --------------------------------------------------------------------------------------------------
-
-NOW = literal("2026-01-01T00:00:00Z", datatype=XSD + "dateTime")
-SEQUENCES = {
-    "ordered": "SELECT ?s ?o { ?s <urn:p> ?o } ORDER BY ?s DESC(?o)",
-    "ordered by what is not projected": "SELECT ?s { ?s <urn:p> ?o } ORDER BY DESC(?o) ?s",
-    "unbound first": "SELECT ?s ?o { ?s ?p ?t OPTIONAL { ?s <urn:p> ?o } } ORDER BY ?o ?s",
-    "unbound last": "SELECT ?s ?o { ?s ?p ?t OPTIONAL { ?s <urn:p> ?o } } ORDER BY DESC(?o) ?s",
-    "distinct and ordered": "SELECT DISTINCT ?p { ?s ?p ?o } ORDER BY DESC(?p)",
-    "a slice": "SELECT ?s ?o { ?s <urn:p> ?o } ORDER BY ?s ?o LIMIT 1 OFFSET 1",
-    "from an offset on": "SELECT ?s ?o { ?s <urn:p> ?o } ORDER BY ?s ?o OFFSET 2",
-    "an empty slice": "SELECT ?s ?o { ?s <urn:p> ?o } ORDER BY ?s LIMIT 0",
-    "a slice of a sub-select": (
-        "SELECT ?s ?o { ?s <urn:q> ?o { SELECT ?s { ?s <urn:p> ?x } ORDER BY ?s LIMIT 1 } } ORDER BY ?o"
-    ),
-    "ordered by EXISTS": "SELECT ?s ?o { ?s <urn:p> ?o } ORDER BY EXISTS { ?o <urn:p> ?x } ?s ?o",
-    "counted": "SELECT ?s (COUNT(*) AS ?n) { ?s <urn:p> ?o } GROUP BY ?s ORDER BY ?s",
-    "counted where nothing is": "SELECT (COUNT(*) AS ?n) (SAMPLE(?o) AS ?m) { ?s <urn:none> ?o }",
-    "grouped by what is unbound": (
-        "SELECT ?o (COUNT(*) AS ?n) { ?s ?p ?t OPTIONAL { ?s <urn:p> ?o } } GROUP BY ?o ORDER BY ?o"
-    ),
-    "grouped by what nothing binds": "SELECT ?x (COUNT(*) AS ?n) { ?s <urn:p> ?o } GROUP BY ?x",
-    "no groups by what nothing binds": "SELECT ?x (COUNT(*) AS ?n) { ?s <urn:none> ?o } GROUP BY ?x",
-    "distinct solutions counted": "SELECT (COUNT(DISTINCT *) AS ?n) { { ?s <urn:p> ?o } UNION { ?s <urn:p> ?o } }",
-    "HAVING": "SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING(COUNT(?o) > 2)",
-    "EXISTS in an aggregate": "SELECT (SUM(IF(EXISTS { ?o <urn:p> ?x }, 1, 0)) AS ?n) { ?s <urn:p> ?o }",
-    "no variables": "SELECT (1 AS ?x) { <urn:a> <urn:p> <urn:b> }",
-    "BIND of its own variable": "SELECT ?y { ?s <urn:p> ?o BIND(BOUND(?y) && ?s = ?o AS ?y) }",
-    "a graph's name": "SELECT ?g ?s { GRAPH ?g { ?s <urn:q> ?o } }",
-    "a slice of EXISTS": (
-        "SELECT ?s { ?s <urn:q> ?o FILTER EXISTS { SELECT ?s { ?s <urn:p> ?x } ORDER BY ?s LIMIT 1 } }"
-    ),
-    "a count in EXISTS": (
-        "SELECT DISTINCT ?o { ?s ?p ?o FILTER EXISTS { SELECT ?o (COUNT(*) AS ?n) { ?o <urn:p> ?x } GROUP BY"
-        " ?o HAVING(COUNT(*) > 1) } }"
-    ),
-    "a path in EXISTS": (
-        "SELECT ?s ?o { ?s <urn:q> ?o FILTER EXISTS { ?s <urn:p>+ ?x FILTER(?x != ?o) } } ORDER BY ?s ?o"
-    ),
-    "paths that meet": "SELECT ?x ?z { ?x <urn:p>+ ?y . ?y <urn:q>* ?z . <urn:a> <urn:q> ?x } ORDER BY ?x ?z",
-    "an optional path": "SELECT ?s ?y { ?s <urn:q> ?s OPTIONAL { ?s <urn:p>+ ?y } } ORDER BY ?y",
-    "a subtracted path": "SELECT ?s ?o { ?s ?p ?o MINUS { ?s <urn:p>+ ?o } } ORDER BY ?s ?o",
-}
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("query", SEQUENCES.values(), ids=SEQUENCES)
-def test_sequences_and_groups(table: QuadTable, store: ox.Store, query: str) -> None:
-    planned = translate_query(query, now=NOW)
-    given = [tuple(solution) for solution in evaluate(planned, table).collect()]
-    answer = store.query(query)
-    assert isinstance(answer, ox.QuerySolutions)
-    wanted = [tuple(term and from_pyoxigraph(term) for term in solution) for solution in answer]
-    assert given == wanted if planned.ordered else Counter(given) == Counter(wanted)
-
-
-@pytest.mark.parametrize(
-    ("alias", "written_out"),
-    [
-        ("SELECT ?s (COUNT(?o) AS ?n) {} GROUP BY ?s HAVING(?n > 1)", "COUNT(?o) > 1"),
-        ("SELECT ?s (COUNT(?o) AS ?o) {} GROUP BY ?s HAVING(?o = 1)", "COUNT(?o) = 1"),
-        (
-            "SELECT ?s (COUNT(?o) AS ?n) (?n * 2 AS ?m) {} GROUP BY ?s HAVING(?m > ?n + 1)",
-            "COUNT(?o) > 1",
-        ),
-        (
-            "SELECT (STR(?s) AS ?t) (SUM(?o) AS ?n) {} GROUP BY ?s HAVING(!BOUND(?n) && ?t > 'urn:a')",
-            "STR(?s) > 'urn:a'",
-        ),
-        ("SELECT ?s (STR(?o) AS ?t) {} HAVING(?t = 'urn:b')", "STR(?o) = 'urn:b'"),
-    ],
-)
-def test_having_sees_what_select_computes(table: QuadTable, alias: str, written_out: str) -> None:
-    """Issue 26, 40: an extension; by the letter of SPARQL 1.1, as in Oxigraph, such a variable is unbound there."""
-    alias = alias.replace("{}", "{ ?s ?p ?o }")
-    query, _ = alias.split("HAVING")
-    given, wanted = (
-        Counter(
-            tuple(solution)
-            for solution in evaluate(translate_query(each, now=NOW), table).collect()
-        )
-        for each in (alias, f"{query}HAVING({written_out})")
-    )
-    assert given == wanted
-    everything = Counter(
-        tuple(row) for row in evaluate(translate_query(query, now=NOW), table).collect()
-    )
-    assert wanted.total() > 0
-    assert wanted < everything
-
-
-@pytest.mark.parametrize(
-    ("query", "truth"),
-    [
-        ("ASK { ?s <urn:p> ?o }", True),
-        ("ASK { <urn:a> <urn:p> <urn:b> }", True),
-        ("ASK { <urn:a> <urn:p> <urn:a> }", False),
-        ("ASK { GRAPH <urn:g> {} }", True),
-        ("ASK { GRAPH <urn:none> {} }", False),
-        ("ASK {}", True),
-    ],
-)
-def test_ask(table: QuadTable, query: str, truth: bool) -> None:
-    frame = evaluate(translate_query(query, now=NOW), table)
-    assert frame.columns == []
-    assert len(frame.collect()) == truth
+def test_the_answer_of_ask_has_no_columns(table: QuadTable) -> None:
+    assert evaluate(translate_query("ASK { ?s <urn:p> ?o }", now=NOW), table).columns == []
 
 
 def test_a_star_may_stand_in_a_query_twice(table: QuadTable) -> None:
     star = Star(X, (Triple(X, P, Y), Triple(X, Q, Z)))
     twice = Union(Minus(star, Values((Y,), ((TERMS[1],),))), star)
-    assert evaluated([twice], table) == [by_reference(twice)]
+    names = tuple(variable.name for variable in VARIABLES)
+    plan = Plan("SELECT", Project(twice, VARIABLES), names)
+    wanted = Counter(
+        tuple(map(solution.get, VARIABLES)) for solution in algebra_reference.solutions(plan, QUADS)
+    )
+    assert Counter(map(tuple, evaluate(plan, table).collect())) == wanted
 
+
+NOW = literal("2026-01-01T00:00:00Z", datatype=XSD + "dateTime")
 
 # --- once a solution ------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,7 @@
-"""Property paths on Spark: as the plain evaluator has them, and in few rounds."""
+"""Property paths on Spark: where they begin, how far they are followed, and in few rounds.
+
+Their solutions: tests/sparql/relational/test_paths.py.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,15 @@ import pytest
 
 from construct_messages.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.query.algebra.nodes import (
-    Alternative,
     Closure,
     Dataset,
-    Inverse,
     Join,
     Link,
-    Negated,
     Path,
-    PathExpression,
     Plan,
     Sequence,
     Values,
     Var,
-    VarOrTerm,
 )
 from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.message import Quad
@@ -137,99 +135,7 @@ def _wanted(
     )
 
 
-PATHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm]] = [
-    ("inverse", X, Inverse(P), Y),
-    ("sequence of three", X, Sequence((P, Inverse(P), P)), Y),
-    ("a sequence keeps duplicates", _node(1), Sequence((P, P)), Y),
-    ("an alternative keeps duplicates", X, Alternative((P, Alternative((P, Q)))), Y),
-    ("an inverse of all", X, Inverse(Sequence((P, Alternative((P, Inverse(Q)))))), Y),
-    ("negated forwards", X, Negated((P.predicate,), None), Y),
-    ("negated backwards", X, Negated(None, (P.predicate, Q.predicate)), Y),
-    ("negated both ways", X, Negated((P.predicate,), (Q.predicate,)), Y),
-    ("negated nothing", X, Negated((), None), Y),
-    ("an inverse of negated", X, Inverse(Negated((P.predicate,), (Q.predicate,))), Y),
-    ("perhaps", X, Closure(P, "?"), Y),
-    ("perhaps, from an absent node", _node("absent"), Closure(P, "?"), Y),
-    ("perhaps, to itself", X, Closure(Alternative((P, Q)), "?"), X),
-    ("any number from a node", _node(1), Closure(P, "*"), Y),
-    ("any number to a node", X, Closure(P, "*"), _node(4)),
-    ("any number to a literal", X, Closure(Negated((), None), "*"), _LITERAL),
-    ("any number from an absent node", _node("absent"), Closure(P, "*"), Y),
-    ("any number between absent nodes", _node("absent"), Closure(P, "*"), _node("other")),
-    ("any number from an absent node to itself", _node("absent"), Closure(P, "*"), _node("absent")),
-    ("any number from a literal", _LITERAL, Closure(P, "*"), Y),
-    ("any number, to itself", X, Closure(P, "*"), X),
-    ("once or more from a node", _node(1), Closure(P, "+"), Y),
-    ("once or more from an absent node", _node("absent"), Closure(P, "+"), Y),
-    ("once or more between two", _node(1), Closure(P, "+"), _node(5)),
-    ("once or more between two that do not meet", _node(5), Closure(P, "+"), _node(1)),
-    ("once or more in a cycle", _node(7), Closure(Sequence((P, Closure(Q, "?"))), "+"), Y),
-    ("once or more of perhaps, absent", _node("absent"), Closure(Closure(P, "?"), "+"), Y),
-    ("closures within", _node(1), Closure(Closure(Closure(P, "+"), "*"), "+"), Y),
-    ("closures in an alternative", _node(1), Closure(Alternative((Closure(P, "*"), Q)), "+"), Y),
-    (
-        "closures in a sequence",
-        _node(1),
-        Closure(Sequence((P, Closure(P, "*"), Closure(Q, "?"))), "+"),
-        Y,
-    ),
-    ("a closure between", X, Sequence((P, Closure(P, "*"), Q)), Y),
-    ("a closure at the end", X, Sequence((Q, Closure(Inverse(P), "+"))), Y),
-    ("a closure at the beginning", X, Sequence((Closure(P, "*"), R)), Y),
-]
-
-
-@pytest.mark.one_in(3)
-@pytest.mark.usefixtures("where")
-@pytest.mark.parametrize(
-    ("subject", "path", "object"), [pytest.param(*case, id=name) for name, *case in PATHS]
-)
-def test_paths(
-    small: QuadTable, subject: VarOrTerm, path: PathExpression, object: VarOrTerm
-) -> None:
-    node = Path(subject, path, object)
-    assert _found(evaluated(node, small, Dataset()), node) == _wanted(node, _SMALL, Dataset())
-
-
-_G1, _G2 = iri("urn:g1"), iri("urn:g2")
-IN_GRAPHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm, VarOrTerm | None, Dataset]] = [
-    ("each graph apart", _node(1), Closure(P, "*"), Y, G, Dataset()),
-    (
-        "each graph apart, backwards",
-        X,
-        Closure(Alternative((P, Inverse(Q))), "+"),
-        _node(2),
-        G,
-        Dataset(),
-    ),
-    ("each graph, an absent node", _node("absent"), Closure(P, "?"), Y, G, Dataset()),
-    ("each graph, between", X, Sequence((Q, Closure(P, "*"))), Y, G, Dataset()),
-    ("one graph", _node(1), Closure(P, "*"), Y, _G1, Dataset()),
-    ("one graph that is not there", _node(1), Closure(P, "*"), Y, iri("urn:none"), Dataset()),
-    ("the graph as an end", G, Closure(P, "?"), Y, G, Dataset()),
-    ("graphs merged", _node(1), Closure(P, "+"), Y, None, Dataset((_G1, _G2, iri("urn:g3")), ())),
-    ("graphs named", _node(1), Closure(P, "?"), Y, G, Dataset((), (_G1, iri("urn:g4")))),
-]
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.usefixtures("where")
-@pytest.mark.parametrize(
-    ("subject", "path", "object", "graph", "dataset"),
-    [pytest.param(*case, id=name) for name, *case in IN_GRAPHS],
-)
-def test_paths_in_graphs(
-    graphs: QuadTable,
-    subject: VarOrTerm,
-    path: PathExpression,
-    object: VarOrTerm,
-    graph: VarOrTerm | None,
-    dataset: Dataset,
-) -> None:
-    node = Path(subject, path, object, graph)
-    assert _found(evaluated(node, graphs, dataset), node) == _wanted(
-        node, _random_graphs(), dataset
-    )
+_G1 = iri("urn:g1")
 
 
 @pytest.mark.one_in(2)
