@@ -1,6 +1,6 @@
 """`construct-messages spark`: what the commands write, report and refuse, and the page that shows them.
 
-Under spark-submit, on a cluster and over Spark Connect: tests/spark/test_cluster.py.
+With a session of their own, under spark-submit, on a cluster and over Spark Connect: tests/spark/test_cluster.py.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from tests.support.commands import COMMAND, ENVIRONMENT, Done
 from tests.support.docs import BLOCKS, SPARK, Block
 from tests.support.places import ROOT
 from tests.support.processes import command_line
+from tests.support.spark.clusters import SETTINGS
+from tests.support.spark.sessions import QUICK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -410,26 +412,16 @@ def test_a_typo_costs_no_session() -> None:
     assert done.stderr.startswith("error: line 1, column 38: ")
 
 
-SETTINGS = (
-    *("spark.driver.memory=1g", "spark.sql.shuffle.partitions=2"),
-    "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # for jobs that soon end
-)
-LOCAL = ("--master", "local[2]", *(part for setting in SETTINGS for part in ("--conf", setting)))
-
-
-@pytest.mark.usefixtures("place", "spark")  # the session of the tests, so that Java is here
-def test_a_session_of_its_own() -> None:
-    """Issue 13, 29: the summary is all that is said, and nothing of what Java says as it starts."""
-    arguments = ("spark", "run", "--query", PLAIN, "--quads", "dump.nt", "--output", "log.nq")
-    done = run(sys.executable, "-m", "construct_messages", *arguments, *LOCAL, PYTHONPATH=str(ROOT))
-    assert (done.returncode, done.stdout) == (0, "")
-    assert re.fullmatch(
-        SUMMARY.format("2 messages, 2 quads", "plan [0-9.]+ s, log [0-9.]+ s"), done.stderr
-    )
-    assert Path("log.nq").read_text(encoding="utf-8") == LOG
-
-
 # --- stopping ---------------------------------------------------------------------------------------------------------
+
+LOCAL = (
+    *("--master", "local[2]"),
+    *(
+        part
+        for name, value in {**SETTINGS, **QUICK}.items()
+        for part in ("--conf", f"{name}={value}")
+    ),
+)
 
 # a dump of which the query has 1,500³ solutions: no job over it ends while a test waits
 ENDLESS = "CONSTRUCT { ?a <urn:p> ?b, ?c } WHERE { ?a <urn:q> ?o . ?b <urn:q> ?o . ?c <urn:q> ?o }"

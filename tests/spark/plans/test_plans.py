@@ -318,14 +318,14 @@ def test_plans_of_own_queries(session: SparkSession, table: QuadTable) -> None:
 
 
 def test_plans_of_shared_cases(session: SparkSession, table: QuadTable) -> None:
-    """Those that have an answer here, one for each WHERE."""
+    """A third of those that have an answer here, one for each WHERE."""
     asked = {
         case.query.partition("WHERE")[2]: case
         for case in CASES
         if not case.fails and "spark" not in case.differs and case.options.keys() <= ON_SPARK
     }
     assert len(asked) > 30
-    for case in asked.values():
+    for case in list(asked.values())[::3]:
         check_messages(session, table, DECLARED + case.query, **case.options)
 
 

@@ -69,6 +69,25 @@ def stores() -> dict[str, ox.Store]:
     return stores
 
 
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory, files: dict[str, Path]) -> dict[str, Path]:
+    """The data as tables of quads, for DuckDB."""
+    pytest.importorskip("duckdb")
+    from construct_messages.sparql.relational.quads import load
+
+    found = {}
+    for name, file in files.items():
+        found[name] = tmp_path_factory.mktemp("tables") / "data.quads"
+        load([file], found[name])
+    return found
+
+
+def by_duckdb(table: Path, case: Case) -> bytes:
+    """The log that the package makes of what DuckDB answers."""
+    options = arguments({**case.options, "timeout": SECONDS})
+    return b"".join(construct_messages(DECLARED + case.query, table, **options).serialize("nq"))
+
+
 def direct(url: str, profile: str, case: Case) -> bytes:
     """The log that the package makes of what the engine answers."""
     stream = construct_messages(
@@ -169,7 +188,13 @@ def runs() -> Iterator[object]:
     for case in CASES:
         if can_be_asked(case) and "page_size" not in case.options:
             yield pytest.param("embedded", "oxigraph", case, id=f"embedded-{case.name}")
+    for case in CASES:
+        if "page_size" not in case.options:
+            yield pytest.param("duckdb", "duckdb", case, id=f"duckdb-{case.name}")
+    # Spark has the plans of DuckDB, and templates of its own: it is asked a third, and what options and differences say
     for number, case in enumerate(case for case in CASES if case.options.keys() <= ON_SPARK):
+        if number % 3 and not case.options and "spark" not in case.differs:
+            continue
         # by default settings, plans are compiled and adapted, which takes longer than they run: every eighth case
         doubled = "spark doubled" if number % 8 else "spark by default"
         for way in ("spark", doubled)[:: 1 if number % 2 else -1]:
@@ -193,6 +218,8 @@ def test_case(
     def log() -> bytes:
         if engine == "spark":
             return by_spark(request.getfixturevalue("spark_tables")[case.data, way], case)
+        if engine == "duckdb":
+            return by_duckdb(request.getfixturevalue("tables")[case.data], case)
         if way == "embedded":
             return through_server(proxy(str(directories[case.data])), case)
         url, profile = serve_with(engine, files[case.data]), ENGINES[engine].profile

@@ -20,7 +20,8 @@ HEAD = f"""\
 
 The tests send {len(CASES)} CONSTRUCT queries to each engine, through the package and through the server, and compare
 the messages with a reference that shares no code with the package. The tables list every difference; a test fails when
-one no longer exists. `embedded` is pyoxigraph in this process, and on `spark` this package evaluates queries itself.
+one no longer exists. `embedded` is pyoxigraph in this process; over tables of quads (`duckdb`) and on `spark`, this
+package evaluates queries itself.
 """
 
 REST = """\
