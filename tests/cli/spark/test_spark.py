@@ -427,6 +427,8 @@ LOCAL = (
 ENDLESS = "CONSTRUCT { ?a <urn:p> ?b, ?c } WHERE { ?a <urn:q> ?o . ?b <urn:q> ?o . ?c <urn:q> ?o }"
 
 
+# the other of each is what a session that starts, and a killed program, are tested with
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("spark")  # so that Java is here
 @pytest.mark.parametrize(
     ("by", "status", "output"),
