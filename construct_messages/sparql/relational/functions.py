@@ -19,7 +19,12 @@ from urllib.parse import quote
 
 import regex
 
-from construct_messages.errors import ConstructMessagesError, UnsupportedQuery, ValueOutOfRange
+from construct_messages.errors import (
+    ConstructMessagesError,
+    UnsupportedQuery,
+    ValueOutOfRange,
+    shown,
+)
 from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal, literal_parts
 from construct_messages.rdf.terms.canonical import resolve
 from construct_messages.rdf.terms.wellformed import is_language
@@ -285,7 +290,8 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
         try:
             return _exact(operator, left, right)
         except Inexact:
-            raise ValueOutOfRange(f"{left} {operator} {right} has too many digits") from None
+            calculation = f"{shown(str(left))} {operator} {shown(str(right))}"
+            raise ValueOutOfRange(f"{calculation} has too many digits") from None
 
 
 def _float(value: Any) -> float:
