@@ -26,7 +26,7 @@ def with_value(
     """Returns the columns `kept`, and the column `value`.
 
     Args:
-        rows: the other columns are what the function reads, as tuples; NULL is None.
+        rows: the function reads the other columns, as tuples; NULL is None.
         function: returns the value of each tuple. It is pickled.
         kind: `string` or `boolean`, the type of values.
         volatile: it is called for each row, and not for the distinct inputs of a batch.

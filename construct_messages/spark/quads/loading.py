@@ -350,7 +350,7 @@ def write_quads(
         The statistics. Distinct subjects and objects are estimated, to about 2 %.
 
     Raises:
-        UsageError: the path exists, has other files, or is what is read.
+        UsageError: the path exists, has other files, or is the one that is read.
         QuadsError: a malformed line or file, or columns that are not quads.
         IncompleteResult: another job wrote to the path at the same time.
 

@@ -440,7 +440,7 @@ class PlanSelect:
         self, relation: SolutionBag, condition: Expression, sql: native.Native | None
     ) -> SolutionBag:
         if sql is not None:
-            # what native SQL excludes needs no stage
+            # solutions that native SQL excludes need no stage
             wide = relation.with_columns_of(mentions(condition), self.dialect)
             wide = wide.where(f"NOT coalesce({sql.decided}, FALSE) OR ({sql.sql})")
             relation = wide.without(wide.possible - relation.possible)

@@ -199,7 +199,7 @@ def _replace(value: Any, pattern: Any, replacement: Any, flags: Any = _NO_FLAGS)
 
 @lru_cache(maxsize=256)
 def _replacement(replacement: str, pattern: Regex) -> Callable[[Any], str] | None:
-    """Returns the function from a match to what replaces it; None: the replacement is illegal."""
+    """Returns the function from a match to its replacement; None: this is illegal."""
     try:
         java = translate_replacement(replacement, pattern)
     except IllegalPattern:
@@ -607,7 +607,7 @@ _DATES_HINT: Final = "compare dates with each other, or their YEAR(), MONTH() an
 
 
 def check_constants(name: str, arguments: Sequence[str | None]) -> None:
-    """Refuses what constants make an error for each solution, but is an extension of many engines; and patterns."""
+    """Refuses patterns that cannot be translated, and arithmetic of dates, an error here, but not in many engines."""
     _check_patterns(name, arguments)
     constants = [term for term in arguments if term is not None]
     durations = any(term.endswith(_DURATIONS) for term in constants)
