@@ -86,7 +86,7 @@ def records(folder: Place) -> list[RunRecord]:
     runs = [info.path for info in _entries(folder) if _RUN.fullmatch(info.base_name)]
     files = [f"{run}/{RECORD}" for run in runs]
     known = folder.files.get_file_info(files) if files else []
-    # a log that Spark alone has written, over Spark Connect, is a folder with one file
+    # what Spark alone has written, over Spark Connect, is a folder with one file
     whole = [info for info in known if info.type == fs.FileType.Directory]
     known += [file for info in whole for file in visible_below(folder, info.path)]
     found = list[RunRecord]()

@@ -27,16 +27,16 @@ package evaluates queries itself.
 REST = """\
 ## Notes on engines
 
-**DuckDB and Spark.** [Tables of quads](sources.md#tables-of-quads) and whatever [Spark](spark.md) reads are queried by
-one plan of this package, with values by the specifications: integers and decimals of any length (quotients and products
-of decimals are cut at the 18th digit after the point), all types of dates, regular expressions of XPath. So it differs
-from the embedded engine where that differs from SPARQL: duplicates of alternative paths and of negated property sets
-count, `NaN` and dates without a time zone compare as XPath says, casts to `xsd:integer` have more than 64 bits, and
-`xsd:string` of a double of a million and more has an exponent. `ORDER BY` has an order without cycles: blank nodes,
-IRIs, numbers, strings, booleans, dates, other literals. SAMPLE takes the first term in the order of strings, and
-GROUP_CONCAT joins in that order. VALUES in a graph that there is not has no solutions. Thousands of random queries, and
-200 that were found in the wild, have the solutions of the embedded engine otherwise. A server over a table refuses
-`DESCRIBE`.
+**DuckDB and Spark.** [Tables of quads](sources.md#tables-of-quads), and all data on [Spark](spark.md), are queried by
+one plan of this package, which becomes SQL of either engine, with values by the
+specifications: integers and decimals of any length (quotients and products of decimals are cut at the 18th digit after
+the point), all types of dates, regular expressions of XPath. So it differs from the embedded engine where that differs
+from SPARQL: duplicates of alternative paths and of negated property sets count, `NaN` and dates without a time zone
+compare as XPath says, casts to `xsd:integer` have more than 64 bits, and `xsd:string` of a double of a million and
+more has an exponent. `ORDER BY` has an order without cycles: blank nodes, IRIs, numbers, strings, booleans, dates,
+other literals. SAMPLE takes the first term in the order of strings, and GROUP_CONCAT joins in that order. VALUES in a
+graph that there is not has no solutions. Thousands of random queries, and 200 that were found in the wild, have the
+solutions of the embedded engine otherwise. A server over a table refuses `DESCRIBE`.
 
 **The embedded engine and Oxigraph.** The order by value has cycles where numbers and strings meet (9 < 10 < "10" < 9),
 and such an `ORDER BY` may end the process of an Oxigraph server. Order by `STR(?o)` there. The embedded engine is asked
