@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from construct_messages.errors import LimitExceeded
 from construct_messages.spark.dialect import SparkSql
-from construct_messages.spark.evaluator import with_value
+from construct_messages.spark.evaluator import SEPARATOR, with_value
 from construct_messages.sparql.relational.dialects import Dialect, Function
 
 _TYPES: Final = {"string": pa.string(), "boolean": pa.bool_(), "integer": pa.int64()}
@@ -82,9 +82,14 @@ class SparkEngine:
     ) -> str:
         """Evaluates in workers, each batch by its distinct inputs: to join values back, rows would be read twice."""
         frame = self.frame(f"SELECT * FROM {rows} AS t")
-        given = [
-            f"CASE WHEN {where} THEN t.{name} END" if where else f"t.{name}" for name in inputs
-        ]
+        if volatile:
+            given = [
+                f"CASE WHEN {where} THEN t.{name} END" if where else f"t.{name}" for name in inputs
+            ]
+        else:
+            texts = ", ".join(f"coalesce(t.{name}, '')" for name in inputs)
+            joined = f"concat_ws({self.dialect.text(SEPARATOR)}, {texts})"
+            given = [f"CASE WHEN {where} THEN {joined} END" if where else joined]
         arguments = [f"{value} AS argument{place}" for place, value in enumerate(given)]
         wide = f"SELECT {', '.join(['t.*', *arguments])} FROM {rows} AS t"
         return self.named(

@@ -17,6 +17,8 @@ from construct_messages.sparql.relational.dialects import Function
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+SEPARATOR: Final = "\n"
+"""Between the inputs of a function in one string: no term holds it."""
 _TYPES: Final = {"string": pa.string(), "boolean": pa.bool_()}
 
 
@@ -26,7 +28,8 @@ def with_value(
     """Returns the columns `kept`, and the column `value`.
 
     Args:
-        rows: the function reads the other columns, as tuples; NULL is None.
+        rows: the function reads the other columns, as tuples in which NULL is None; if not `volatile`, one
+            column of terms, `SEPARATOR` between them and nothing for NULL. Where that is NULL itself, so is the value.
         function: returns the value of each tuple. It is pickled.
         kind: `string` or `boolean`, the type of values.
         volatile: it is called for each row, and not for the distinct inputs of a batch.
@@ -35,14 +38,16 @@ def with_value(
     type = _TYPES[kind]
 
     def evaluated(*columns: pa.Array) -> pa.Array:
-        given = list(zip(*(column.to_pylist() for column in columns), strict=True))
         if not arguments:
-            return pa.array(function([()] * len(given)), type)
+            return pa.array(function([()] * len(columns[0])), type)
         if volatile:
-            return pa.array(function(given), type)
-        distinct = list(dict.fromkeys(given))
-        values = dict(zip(distinct, function(distinct), strict=True))
-        return pa.array(map(values.__getitem__, given), type)
+            return pa.array(function(zip(*map(pa.Array.to_pylist, columns), strict=True)), type)
+        if columns[0].null_count == len(columns[0]):
+            return pa.nulls(len(columns[0]), type)
+        found = columns[0].dictionary_encode()
+        terms = (text.split(SEPARATOR) for text in found.dictionary.to_pylist())
+        values = function([tuple(term or None for term in row) for row in terms])
+        return pa.array(values, type).take(found.indices)
 
     # Spark neither copies a nondeterministic call nor moves it to where there are more rows
     # its types have no functions of any number of columns

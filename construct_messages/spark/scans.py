@@ -52,6 +52,7 @@ def quads_of(plan: Plan, table: QuadTable, engine: SparkEngine) -> SparkQuads:
         plan.dataset,
         engine.dialect,
         table.repeated,
+        asks=table.repeated is not None,  # text would be parsed again
     )
     if not plan.shared_scan:
         return quads
@@ -89,7 +90,7 @@ def _scan_condition(scan: Scan, quads: Quads) -> str:
     for one in scan.filters:
         (variable,) = mentions(one)
         found = native.condition(one, quads.dialect)
-        if found is not None:
+        if found is not None and not native.comparands([one]):
             sql = found.sql
             if found.decided != native.ALWAYS:
                 sql = f"(NOT coalesce({found.decided}, FALSE) OR {sql})"

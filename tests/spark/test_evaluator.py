@@ -29,7 +29,8 @@ EVALUATOR = PythonEvaluator()
 
 def test_terms_and_truths(spark: SparkSession) -> None:
     terms = [*TERMS, None] * 2
-    inputs = spark.createDataFrame(list(enumerate(terms)), "place INT, v_x STRING")
+    unbound = [term or "" for term in terms]
+    inputs = spark.createDataFrame(list(enumerate(unbound)), "place INT, v_x STRING")
     for text in ("?x + 1", 'REGEX(STR(?x), "^[a-z-[aeiou]]")', "COALESCE(?x, 1)", "?x = ?y"):
         for kind, evaluate in (("string", EVALUATOR.terms), ("boolean", EVALUATOR.truths)):
             function = partial(evaluate, read(text), ["x"])
@@ -39,12 +40,12 @@ def test_terms_and_truths(spark: SparkSession) -> None:
 
 
 def _each(expressions: dict[int, Expression], rows: Iterable[Sequence[Any]]) -> list[str | None]:
-    return [EVALUATOR.terms(expressions[number], [], [()])[0] for (number,) in rows]
+    return [EVALUATOR.terms(expressions[int(number)], [], [()])[0] for (number,) in rows]
 
 
 def test_edges(spark: SparkSession) -> None:
     expressions = {number: read(text) for number, text in enumerate(EXACT)}
-    numbers = spark.range(len(EXACT)).selectExpr("id AS place", "CAST(id AS INT) AS number")
+    numbers = spark.range(len(EXACT)).selectExpr("id AS place", "CAST(id AS STRING) AS number")
     found = with_value(numbers, ["place"], partial(_each, expressions), "string")
     assert {row.place: row.value for row in found.collect()} == dict(enumerate(EXACT.values()))
 

@@ -117,6 +117,7 @@ class PlanSelect:
     labels: Labels = field(default_factory=Labels)
     outer: BodyBindings | None = None
     numbers: Iterator[int] = field(default_factory=count)  # for names that are unique in the query
+    kinds: dict[str, frozenset[str]] = field(default_factory=dict)  # by the SELECT of terms
 
     def select(self, plan: Plan) -> str:
         """Returns the SELECT of a plan: a column for each of its variables, in order; for ASK at most one row."""
@@ -213,12 +214,18 @@ class PlanSelect:
     ) -> Pairs:
         """Returns the pairs that meet all conditions."""
         names = self._fresh("k"), self._fresh("m")
-        across, rest = self._across(conditions, left, right)
-        pairs = compatible_pairs(left, right, names, self.dialect, overlapping, across)
-        # a left solution stays alone whatever the condition
-        is_alone = Call("!", (Call("BOUND", (pairs.mark,)),))
-        kept = self._where(pairs.solutions, [Call("||", (is_alone, one)) for one in rest])
-        return replace(pairs, solutions=kept)
+        across = self._across(conditions, left, right)
+        pairs = compatible_pairs(left, right, names, self.dialect, overlapping, across.not_excluded)
+        solutions, mark = pairs.solutions, column(pairs.mark)
+        for one in across.undecided:
+            # a left solution stays alone whatever the condition
+            if exists_in(one) or is_volatile(one):
+                is_alone = Call("!", (Call("BOUND", (pairs.mark,)),))
+                solutions = self._where(solutions, [Call("||", (is_alone, one))])
+            else:
+                sql = native.unless(f"t.{mark} IS NULL", native.condition(one, self.dialect))
+                solutions = self._judged(solutions, one, sql)
+        return replace(pairs, solutions=solutions)
 
     def _outer_solutions(self) -> tuple[SolutionBag, ...]:
         return (self.outer.solutions,) if self.outer else ()
@@ -265,7 +272,12 @@ class PlanSelect:
             found = reduce(self._join_two, [*self._outer_solutions(), *scans])
         for key in sorted(sides.keys() - found.possible):  # no operand has all of its variables
             found = self._with_key(found, key, sides[key])
-        return self._where(found, keyed).without(frozenset(sides))
+        linked = [
+            one
+            for one in keyed
+            if sides and mentions(one) <= NOTHING.union(*map(mentions, sides.values()))
+        ]
+        return self._where(found, keyed, self._kinds(linked, found)).without(frozenset(sides))
 
     def _with_key_columns(
         self, conditions: Sequence[Expression]
@@ -358,38 +370,108 @@ class PlanSelect:
         # conditions on the right side alone only narrow it
         own = tuple(one for one in conditions if mentions(one) & left.possible <= right.certain)
         right = self._where(right, own)
-        rest = tuple(one for one in conditions if one not in own)
+        rest = [one for one in conditions if one not in own]
+        left, right, keyed, hidden = self._with_keys(left, right, rest)
         shared = left.possible & right.possible
-        if shared <= left.certain & right.certain:
-            across, others = self._across(rest, left, right)
-            if not others:
-                return left_join(left, right, across)
-        return self._pairs(left, right, rest).left_join()
+        across = self._across(keyed, left, right)
+        if shared <= left.certain & right.certain and not across.undecided:
+            found = left_join(left, right, across.met)
+        else:
+            found = self._pairs(left, right, keyed).left_join()
+        return found.without(hidden)
+
+    def _with_keys(
+        self, left: SolutionBag, right: SolutionBag, conditions: Sequence[Expression]
+    ) -> tuple[SolutionBag, SolutionBag, list[Expression], Vars]:
+        """Adds what joins by conditions need of each side; returns the conditions and the variables that hold it.
+
+        The keys of equalities of one side with the other, see `_with_key_columns`, and what comparisons read.
+        """
+
+        def across(one: Expression) -> bool:
+            if not (isinstance(one, Call) and one.name == "SAMEKEY"):
+                return False
+            names = [mentions(side) for side in one.arguments]
+            mine, yours = left.certain, right.certain - left.possible
+            return all(names) and any(a <= mine and b <= yours for a, b in (names, names[::-1]))
+
+        keyed, sides = self._with_key_columns([one for one in conditions if across(one)])
+        keyed += [one for one in conditions if not across(one)]
+        one, other = self._with_sides(left, sides), self._with_sides(right, sides, left.possible)
+        compared = native.comparands(keyed) - _unsure(left, right)
+        kinds = self._kinds(keyed, left, right)
+        one = self._with_comparands(one, compared & left.possible, kinds)
+        other = self._with_comparands(other, (compared & right.possible) - left.possible, kinds)
+        hidden = (one.possible | other.possible) - left.possible - right.possible
+        return one, other, keyed, hidden
+
+    def _kinds(self, conditions: Sequence[Expression], *sides: SolutionBag) -> native.Kinds:
+        """Asks for the kinds of what is compared, where all of it is known and can be read quickly."""
+        found: dict[Var, frozenset[str]] = {}
+        for one in conditions:
+            compared = native.comparands([one])
+            read = {
+                variable: next((side for side in sides if variable in side.possible), sides[0])
+                for variable in compared
+            }
+            if all(variable in side.values for variable, side in read.items()):
+                found |= {var: self._kinds_of(side.values[var]) for var, side in read.items()}
+        return found
+
+    def _kinds_of(self, sql: str) -> frozenset[str]:
+        if sql not in self.kinds:
+            kind = native.kind_of_terms("t.value", self.dialect)
+            rows = self.engine.batches(f"SELECT DISTINCT {kind} AS kind FROM ({sql}) AS t")
+            self.kinds[sql] = frozenset(one for batch in rows for one in batch[0])
+        return self.kinds[sql]
+
+    def _with_comparands(
+        self,
+        relation: SolutionBag,
+        variables: Vars,
+        kinds: native.Kinds = MappingProxyType({}),
+    ) -> SolutionBag:
+        for variable in sorted(variables):
+            for made in native.comparand(variable, self.dialect, kinds):
+                if made.keys() <= relation.possible:
+                    continue
+                values = [f"{self.dialect.once(sql)} AS {column(one)}" for one, sql in made.items()]
+                relation = replace(
+                    relation,
+                    sql=relation.selected(["t.*", *values]),
+                    possible=relation.possible | made.keys(),
+                    table=False,
+                )
+        return relation
 
     def _across(
         self, conditions: Sequence[Expression], left: SolutionBag, right: SolutionBag
-    ) -> tuple[list[str], list[Expression]]:
-        """Returns SQL over `l` and `r` of conditions on both sides, and the conditions that need a stage, too.
+    ) -> _Across:
+        """Returns conditions on both sides as SQL over `l` and `r`.
 
         Variables that one of the sides may leave unbound have no value before the sides are merged.
         """
-        found, rest = [], []
-        unsure = (left.possible & right.possible) - (left.certain & right.certain)
+        found = _Across()
+        unsure = _unsure(left, right)
+        kinds = self._kinds(conditions, left, right)
         for one in conditions:
             sql, names = None, mentions(one)
             if not (exists_in(one) or is_volatile(one) or names & unsure) and (
                 names <= left.possible | right.possible
             ):
                 sides = {var: "l" if var in left.possible else "r" for var in names}
-                sql = native.condition(one, self.dialect, sides)
+                sql = native.condition(one, self.dialect, sides, kinds)
             if sql is None:
-                rest.append(one)
-            elif sql.decided == native.ALWAYS:
-                found.append(f"({sql.sql})")
+                found.undecided.append(one)
+                found.is_native = False
+            elif _is_exact(sql):
+                found.met.append(f"({sql.sql})")
+                found.not_excluded.append(f"({sql.sql})")
             else:
-                found.append(f"(NOT coalesce({sql.decided}, FALSE) OR ({sql.sql}))")
-                rest.append(one)
-        return found, rest
+                found.undecided.append(one)
+                found.met.append(f"({sql.decided} AND {sql.sql})")
+                found.not_excluded.append(f"(NOT coalesce({sql.decided}, FALSE) OR ({sql.sql}))")
+        return found
 
     def _minus(self, node: Minus, left: SolutionBag) -> SolutionBag:
         left, right = self._right(left, node.right)
@@ -410,20 +492,20 @@ class PlanSelect:
 
     # --- conditions and expressions -------------------------------------------------------------------------------
 
-    def _where(self, relation: SolutionBag, conditions: Sequence[Expression]) -> SolutionBag:
+    def _where(
+        self,
+        relation: SolutionBag,
+        conditions: Sequence[Expression],
+        kinds: native.Kinds = MappingProxyType({}),
+    ) -> SolutionBag:
         """Returns the solutions for which all conditions are true: the native filters first."""
-        stages = []
-        for one in conditions:
-            if exists_in(one):
-                continue
-            sql = None if is_volatile(one) else native.condition(one, self.dialect)
-            if sql is not None and sql.decided == native.ALWAYS:
-                wide = relation.with_columns_of(mentions(one), self.dialect).where(sql.sql)
-                relation = wide.without(wide.possible - relation.possible)
-            else:
-                stages.append((one, sql))
-        for one, sql in stages:
-            relation = self._staged_filter(relation, one, sql)
+        plain = [one for one in conditions if not exists_in(one)]
+        natives = {
+            one: None if is_volatile(one) else native.condition(one, self.dialect, kinds=kinds)
+            for one in plain
+        }
+        for one in sorted(plain, key=lambda one: not _is_exact(natives[one])):
+            relation = self._judged(relation, one, natives[one], kinds)
         for one in conditions:
             match one:
                 case Exists(body):
@@ -436,17 +518,37 @@ class PlanSelect:
                     relation = found.without(marked.possible - relation.possible)
         return relation
 
-    def _staged_filter(
-        self, relation: SolutionBag, condition: Expression, sql: native.Native | None
+    def _judged(
+        self,
+        relation: SolutionBag,
+        condition: Expression,
+        sql: native.Native | None,
+        kinds: native.Kinds = MappingProxyType({}),
     ) -> SolutionBag:
-        if sql is not None:
-            # solutions that native SQL excludes need no stage
+        """Returns the solutions for which a condition is true; what SQL decides needs no stage."""
+        if sql is None:
+            relation, value = self._staged(relation, condition, None, truth=True)
+            source, truth = value.source, value.sql
+        else:
             wide = relation.with_columns_of(mentions(condition), self.dialect)
-            wide = wide.where(f"NOT coalesce({sql.decided}, FALSE) OR ({sql.sql})")
-            relation = wide.without(wide.possible - relation.possible)
-        relation, value = self._staged(relation, condition, sql, truth=True)
+            wide = self._with_comparands(wide, native.comparands([condition]), kinds)
+            if _is_exact(sql):
+                wide = wide.where(sql.sql)
+                return wide.without(wide.possible - relation.possible)
+            verdict = f"CASE WHEN {sql.decided} THEN coalesce({sql.sql}, FALSE) END"
+            judged = wide.selected(["t.*", f"{self.dialect.once(verdict)} AS verdict"])
+            inputs = sorted(mentions(condition))
+            found = self.engine.evaluated(
+                f"(SELECT * FROM ({judged}) AS t WHERE coalesce(t.verdict, TRUE))",
+                list(map(column, inputs)),
+                partial(self.evaluator.truths, condition, [one.name for one in inputs]),
+                "boolean",
+                where="t.verdict IS NULL",
+                light=relation.light,
+            )
+            source, truth = f"{found} AS t", "coalesce(t.verdict, t.value)"
         kept = ", ".join(f"t.{name}" for name in relation.columns) or "1 AS one"
-        text = f"SELECT {kept} FROM {value.source} WHERE {value.sql}"
+        text = f"SELECT {kept} FROM {source} WHERE {truth}"
         return replace(relation, sql=text, table=False, light=False)
 
     def _extend(self, relation: SolutionBag, variable: Var, expression: Expression) -> SolutionBag:
@@ -486,6 +588,8 @@ class PlanSelect:
             wide = relation.with_columns_of(mentions(expression), self.dialect)
             return wide, _Staged(f"{wide.source} AS t", sql.sql)
         relation = relation.with_columns_of(mentions(expression) - relation.possible, self.dialect)
+        if sql is not None:
+            relation = self._with_comparands(relation, native.comparands([expression]))
         inputs = sorted(mentions(expression))
         names = [variable.name for variable in inputs]
         evaluate = self.evaluator.truths if truth else self.evaluator.terms
@@ -562,16 +666,10 @@ class PlanSelect:
                 ]
                 rest = [one for one in conditions if one not in own]
                 shared = pattern.possible & relation.possible
-                if rest and shared <= relation.certain:
+                if rest and shared <= relation.certain and not any(map(exists_in, rest)):
                     left, starts = self._starts(relation, pattern)
                     right = self._where(self._without_outer()._unordered(pattern, starts), own)
-                    across, others = self._across(rest, left, right)
-                    if not others:
-                        return semi_join(left, right, keep=keep, condition=across)
-                    if not any(map(exists_in, others)):
-                        needed = shared.union(*map(mentions, rest))
-                        pairs = self._pairs(left, right.only(needed).distinct(), rest)
-                        return pairs.semi_join(keep=keep)
+                    return self._exists_pair(left, right, rest, keep=keep)
         if correlated_variables(body) & relation.possible:
             return self._exists_for_each(relation, body, keep=keep)
         left, starts = self._starts(relation, body)
@@ -579,6 +677,31 @@ class PlanSelect:
         if right.possible & left.possible <= left.certain & right.certain:
             return semi_join(left, right, keep=keep)
         return self._pairs(left, right.distinct()).semi_join(keep=keep)
+
+    def _exists_pair(
+        self, left: SolutionBag, right: SolutionBag, conditions: Sequence[Expression], *, keep: bool
+    ) -> SolutionBag:
+        """Returns the left solutions with a partner that meets all conditions, or (not `keep`) without.
+
+        Both sides bind all that they share. Pairs that SQL does not decide are read only of solutions that have none
+        for which it is true.
+        """
+        left, right, keyed, hidden = self._with_keys(left, right, conditions)
+        across = self._across(keyed, left, right)
+        if not across.undecided:
+            only = semi_join(left, right, keep=keep, condition=across.met)
+            return only.without(hidden)
+        needed = hidden.union(left.possible & right.possible, *map(mentions, keyed))
+        rest, right, settled = left, right.only(needed), None
+        if across.is_native:
+            right = self._table(right)
+            if keep:
+                rest = left = self._table(left)
+                settled = semi_join(left, right, keep=True, condition=across.met)
+            rest = semi_join(left, right, keep=False, condition=across.met)
+        found = self._pairs(rest, right.distinct(), keyed)
+        unsettled = found.semi_join(keep=keep).without(hidden)
+        return union(settled.without(hidden), unsettled, self.dialect) if settled else unsettled
 
     def _exists_for_each(self, relation: SolutionBag, body: Node, *, keep: bool) -> SolutionBag:
         """Evaluates a body for the distinct bindings of the variables that it needs."""
@@ -717,12 +840,32 @@ class PlanSelect:
         return relation.slice(node.offset, node.limit, within)
 
 
+def _unsure(left: SolutionBag, right: SolutionBag) -> Vars:
+    """Returns the shared variables that one of the sides may leave unbound."""
+    return (left.possible & right.possible) - (left.certain & right.certain)
+
+
+@dataclass
+class _Across:
+    """Conditions on both sides of a join, as SQL over `l` and `r`."""
+
+    met: list[str] = field(default_factory=list)  # all are true for a pair only if SQL decides so
+    not_excluded: list[str] = field(default_factory=list)  # true also where SQL does not decide
+    undecided: list[Expression] = field(default_factory=list)  # that need a stage, too
+    is_native: bool = True  # whether each condition is in `met`
+
+
 @dataclass(frozen=True)
 class _Staged:
     """Where the solutions `t` are read from, and the value of an expression for each, as SQL."""
 
     source: str
     sql: str
+
+
+def _is_exact(sql: native.Native | None) -> bool:
+    """Whether SQL decides a condition for all terms."""
+    return sql is not None and sql.decided == native.ALWAYS
 
 
 def _sql_of(value: Any, dialect: Dialect) -> str:

@@ -8,13 +8,22 @@ engines' SQL.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import product
 from math import isfinite
+from types import MappingProxyType
 from typing import Any, Final
 
-from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Expression, Var
+from construct_messages.query.algebra.nodes import (
+    Aggregation,
+    Call,
+    Constant,
+    Expression,
+    Var,
+    Vars,
+)
 from construct_messages.rdf.terms import RDF, XSD, Term, boolean, literal, number
 from construct_messages.sparql.relational.dialects import Dialect
 from construct_messages.sparql.relational.relation import column
@@ -55,6 +64,8 @@ _BOOLEANS: Final = tuple(boolean(form) for form in ("false", "true"))  # in thei
 _ZONELESS: Final = rf"[1-9][0-9]{{3}}(?:-[0-9]{{2}}){{0,2}}\"\^\^<{_XSD}(?:date|gYear|gYearMonth)>"
 _COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_STRINGS: Final = frozenset({"STR", "UCASE", "LCASE"})  # equal strings are equal terms
+_ORDERED: Final = "'n', 'nd', 's', 'tz', 't', 'd', 'b'"  # kinds whose values have an order
 _TESTS: Final = ("STRSTARTS", "STRENDS", "CONTAINS")
 _DATATYPE: Final = r"\"\^\^(<[^\"<>]*>)$"
 _AS_PATTERN: Final = re.compile(r"(\^?)([A-Za-z0-9 _:/#%&'<>=;,@!~-]+)")
@@ -68,19 +79,94 @@ class Native:
     decided: str = ALWAYS
 
 
+Kinds = Mapping[Var, frozenset[str]]
+"""The kinds of all terms that a variable may be bound to, see `comparand`."""
+
+
 def condition(
-    expression: Expression, dialect: Dialect, sides: Mapping[Var, str] | None = None
+    expression: Expression,
+    dialect: Dialect,
+    sides: Mapping[Var, str] | None = None,
+    kinds: Kinds = MappingProxyType({}),
 ) -> Native | None:
     """Returns SQL of whether a condition is true, which may be false or NULL for an error; None if there is none.
 
-    `sides` are the names of the tables that variables are columns of; without them, all are of `t`.
+    `sides` are the names of the tables that variables are columns of; without them, all are of `t`. What is compared
+    with variables has the columns of `comparand`.
     """
-    return _Writer(dialect, sides).condition(expression, strict=False)
+    return _Writer(dialect, sides, kinds).condition(expression, strict=False)
+
+
+def unless(test: str, condition: Native | None) -> Native:
+    """Returns SQL of a condition that is true, too, where a test is, which is never NULL."""
+    if condition is None:
+        return Native(f"({test})", f"({test})")
+    decided = (
+        condition.decided if condition.decided == ALWAYS else f"({test} OR {condition.decided})"
+    )
+    return Native(f"({test} OR {condition.sql})", decided)
 
 
 def term(expression: Expression, dialect: Dialect) -> Native | None:
     """Returns SQL of the term of an expression; None if there is none."""
-    return _Writer(dialect, None).term(expression)
+    return _Writer(dialect).term(expression)
+
+
+def comparands(expressions: Iterable[Expression]) -> Vars:
+    """Returns the variables that are compared with variables, for which SQL needs the columns of `comparand`."""
+    found: set[Var] = set()
+    for one in expressions:
+        if isinstance(one, Call):
+            compared = one.name in _COMPARISONS or one.name == "IN"
+            if compared and sum(isinstance(part, Var) for part in one.arguments) > 1:
+                found.update(part for part in one.arguments if isinstance(part, Var))
+            found |= comparands(one.arguments)
+    return frozenset(found)
+
+
+def comparand(
+    variable: Var, dialect: Dialect, kinds: Kinds = MappingProxyType({})
+) -> tuple[dict[Var, str], dict[Var, str]]:
+    """Returns hidden variables for comparisons of a variable, and their SQL; that of the last three needs the first.
+
+    The kind: `n` a number in decimal digits, `nd` an xsd:double, `s` a string, `se` one with escapes, `l` one with a
+    language, `tz` and `t` dateTimes in UTC and without a zone, `d` a date, `b` a boolean, `x` no literal, `?` any other
+    literal. Then text, exact number and double, by which values of one kind are compared.
+    """
+    writer = _Writer(dialect)
+    x, (kind, text, exact, double) = writer.column(variable), _comparand(variable)
+    k = f"t.{column(kind)}"
+    point = f"WHEN {k} IN ('tz', 't', 'd') THEN {writer.point(x)}"
+    texts = f"CASE WHEN {k} = 's' THEN {writer.lexical(x)} {point} ELSE {x} END"
+    only = kinds.get(variable, frozenset())
+    kind_of = kind_of_terms(x, dialect)
+    if len(only) == 1:
+        kind_of = f"CASE WHEN {x} IS NOT NULL THEN '{next(iter(only))}' END"
+    return {kind: kind_of}, {
+        text: texts,
+        exact: f"CASE WHEN {k} = 'n' THEN {writer.exact(x)} END",
+        double: f"CASE WHEN left({k}, 1) = 'n' THEN {writer.double(x)} END",
+    }
+
+
+def kind_of_terms(x: str, dialect: Dialect) -> str:
+    """Returns SQL of the kind of a term, see `comparand`."""
+    return _Writer(dialect).kind(x)
+
+
+def _decides(kind: str, other: str, equality: bool) -> bool:
+    """Whether SQL compares terms of two kinds, as in `of_variables`."""
+    if "?" in (kind, other):
+        return False
+    if kind[0] != other[0] or kind[0] not in ("s", "l", "t"):
+        return True
+    if equality:
+        return kind == other or kind[0] != "t"
+    return kind == other and f"'{kind}'" in _ORDERED
+
+
+def _comparand(variable: Var) -> tuple[Var, ...]:
+    return tuple(Var(f".{letter}.{variable.name}") for letter in "ktxd")
 
 
 def join_key(variable: Var, dialect: Dialect) -> str:
@@ -89,7 +175,7 @@ def join_key(variable: Var, dialect: Dialect) -> str:
     Numbers of any type have the same key if they are the same xsd:float. Dates without a zone have the key of their
     terms; all other dates and times have one key.
     """
-    return _Writer(dialect, None).join_key(variable)
+    return _Writer(dialect).join_key(variable)
 
 
 @dataclass(frozen=True)
@@ -132,7 +218,7 @@ def aggregate(
             chosen = f"{one.name.lower()}_by({argument}, concat({key}, ' ', {argument}))"
             return Aggregate(f"CASE WHEN count(*) = count({argument}) THEN {chosen} END")
         case "SUM" if not one.distinct and argument:
-            return _Writer(dialect, None).total(argument)
+            return _Writer(dialect).total(argument)
     empty = literal("") if one.name == "GROUP_CONCAT" else number("0")
     terms = f"string_agg({distinct}concat('1 ', {argument}), {dialect.text(chr(10))})"
     return Aggregate(
@@ -144,10 +230,14 @@ def aggregate(
 @dataclass(frozen=True)
 class _Writer:
     dialect: Dialect
-    sides: Mapping[Var, str] | None
+    sides: Mapping[Var, str] | None = None
+    kinds: Kinds = field(default_factory=dict)
+
+    def side(self, variable: Var) -> str:
+        return "t" if self.sides is None else self.sides[variable]
 
     def column(self, variable: Var) -> str:
-        return f"{'t' if self.sides is None else self.sides[variable]}.{column(variable)}"
+        return f"{self.side(variable)}.{column(variable)}"
 
     def text(self, value: str) -> str:
         return self.dialect.text(value)
@@ -181,6 +271,8 @@ class _Writer:
                     f"CASE WHEN {_is_iri(x)} THEN concat({quote}, {_inside(x)}, {quote}) "
                     f"WHEN {_is_literal(x)} THEN regexp_replace({x}, {suffix}, {quote}) END"
                 )
+            case Call("UCASE" | "LCASE" as name, (argument,)):
+                return self.in_case("upper" if name == "UCASE" else "lower", argument)
             case Call("LANG", (Var() as variable,)):
                 quote = self.text('"')
                 x = self.column(variable)
@@ -207,6 +299,27 @@ class _Writer:
             f"CASE WHEN {_is_literal(x)} THEN CASE WHEN right({x}, 1) = {quote} THEN {string} "
             f"WHEN right({x}, 1) = '>' THEN {found} ELSE {of_language} END END"
         )
+
+    def in_case(self, function: str, argument: Expression) -> Native | None:
+        """UCASE or LCASE of a variable or its STR, of characters of ASCII."""
+        quote = self.text('"')
+        match argument:
+            case Var():
+                x = self.column(argument)
+                text, rest = self.lexical(x), f"substring({x}, length({self.lexical(x)}) + 2)"
+                branches = (
+                    f"WHEN {self.is_text(x)} THEN concat({quote}, {function}({text}), {rest})"
+                )
+            case Call("STR", (Var() as variable,)):
+                x = self.column(variable)
+                branches = " ".join(
+                    f"WHEN {test} THEN concat({quote}, {function}({text}), {quote})"
+                    for test, text in ((_is_iri(x), _inside(x)), (_is_literal(x), self.lexical(x)))
+                )
+            case _:
+                return None
+        plain = self.dialect.matches(x, r"[ -\[\]-~]*")
+        return Native(f"CASE {branches} END", f"({x} IS NULL OR {plain})")
 
     def language(self, x: str) -> str:
         tag = self.text(r"\"@([A-Za-z0-9-]+?)(?:--(?:ltr|rtl))?$")
@@ -436,16 +549,22 @@ class _Writer:
                 "!=",
             ):
                 return self.datatype(operator, variable, constant)
-            case Call("STR", (Var() as variable,)), Constant(constant) if operator in ("=", "!="):
-                known = value_of(constant)
+            case Call(name), Constant(constant) if operator in ("=", "!=") and name in _STRINGS:
                 found = self.term(left)
-                if type(known) is not PlainString or found is None:
+                if type(value_of(constant)) is not PlainString or found is None:
                     return None
-                return Native(f"({found.sql} {_sql(operator)} {self.text(constant)})")
+                test = f"({found.sql} {_sql(operator)} {self.text(constant)})"
+                return Native(test, found.decided)
+            case Call(one), Call(other) if operator in ("=", "!=") and {one, other} <= _STRINGS:
+                found, second = self.term(left), self.term(right)
+                if found is None or second is None:
+                    return None
+                test = f"({found.sql} {_sql(operator)} {second.sql})"
+                return Native(test, _all(found, second))
             case Var(), Constant(constant):
                 return self.with_constant(operator, self.column(left), constant, strict=strict)
             case Var(), Var():
-                return self.of_variables(operator, self.column(left), self.column(right))
+                return self.of_variables(operator, left, right)
         return None
 
     def datatype(self, operator: str, variable: Var, constant: Term) -> Native | None:
@@ -524,24 +643,55 @@ class _Writer:
         """A point in time of one of the forms of `_MOMENTS`, without its zone."""
         return f"split_part({self.lexical(x)}, 'Z', 1)"
 
-    def of_variables(self, operator: str, x: str, y: str) -> Native:
-        def both(*forms: str) -> str:
-            sides = (" OR ".join(self.form(side, form) for form in forms) for side in (x, y))
-            return " AND ".join(f"({side})" for side in sides)
-
-        untyped = f"NOT ({self.is_typed(x)} OR {self.is_typed(y)})"
-        plain = f"{self.is_plain(x)} AND {self.is_plain(y)}"
-        cases: list[tuple[str, Callable[[str], str]]] = [
-            (untyped, str) if operator in ("=", "!=") else (plain, self.lexical),
-            (both(_EXACT), self.exact),
-            (both(_EXACT, _DOUBLE), self.double),
-            *((both(form), self.point) for form in _MOMENTS),
-            (f"{self.is_boolean(x)} AND {self.is_boolean(y)}", str),
-        ]
-        branches = (f"WHEN {test} THEN {of(x)} {_sql(operator)} {of(y)}" for test, of in cases)
-        decided = " OR ".join(f"({test})" for test, _ in cases)
+    def of_variables(self, operator: str, left: Var, right: Var) -> Native:
+        """A comparison of two variables, by the columns of `comparand`."""
+        equality, sql = operator in ("=", "!="), _sql(operator)
+        k, text, exact, double = (
+            tuple(
+                f"{self.side(one)}.{column(hidden[n])}" for one, hidden in ((left, a), (right, b))
+            )
+            for a, b in [(_comparand(left), _comparand(right))]
+            for n in range(4)
+        )
+        family = f"left({k[0]}, 1) = left({k[1]}, 1)"
+        order = "" if equality else f"WHEN NOT {k[0]} IN ({_ORDERED}) THEN NULL "
+        same = (
+            f"CASE WHEN {k[0]} = 'n' THEN {exact[0]} {sql} {exact[1]} "
+            f"WHEN {k[0]} = 'nd' THEN {double[0]} {sql} {double[1]} "
+            f"{order}ELSE {text[0]} {sql} {text[1]} END"
+        )
+        other = _sql_truth(operator) if equality else "NULL"
+        if equality:
+            open = f"({k[0]} <> {k[1]} AND {family} AND left({k[0]}, 1) = 't')"
+        else:
+            open = (
+                f"({family} AND left({k[0]}, 1) IN ('s', 'l', 't') "
+                f"AND NOT ({k[0]} = {k[1]} AND {k[0]} IN ({_ORDERED})))"
+            )
+        decided = f"({k[0]} IS NULL OR {k[1]} IS NULL OR NOT ('?' IN ({k[0]}, {k[1]}) OR {open}))"
+        if left in self.kinds and right in self.kinds:
+            pairs = product(self.kinds[left], self.kinds[right])
+            decided = ALWAYS if all(_decides(*pair, equality) for pair in pairs) else decided
         return Native(
-            f"CASE {' '.join(branches)} END", f"({x} IS NULL OR {y} IS NULL OR {decided})"
+            f"CASE WHEN {k[0]} = {k[1]} THEN {same} "
+            f"WHEN {family} AND left({k[0]}, 1) = 'n' THEN {double[0]} {sql} {double[1]} "
+            f"WHEN {k[0]} IS NOT NULL AND {k[1]} IS NOT NULL THEN {other} END",
+            decided,
+        )
+
+    def kind(self, x: str) -> str:
+        """See `comparand`."""
+        kinds = [
+            (self.form(x, _EXACT), "n"),
+            (self.form(x, _DOUBLE), "nd"),
+            *zip((self.form(x, form) for form in _MOMENTS), ("tz", "t", "d"), strict=True),
+            (self.is_boolean(x), "b"),
+        ]
+        typed = " ".join(f"WHEN {test} THEN '{kind}'" for test, kind in kinds)
+        return (
+            f"CASE WHEN {x} IS NULL THEN {self.dialect.null} WHEN NOT {_is_literal(x)} THEN 'x' "
+            f"WHEN {self.is_plain(x)} THEN 's' WHEN right({x}, 1) = {self.text(chr(34))} THEN 'se' "
+            f"WHEN right({x}, 1) <> '>' THEN 'l' {typed} ELSE '?' END"
         )
 
     # --- aggregates -------------------------------------------------------------------------------------------------

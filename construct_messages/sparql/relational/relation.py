@@ -7,8 +7,8 @@ SQL; the differences are in `dialects`. No algebra nodes here, and nothing is ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from construct_messages.query.algebra.nodes import NOTHING, Var, Vars
@@ -47,6 +47,8 @@ class SolutionBag:
     stable: bool = True  # whether the engine finds the same solutions again
     # whether it costs little to read it twice: it is a table, or a part of the quads
     light: bool = False
+    # for some variables a SELECT of `value`, which has all terms that they may be bound to, and is quickly read
+    values: Mapping[Var, str] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -79,7 +81,11 @@ class SolutionBag:
         if kept == self.possible and not self.extra:
             return self
         sql = self.selected(columns(kept))
-        return SolutionBag(sql, kept, self.certain & kept, stable=self.stable)
+        values = self.values_of(kept)
+        return SolutionBag(sql, kept, self.certain & kept, stable=self.stable, values=values)
+
+    def values_of(self, variables: Vars) -> dict[Var, str]:
+        return {one: sql for one, sql in self.values.items() if one in variables}
 
     def unordered(self) -> SolutionBag:
         return self.only(self.possible)
@@ -91,7 +97,13 @@ class SolutionBag:
         kept = self.possible - variables
         sql = self.selected([*columns(kept), *self.extra])
         return replace(
-            self, sql=sql, possible=kept, certain=self.certain & kept, table=False, light=False
+            self,
+            sql=sql,
+            possible=kept,
+            certain=self.certain & kept,
+            table=False,
+            light=False,
+            values=self.values_of(kept),
         )
 
     def with_columns_of(self, variables: Vars, dialect: Dialect) -> SolutionBag:
@@ -131,11 +143,12 @@ class SolutionBag:
             certain=self.certain | bound if certain else self.certain,
             table=False,
             light=False,
+            values=self.values_of(self.possible - bound),
         )
 
     def with_key_of(self, by: Vars, key: Var, dialect: Dialect) -> SolutionBag:
         """Binds `key` to a value that solutions share if they have the same bindings of `by`; it is never unbound."""
-        texts = [f"coalesce({name}, '')" for name in columns(self.possible & by)]
+        texts = [f"coalesce(CAST({name} AS STRING), '')" for name in columns(self.possible & by)]
         # no term holds a line feed
         line_feed = dialect.text("\n")
         value = f"concat_ws({line_feed}, {', '.join(texts)})" if texts else "''"
@@ -149,7 +162,7 @@ class SolutionBag:
             return replace(self, sql=sql, table=False, light=False, order=())
         if not self.order:
             sql = f"SELECT DISTINCT {', '.join(names)} FROM {self.source} AS t"
-            return SolutionBag(sql, self.possible, self.certain, stable=self.stable)
+            return replace(self, sql=sql, table=False, light=False)
         first = self.slice(0, 1, self.possible)
         return replace(first, stable=self.stable)
 
@@ -199,6 +212,10 @@ def join(
         left.possible | right.possible,
         left.certain | right.certain,
         stable=left.stable and right.stable,
+        values={
+            **right.values_of(right.certain | (right.possible - left.possible)),
+            **left.values_of(left.certain | (left.possible - right.possible)),
+        },
     )
 
 
@@ -300,7 +317,8 @@ def left_join(left: SolutionBag, right: SolutionBag, conditions: Sequence[str] =
     kept = merged(left.possible, right.possible, NOTHING)
     sql = f"SELECT {', '.join(kept) or '1 AS one'} FROM {left.source} AS l LEFT JOIN {right.source} AS r ON {on}"
     possible, stable = left.possible | right.possible, left.stable and right.stable
-    return SolutionBag(sql, possible, left.certain, stable=stable)
+    values = {**right.values, **left.values}
+    return SolutionBag(sql, possible, left.certain, stable=stable, values=values)
 
 
 def semi_join(
@@ -308,8 +326,8 @@ def semi_join(
 ) -> SolutionBag:
     """The left solutions with a partner, or (not `keep`) without; both sides bind all that they share."""
     on = " AND ".join([agree(left.possible & right.possible), *condition])
-    exists = f"{'' if keep else 'NOT '}EXISTS (SELECT 1 FROM {right.source} AS r WHERE {on})"
-    sql = f"SELECT * FROM {left.source} AS l WHERE {exists}"
+    how = "SEMI" if keep else "ANTI"
+    sql = f"SELECT l.* FROM {left.source} AS l {how} JOIN {right.source} AS r ON {on}"
     stable = left.stable and right.stable
     return replace(left, sql=sql, table=False, light=False, stable=stable)
 
@@ -364,7 +382,7 @@ def compatible_pairs(
     # a solution that is to stay alone has a key that no partner has
     nowhere = f"concat({dialect.text(chr(10))}, {column(key)})"
     one, other, conditions = _matched(twice, right, dialect, overlapping, nowhere)
-    marked = f"(SELECT *, '' AS {column(mark)} FROM {other} AS t)"
+    marked = f"(SELECT *, 'x' AS {column(mark)} FROM {other} AS t)"
     kept = merged(left.possible | {key}, right.possible | {mark}, frozenset(_unsure(left, right)))
     on = " AND ".join(["l.alone = ''", *conditions, *condition])
     sql = (

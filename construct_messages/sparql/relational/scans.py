@@ -4,7 +4,7 @@ graph, of canonical N-Triples terms. SPARQL 1.1 Query, sections 13 (dataset) and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
 from construct_messages.query.algebra.nodes import (
@@ -39,6 +39,8 @@ class Quads:
     # the predicates of quads that it may have twice, if known
     repeated: frozenset[Term] | None = None
     union: bool = False  # whether the default graph is the merge of all graphs
+    # whether to ask for the kinds of what joins compare, so that it needs no stage: those of Spark cost much
+    asks: bool = False
 
     def scan(self, pattern: Triple) -> SolutionBag:
         """Returns the solutions of a triple pattern."""
@@ -58,7 +60,11 @@ class Quads:
             f"SELECT {distinct}{named or '1 AS one'} FROM {table} WHERE {' AND '.join(conditions)}"
         )
         sql += "" if named else " LIMIT 1"  # a pattern without variables has one solution or none
-        return SolutionBag(sql, pattern.variables, pattern.variables, light=True)
+        found = SolutionBag(sql, pattern.variables, pattern.variables, light=True)
+        variable = pattern.object
+        if not self.asks or not isinstance(variable, Var) or isinstance(pattern.predicate, Var):
+            return found
+        return replace(found, values={variable: found.selected([f"{column(variable)} AS value"])})
 
     def table_of(self, pattern: Triple) -> str:  # noqa: ARG002  # tables of other engines
         """The table of a pattern, of all quads or of some that have all of its matches."""

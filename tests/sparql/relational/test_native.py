@@ -27,6 +27,7 @@ from construct_messages.sparql.relational.dialects import Dialect, DuckDb
 from construct_messages.sparql.relational.duckdb import DuckDbEngine
 from construct_messages.sparql.relational.evaluation import PlanSelect
 from construct_messages.sparql.relational.expressions import PythonEvaluator
+from construct_messages.sparql.relational.relation import column
 from construct_messages.sparql.relational.scans import Quads
 from tests.support.queries.relational import connection_of, planned
 from tests.support.spark.terms import BLANK, TERMS, typed
@@ -68,7 +69,10 @@ def text(value: str) -> Constant:
 
 OF_ONE = [
     *(call(name, X) for name in ("BOUND", "ISIRI", "ISBLANK", "ISLITERAL", "STR", "LANG")),
-    *(call(name, X) for name in ("ISNUMERIC", "DATATYPE", "ORDERKEY")),
+    *(call(name, X) for name in ("ISNUMERIC", "DATATYPE", "ORDERKEY", "UCASE", "LCASE")),
+    *(call(name, call("STR", X)) for name in ("UCASE", "LCASE")),
+    *(call(name, call("UCASE", X), text("A")) for name in ("=", "!=")),
+    *(call(name, call("LCASE", call("STR", X)), call("STR", X)) for name in ("=", "!=")),
     call("IF", call("ISIRI", X), call("STR", X), X),
     call("IF", X, text("a"), call("LANG", X)),
     call("COALESCE", call("LANG", X), X, text("")),
@@ -166,7 +170,12 @@ def asked(
             ]
     names = ["n", *(f"v_{name}" for name in "xy"[: len(rows[0])])]
     numbered = [(n, *row) for n, row in enumerate(rows)]
-    found = sorted(ask(f"SELECT {', '.join(selected)} FROM given AS t", names, numbered))
+    source = "given"
+    for variable in sorted(native.comparands(expressions)):
+        for made in native.comparand(variable, dialect):
+            values = ", ".join(f"{sql} AS {column(one)}" for one, sql in made.items())
+            source = f"(SELECT t.*, {values} FROM {source} AS t)"
+    found = sorted(ask(f"SELECT {', '.join(selected)} FROM {source} AS t", names, numbered))
     return [
         [tuple(row[place : place + 4]) for row in found]
         for place in range(1, 1 + 4 * len(expressions), 4)

@@ -42,11 +42,13 @@ def _database() -> duckdb.DuckDBPyConnection:
     return database
 
 
-def evaluated(plan: Plan, quads: Sequence[tuple[Term | None, ...]]) -> list[tuple[Term, ...]]:
-    """The solutions of a plan over rows, which may hold a quad twice."""
+def evaluated(
+    plan: Plan, quads: Sequence[tuple[Term | None, ...]], *, asks: bool = False
+) -> list[tuple[Term, ...]]:
+    """The solutions of a plan over rows, which may hold a quad twice; `asks` as in `Quads`, and as on Spark."""
     connection = connection_of(quads)
     engine = DuckDbEngine(connection)
-    table = Quads("quads", False, plan.dataset, engine.dialect)
+    table = Quads("quads", False, plan.dataset, engine.dialect, asks=asks)
     select = PlanSelect(engine, table, PythonEvaluator()).select(plan)
     found = connection.execute(select).fetchall()
     connection.close()
