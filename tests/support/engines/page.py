@@ -34,7 +34,7 @@ compare as XPath says, casts to `xsd:integer` have more than 64 bits, and `xsd:s
 more has an exponent. `ORDER BY` has an order without cycles: blank nodes, IRIs, numbers, strings, booleans, dates,
 other literals. SAMPLE takes the first term in the order of strings, and GROUP_CONCAT joins in that order. VALUES in a
 graph that there is not has no solutions. Thousands of random queries, and 200 that were found in the wild, have the
-solutions of the embedded engine otherwise. A server over a table refuses `DESCRIBE`.
+solutions of the embedded engine otherwise.
 
 **The embedded engine and Oxigraph.** The order by value has cycles where numbers and strings meet (9 < 10 < "10" < 9),
 and such an `ORDER BY` may end the process of an Oxigraph server. Order by `STR(?o)` there. The embedded engine is asked
