@@ -133,9 +133,9 @@ kill-grpc:
 soak-relay:
 	$(PYTHON) -m pytest -v -n 2 --kills $(or $(KILLS),50) $(if $(PAIRS),-k "$(PAIRS)") tests/feeds/test_relay_kills.py
 
-# Kafka's broker, publishers and subscribers, each killed 50 times, and 20,000 messages with large ones
+# Kafka's broker, publishers and subscribers, each killed 50 times or once more, and 20,000 messages with large ones
 kill-kafka:
-	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/brokers/kafka/test_kills.py
+	$(PYTHON) -m pytest -q -s -n 0 --kills 51 tests/feeds/brokers/kafka/test_kills.py
 
 # Mosquitto and the NATS server, killed 50 times each under a writer and a reader
 kill-brokers:
