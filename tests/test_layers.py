@@ -37,7 +37,7 @@ FLOORS = {
         "__main__",
     ),
     "rdf": floors(
-        "compiled",
+        "compiled / possessive",
         "arguments / files",
         "formats / terms",
         "isomorphism / labels / options / solutions / wire",
