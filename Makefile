@@ -88,7 +88,7 @@ SANITIZED = -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-san
 sanitize:
 	CFLAGS="$(SANITIZED)" LDFLAGS="-fsanitize=address,undefined" $(PYTHON) hatch_build.py
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
-	ASAN_OPTIONS=detect_leaks=0 $(PYTHON) -m pytest -q -n 0 -p no:faulthandler \
+	ASAN_OPTIONS=detect_leaks=0 $(PYTHON) -m pytest -q -n 0 -p no:faulthandler --combinations \
 	  tests/logs/turtle/test_compiled.py tests/logs/lines/test_compiled.py tests/logs/jelly/test_compiled.py; \
 	status=$$?; $(PYTHON) hatch_build.py; exit $$status
 

@@ -16,6 +16,7 @@ from construct_messages.query.rewrite import ConstructQuery
 from tests.support.docs import BLOCKS, SPARK, TUTORIAL, Block, continues, printed
 from tests.support.engines.servers import free_port
 from tests.support.places import ROOT
+from tests.support.spark.sessions import SHORT_LIVED
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -52,10 +53,14 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-ENVIRONMENT = os.environ | {
-    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    "PYTHONPATH": str(ROOT),
-}
+ENVIRONMENT = (
+    os.environ
+    | SHORT_LIVED
+    | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+)
 
 
 def shell(command: str, place: Path) -> str:

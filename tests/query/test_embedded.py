@@ -131,7 +131,9 @@ def test_solutions_are_those_of_jena(pattern: str, jena: Arq) -> None:
     graphs = [ox.DefaultGraph(), *names[:2]]
     select = f"PREFIX : <urn:> SELECT ?s ?o ?x ?g {{ {pattern} }}"
     total = 0
-    for _ in range(30):
+    for count in range(30):
+        if total and count >= 12:
+            break
         store = ox.Store()
         for _ in range(random.randint(4, 24)):
             predicate = ox.NamedNode(f"urn:{random.choice('pqr')}")

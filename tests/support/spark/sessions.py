@@ -17,6 +17,12 @@ UNCOMPILED = {
 QUICK = {**UNCOMPILED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 """For data of a few quads: nothing compiled, nothing adapted, one partition."""
 
+SHORT_LIVED = {
+    "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=2 --conf "
+    "'spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' pyspark-shell"
+}
+"""The environment of programs as users write them: of a session that soon ends, nothing is optimized."""
+
 PLANNED = "planned"
 """The property of a test that tells the seconds of planning; the longest are told at the end of a run."""
 

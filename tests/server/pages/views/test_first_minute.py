@@ -65,12 +65,23 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield server
 
 
+in_one = pytest.mark.parametrize("browser", ["chromium"], indirect=True)
+
 SCREENS: Final = {"phone": (390, 844), "tablet": (1024, 768), "desktop": (1440, 900)}
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@in_one
+@pytest.mark.parametrize("screen", ["tablet", "desktop"])
 async def test_results_come_into_view(browser: Browser, served: Served, screen: str) -> None:
     """The banner and the first card are in the upper half after a click, and nothing of the query is out of sight."""
+    await check_view(browser, served, screen)
+
+
+async def test_results_come_into_view_of_a_phone(browser: Browser, served: Served) -> None:
+    await check_view(browser, served, "phone")
+
+
+async def check_view(browser: Browser, served: Served, screen: str) -> None:
     width, height = SCREENS[screen]
     await browser.open(f"{served.url}/companies/", viewport={"width": width, "height": height})
     condition = " || ".join(f'LANG(?name) = "{code}"' for code in ("en", "nl", "fr", "de", "ja"))
@@ -99,6 +110,7 @@ async def test_results_come_into_view(browser: Browser, served: Served, screen: 
     assert await browser.errors() == []
 
 
+@in_one
 @pytest.mark.parametrize("endpoint", NAMES)
 async def test_every_example_finds_something(
     browser: Browser, served: Served, endpoint: str
@@ -160,9 +172,6 @@ EMPTY: Final = {
         "",
     ),
 }
-
-
-in_one = pytest.mark.parametrize("browser", ["chromium"], indirect=True)
 
 
 @in_one
