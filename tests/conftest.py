@@ -23,7 +23,14 @@ from tests.support.engines.kafka import Kafka
 from tests.support.engines.kafka import kafka as running_kafka
 from tests.support.engines.servers import ALL, Arq, Missing, Serve
 from tests.support.places import ROOT, absent
-from tests.support.spark.sessions import OTHER, PLANNED, QUICK, activate, new_session
+from tests.support.spark.sessions import (
+    OTHER,
+    PLANNED,
+    QUICK,
+    activate,
+    connectors,
+    new_session,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -363,6 +370,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
                 "spark.local.dir": str(warehouse / "local"),
                 # many short queries: the quick compiler serves them better than the thorough one
                 "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                **connectors(),
             },
         )
     except SparkUnavailable as unavailable:
