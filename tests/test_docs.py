@@ -39,6 +39,10 @@ SHOWN = {
 }
 
 
+CLIENTS = "docs/reference/streams/clients.md"
+"""Its programs run beside the server that they ask."""
+
+
 def of(*languages: str) -> pytest.MarkDecorator:
     chosen = [block for block in BLOCKS if block.language in languages]
     return pytest.mark.parametrize(
@@ -103,9 +107,7 @@ def test_console(block: Block, place: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    sorted(
-        {block.page for block in BLOCKS if block.language == "python" and block.page != TUTORIAL}
-    ),
+    sorted({block.page for block in BLOCKS if block.language == "python"} - {TUTORIAL, CLIENTS}),
 )
 def test_python(page: str, place: Path) -> None:
     """A page's Python blocks run one after the other, each a program where the page does not say that they are one.
@@ -194,7 +196,7 @@ def test_the_five_commands_of_the_live_stream(place: Path) -> None:
         assert shell(publish, place) == ""
         assert shell(see, place).count("# @message\n") == 2
         # the page's Python goes on while the server runs
-        test_python("docs/reference/streams/clients.md", place)
+        test_python(CLIENTS, place)
         for count in (5, 10):
             with started(follow, place) as following:
                 wait_until(lambda count=count: copied() == count)
