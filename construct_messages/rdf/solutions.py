@@ -174,6 +174,17 @@ class ArrowSolutions(Solutions):
             self._text = list(map(terms_of, self.arrays))
         return self._text
 
+    @property
+    def utf8(self) -> Sequence[list[bytes]]:
+        """The columns as UTF-8 bytes."""
+        if self._utf8 is None:
+            columns = [array.view("binary").to_pylist() for array in self.arrays]
+            self._utf8 = [
+                [term or b"" for term in column] if array.null_count else column
+                for array, column in zip(self.arrays, columns, strict=True)
+            ]
+        return self._utf8
+
 
 def terms_of(array: Any) -> list[Term]:
     """Returns an array of Arrow, of strings, as terms; the empty string is unbound.

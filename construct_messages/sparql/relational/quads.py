@@ -309,9 +309,18 @@ def _writing(folder: Path) -> Iterator[None]:
         raise CannotWrite(f"cannot write {folder}: {error}", hint="choose another place") from error
     except duckdb.OutOfMemoryException as error:
         raise CannotWrite(
-            f"the memory does not suffice to sort a file: {error}",
+            f"the memory does not suffice to sort a file: {shortage(error)}",
             hint="raise the memory limit, or name a spill folder with more room",
         ) from error
+
+
+def shortage(error: duckdb.OutOfMemoryException) -> str:
+    """Returns what memory or disk was short of, without DuckDB's advice, which is to set what it names in SQL.
+
+    >>> shortage(duckdb.OutOfMemoryException("no block.\\nPossible solutions:\\n* Fewer threads"))
+    'no block.'
+    """
+    return re.split(r"\s+(?:This limit was set|Possible solutions)", str(error))[0]
 
 
 def _write(

@@ -38,6 +38,7 @@ from construct_messages.sparql.relational.quads import (
     read_files,
     read_quads,
     read_remote_quads,
+    shortage,
     version_of,
 )
 from construct_messages.sparql.relational.relation import column
@@ -340,7 +341,7 @@ def _errors() -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException as error:
         raise SourceError(
-            f"the memory does not suffice: {error}",
+            f"the memory does not suffice: {shortage(error)}",
             hint="raise the memory limit, or name a spill folder with more room",
         ) from error
     except duckdb.Error as error:
