@@ -81,6 +81,7 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 _DIRECTIVE: Final = re.compile(
     r"""[ \t]*(?:VERSION[ \t]*(?:"[^"\\]*"|'[^'\\]*')[ \t]*)?(?:#.*)?[\r\n]*"""
 )
+_LOAD: Final = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{4}")
 _HINT: Final = "fix the file, or write it anew by construct-messages convert --skip-invalid"
 
 
@@ -110,12 +111,17 @@ def read_quads(path: str | os.PathLike[str]) -> QuadsTable:
     Raises:
         QuadsError: there is no complete table.
     """
-    folder = Path(path)
-    record = TableRecord.read(_entries(folder).values(), str(path))
-    files = tuple(folder / name for name in record.files)
-    if missing := [file for file in files if not file.exists()]:
-        raise QuadsError(f"{folder}: {missing[0].name} is missing", hint="write the table again")
-    return QuadsTable(files, record.statistics, record.repeated)
+    folder, before = Path(path), dict[Path, bytes]()
+    while True:
+        entries = _entries(folder)
+        record = TableRecord.read(entries.values(), str(path))
+        files = tuple(folder / name for name in record.files)
+        if not (missing := [file for file in files if not file.exists()]):
+            return QuadsTable(files, record.statistics, record.repeated)
+        if entries == before:  # otherwise a load has just replaced the file
+            hint = "write the table again"
+            raise QuadsError(f"{folder}: {missing[0].name} is missing", hint=hint)
+        before = entries
 
 
 def in_parquet(files: Sequence[Path]) -> str:
@@ -128,11 +134,13 @@ def in_parquet(files: Sequence[Path]) -> str:
     return f"read_parquet([{names}], hive_partitioning = FALSE)"
 
 
-def _entries(folder: Path) -> dict[Path, bytes]:
+def _entries(folder: Path, attempts: int = 10) -> dict[Path, bytes]:
     """Returns the entries of a table, each a file with a line."""
     try:
         return {part: part.read_bytes() for part in sorted((folder / RECORD).glob("part-*"))}
     except OSError as error:
+        if attempts and isinstance(error, FileNotFoundError):
+            return _entries(folder, attempts - 1)  # another load has just removed an outdated one
         raise incomplete(str(folder), str(error)) from error
 
 
@@ -255,7 +263,8 @@ def _prepared(folder: Path) -> TableRecord:
     """Returns the record of the table in a folder; removes the rest of an interrupted load."""
     names, entries = {path.name for path in folder.iterdir()}, _entries(folder)
     if not entries:
-        foreign = sorted(name for name in names - {RECORD} if not _is_ours(name))
+        # a load by Spark has a folder
+        foreign = sorted(n for n in names - {RECORD} if not (_is_ours(n) or _LOAD.fullmatch(n)))
         if foreign:
             raise UsageError(
                 f"{folder} is no table of quads, and holds {foreign[0]}",
@@ -279,7 +288,7 @@ def _remove(path: Path) -> None:
             _remove(inner)
         path.rmdir()
     else:
-        path.unlink()
+        path.unlink(missing_ok=True)  # a load by Spark removes what it has replaced
 
 
 @contextmanager
@@ -431,7 +440,7 @@ def _record(folder: Path, entry: LoadEntry) -> Statistics:
         (folder / name).unlink(missing_ok=True)
     for part, line in entries.items():
         if msgspec.json.decode(line, type=LoadEntry) in record.outdated:
-            part.unlink()
+            part.unlink(missing_ok=True)
     return record.statistics
 
 
