@@ -99,7 +99,7 @@ def records(folder: Place) -> list[RunRecord]:
     runs = [info.path for info in _entries(folder) if _RUN.fullmatch(info.base_name)]
     files = [f"{run}/{RECORD}" for run in runs]
     known = folder.files.get_file_info(files) if files else []
-    # what Spark alone has written, over Spark Connect, is a folder with one file
+    # one that Spark alone has written, over Spark Connect, is a folder with one file
     whole = [info for info in known if info.type == fs.FileType.Directory]
     known += [file for info in whole for file in visible_below(folder, info.path)]
     found = list[RunRecord]()
@@ -349,7 +349,7 @@ class Run:
     def commit(
         self, format: str, counts: tuple[int, int], written: Sequence[LogFile], mode: Mode
     ) -> None:
-        """Makes the logs those of the folder, and removes what they overwrite.
+        """Makes the logs those of the folder, and removes those that they overwrite.
 
         Args:
             format: their media type.

@@ -90,7 +90,7 @@ class Written(WriterCommitMessage):
 
 
 def _written(messages: Iterable[WriterCommitMessage | None]) -> list[tuple[Task, LogFile | None]]:
-    """Returns what the tasks of a micro-batch have written; a lost task sends nothing."""
+    """Returns the tasks of a micro-batch and their logs; a lost task sends nothing."""
     found = [each for each in messages if isinstance(each, Written)]
     return [(each.task, each.log) for each in found if each.task is not None]
 

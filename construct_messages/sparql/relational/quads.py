@@ -288,7 +288,7 @@ def _remove(path: Path) -> None:
             _remove(inner)
         path.rmdir()
     else:
-        path.unlink(missing_ok=True)  # a load by Spark removes what it has replaced
+        path.unlink(missing_ok=True)  # a load by Spark removes replaced files, too
 
 
 @contextmanager
