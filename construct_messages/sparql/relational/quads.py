@@ -324,7 +324,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def shortage(error: duckdb.OutOfMemoryException) -> str:
-    """Returns what memory or disk was short of, without DuckDB's advice, which is to set what it names in SQL.
+    """Returns the reason of an error, without DuckDB's advice to change its settings by SQL.
 
     >>> shortage(duckdb.OutOfMemoryException("no block.\\nPossible solutions:\\n* Fewer threads"))
     'no block.'
@@ -361,7 +361,7 @@ def _write(
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    """Returns what changes when a file is written or replaced; None: it is no longer there."""
+    """Returns the inode, size and time of a file, which differ after a change; None: there is no file."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -259,9 +259,13 @@ def test_other_versions_and_missing_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(QuadsError, match="is missing"):
         read_quads(tmp_path / "t")
     (part,) = (tmp_path / "t" / RECORD).iterdir()
-    part.write_text('{"version": 99}')
-    with pytest.raises(QuadsError, match="another version"):
-        read_quads(tmp_path / "t")
+    for other in (
+        '{"version": 99}',
+        '{"version": 1, "files": ["f"], "predicates": {"<urn:p>": [1]}}',
+    ):
+        part.write_text(other)
+        with pytest.raises(QuadsError, match="another version"):
+            read_quads(tmp_path / "t")
 
 
 def test_a_record_without_its_part_is_no_table(tmp_path: Path) -> None:
