@@ -71,7 +71,6 @@ _NESTED: Final = re.compile(r"\{[^}]*\{")
 _EXPRESSION: Final = re.compile(r"(?i)\b(AS|BIND|EXISTS|FILTER|BY|HAVING)\b")
 _WITHIN_GRAPH: Final = re.compile(r"(?i)\bGRAPH\b")
 _MOST_WAYS: Final = 64
-_ALL: Final = re.compile(r"(?i)\bSELECT\b[^{]*\*")
 
 
 @lru_cache(maxsize=16)  # a continuous query is evaluated again and again
@@ -123,7 +122,7 @@ def _form(text: str) -> Any:
 
 def _with_variables_named(text: str) -> str:
     """The query with the variables of `SELECT *` in the order of the text; not in sub-selects, where none shows."""
-    if not _ALL.search(text) or not isinstance(form := _form(text), syntax.SelectForm):
+    if "*" not in text.partition("{")[0] or not isinstance(form := _form(text), syntax.SelectForm):
         return text
     if form.projection is not None or group_keys(form.clauses) is not None:
         return text
