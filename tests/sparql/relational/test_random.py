@@ -48,7 +48,7 @@ def is_pyoxigraphs_own(query: Query, quads: Sequence[ox.Quad]) -> bool:
     compares = re.search(r" (?:[<>=]|!=|[<>]=|IN) ", text) is not None
     return (
         "!(:" in text
-        or ("!=" in text and "#date" in text)
+        or (re.search(r"!=|!\(", text) is not None and "#date" in text)
         or "e300" in text
         or "0" * 40 in text
         or ("xsd:decimal(" in text and any('"0.1"^^<' in term for term in terms))
