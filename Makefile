@@ -117,10 +117,10 @@ hdfs:
 loads-at-once:
 	$(PYTHON) -m pytest -q -s -n 0 --rounds 10 tests/spark/quads/test_concurrency.py
 
-# three streaming queries of Spark, into a folder, a stream and a topic of Kafka, killed 40 times and started again from
-# their checkpoints
+# streaming queries of Spark, into a folder, a stream and a topic of Kafka, and over windows, killed and started again
+# from their checkpoints
 kill-flows:
-	$(PYTHON) -m pytest -q -s -n 0 --kills 80 tests/spark/logs/test_stream_kills.py
+	$(PYTHON) -m pytest -q -s -n 0 --kills 80 tests/spark/logs/test_stream_kills.py tests/spark/windows/test_kills.py
 
 # 10,200 states of a disk after a power cut, for each kind of file that is to survive one: four minutes of a processor
 power-cuts:

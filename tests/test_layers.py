@@ -31,7 +31,8 @@ FLOORS = {
         "logs / query",
         "sparql / streams",
         "construct / feeds",
-        "continuous / spark",
+        "continuous",
+        "spark",
         "options / server",
         "cli",
         "__main__",
@@ -121,6 +122,7 @@ FLOORS = {
         "logs / tables",
         "construct",
         "streaming",
+        "windows",
     ),
     "spark/tables": floors("columns", "rows / selection"),
     "spark/sql": floors(
