@@ -56,7 +56,7 @@ def test_kills_lose_and_double_nothing(
     # each start of Spark takes ten seconds
     kills, seed = request.config.getoption("--kills") // 2, random.randrange(1 << 32)
     chance = random.Random(seed)
-    batches = 2 * (kills + 1)
+    batches = 3 * (kills + 1)
     messages = [quad(f"m{number}") for number in range(20 * batches)]
     (tmp_path / "in").mkdir()
     for number in range(2 * batches):
@@ -68,7 +68,7 @@ def test_kills_lose_and_double_nothing(
         asyncio.run(_create(f"{streams}/target"))
         arguments = (str(tmp_path), streams, kafka.address, topic)
         for kill in range(kills * ATTEMPTS):
-            if seen.total() == kills:
+            if seen.total() == kills or not [*_unfinished(tmp_path, batches)]:
                 break
             moment = chance.choice([*MOMENTS])
             running = _start(tmp_path, arguments)
