@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pytest
 import pytest_asyncio
@@ -11,7 +11,7 @@ import pytest_asyncio
 from construct_messages.server.config import EndpointSettings
 from tests.support.http.serving import UNHURRIED, Served, serving
 from tests.support.pages.asking import BANNER, ENDED, RUN, choose, shown
-from tests.support.pages.browser import Browser, browsing
+from tests.support.pages.browser import Browser
 from tests.support.pages.stores import store_of
 from tests.support.places import ROOT
 
@@ -47,13 +47,6 @@ NAMES: Final = {
 LONG: Final = f"http://long.example/{'path/' * 30}end"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["chromium", "firefox-esr"])
-async def browser(request: pytest.FixtureRequest) -> AsyncIterator[Browser]:
-    program: Literal["chromium", "firefox-esr"] = request.param
-    async with browsing(program) as browser:
-        yield browser
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
     stores = {name: store_of(tmp_path_factory.mktemp(name), data) for name, data in DATA.items()}
@@ -65,23 +58,12 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield server
 
 
-in_one = pytest.mark.parametrize("browser", ["chromium"], indirect=True)
-
 SCREENS: Final = {"phone": (390, 844), "tablet": (1024, 768), "desktop": (1440, 900)}
 
 
-@in_one
-@pytest.mark.parametrize("screen", ["tablet", "desktop"])
+@pytest.mark.parametrize("screen", SCREENS)
 async def test_results_come_into_view(browser: Browser, served: Served, screen: str) -> None:
     """The banner and the first card are in the upper half after a click, and nothing of the query is out of sight."""
-    await check_view(browser, served, screen)
-
-
-async def test_results_come_into_view_of_a_phone(browser: Browser, served: Served) -> None:
-    await check_view(browser, served, "phone")
-
-
-async def check_view(browser: Browser, served: Served, screen: str) -> None:
     width, height = SCREENS[screen]
     await browser.open(f"{served.url}/companies/", viewport={"width": width, "height": height})
     condition = " || ".join(f'LANG(?name) = "{code}"' for code in ("en", "nl", "fr", "de", "ja"))
@@ -110,7 +92,6 @@ async def check_view(browser: Browser, served: Served, screen: str) -> None:
     assert await browser.errors() == []
 
 
-@in_one
 @pytest.mark.parametrize("endpoint", NAMES)
 async def test_every_example_finds_something(
     browser: Browser, served: Served, endpoint: str
@@ -174,7 +155,6 @@ EMPTY: Final = {
 }
 
 
-@in_one
 @pytest.mark.parametrize("case", EMPTY)
 async def test_nothing_is_not_called_complete(browser: Browser, served: Served, case: str) -> None:
     endpoint, query, banner, cause = EMPTY[case]
@@ -190,7 +170,6 @@ async def test_nothing_is_not_called_complete(browser: Browser, served: Served, 
     assert seen["kind"] == ("banner warn" if cause else "banner good")
 
 
-@in_one
 async def test_a_long_iri_is_cut_in_a_table(browser: Browser, served: Served) -> None:
     await browser.open(f"{served.url}/")
     await choose(browser, "trains")
