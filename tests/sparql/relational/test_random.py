@@ -28,6 +28,7 @@ def term(
 
 ANOTHER_TRUTH = re.compile(r'(?:\(|\|\| |&& |!)"(?:[^"\\]|\\.)*"@[\w-]+(?:\)| \|\|| &&)')
 """A string with a language whose truth is asked, which is true in SPARQL 1.1."""
+TRUTH_OF_VARIABLE = re.compile(r"(?:FILTER\(|(?<!\w)\(|\|\| |&& |!)\?\w+(?:\)| \|\|| &&)")
 
 
 def is_pyoxigraphs_own(query: Query, quads: Sequence[ox.Quad]) -> bool:
@@ -53,6 +54,7 @@ def is_pyoxigraphs_own(query: Query, quads: Sequence[ox.Quad]) -> bool:
         or "0" * 40 in text
         or ("xsd:decimal(" in text and any('"0.1"^^<' in term for term in terms))
         or ANOTHER_TRUTH.search(text) is not None
+        or (TRUTH_OF_VARIABLE.search(text) is not None and any('"@' in term for term in terms))
         or (compares and any("NaN" in term or "Duration" in term for term in terms))
         or any(f"GRAPH {graph} " in text for graph in missing)
         or any(start not in nodes for start in re.findall(r"(<[^<>]*>) [^ ]*[*?] ", text))
