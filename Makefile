@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-duckdb fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-loads kill-streams full-disks power-cuts kill-queries kill-runs kill-brokers logs-brokers kill-grpc kill-kafka kill-flows soak-relay calls-mcp image-test soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-duckdb fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-loads kill-streams full-disks power-cuts kill-queries kill-runs kill-brokers logs-brokers kill-grpc kill-kafka kill-flows hdfs loads-at-once soak-relay calls-mcp image-test soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -88,7 +88,7 @@ SANITIZED = -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-san
 sanitize:
 	CFLAGS="$(SANITIZED)" LDFLAGS="-fsanitize=address,undefined" $(PYTHON) hatch_build.py
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
-	ASAN_OPTIONS=detect_leaks=0 $(PYTHON) -m pytest -q -n 0 -p no:faulthandler \
+	ASAN_OPTIONS=detect_leaks=0 $(PYTHON) -m pytest -q -n 0 -p no:faulthandler --combinations \
 	  tests/logs/turtle/test_compiled.py tests/logs/lines/test_compiled.py tests/logs/jelly/test_compiled.py; \
 	status=$$?; $(PYTHON) hatch_build.py; exit $$status
 
@@ -108,9 +108,19 @@ full-disks:
 kill-executors:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 20 tests/spark/test_lost_executors.py
 
-# two streaming queries of Spark, killed 40 times and started again from their checkpoints
+# runs of logs on HDFS in a process of its own: needs CONSTRUCT_MESSAGES_HDFS, a folder with the jars of
+# tests/support/engines/hdfs.xml (mvn dependency:copy-dependencies) and libhdfs.so, and JAVA_HOME
+hdfs:
+	$(PYTHON) -m pytest -q -n 0 tests/spark/logs/test_hdfs.py
+
+# 120 loads into one table at once, by Spark and by processes of DuckDB
+loads-at-once:
+	$(PYTHON) -m pytest -q -s -n 0 --rounds 10 tests/spark/quads/test_concurrency.py
+
+# streaming queries of Spark, into a folder, a stream and a topic of Kafka, and over windows, killed and started again
+# from their checkpoints
 kill-flows:
-	$(PYTHON) -m pytest -q -s -n 0 --kills 40 tests/spark/logs/test_stream_kills.py
+	$(PYTHON) -m pytest -q -s -n 0 --kills 80 tests/spark/logs/test_stream_kills.py tests/spark/windows/test_kills.py
 
 # 10,200 states of a disk after a power cut, for each kind of file that is to survive one: four minutes of a processor
 power-cuts:
@@ -133,9 +143,9 @@ kill-grpc:
 soak-relay:
 	$(PYTHON) -m pytest -v -n 2 --kills $(or $(KILLS),50) $(if $(PAIRS),-k "$(PAIRS)") tests/feeds/test_relay_kills.py
 
-# Kafka's broker, publishers and subscribers, each killed 50 times, and 20,000 messages with large ones
+# Kafka's broker, publishers and subscribers, each killed 50 times or once more, and 20,000 messages with large ones
 kill-kafka:
-	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/brokers/kafka/test_kills.py
+	$(PYTHON) -m pytest -q -s -n 0 --kills 51 tests/feeds/brokers/kafka/test_kills.py
 
 # Mosquitto and the NATS server, killed 50 times each under a writer and a reader
 kill-brokers:

@@ -7,6 +7,7 @@ Names are imported when they are first used: a program waits only for what it ne
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from construct_messages.sparql.sources import Source
     from construct_messages.sparql.sources.open import open_source
     from construct_messages.streams.store import open_store
+
+if sys.version_info < (3, 11, 5):
+    from construct_messages.rdf import possessive
+
+    possessive.mend()
 
 _ROOMS: Final = {
     "ConstructMessagesError": "errors",

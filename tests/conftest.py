@@ -22,8 +22,15 @@ from tests.support.commands import Done
 from tests.support.engines.kafka import Kafka
 from tests.support.engines.kafka import kafka as running_kafka
 from tests.support.engines.servers import ALL, Arq, Missing, Serve
-from tests.support.places import absent
-from tests.support.spark.sessions import OTHER, PLANNED, QUICK, activate, new_session
+from tests.support.places import ROOT, absent
+from tests.support.spark.sessions import (
+    OTHER,
+    PLANNED,
+    QUICK,
+    activate,
+    connectors,
+    new_session,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,11 +151,29 @@ def leaves_out_slow(config: pytest.Config) -> bool:
 _SLOW_MODULE = re.compile(r"^pytestmark = (?:\[[^\]]*)?pytest\.mark\.slow\b", re.MULTILINE)
 
 
+def needed_marks(config: pytest.Config) -> set[str]:
+    """The marks among *slow* and *spark* that each test of `-m` has, where it joins marks by *and* alone."""
+    expression = config.getoption("markexpr")
+    if "(" in expression or " or " in expression:
+        return set()
+    return {"slow", "spark"}.intersection(expression.split(" and "))
+
+
+def may_have(mark: str, module: Path) -> bool:
+    """Whether the path of a module, its text, or that of the fixtures of its folders, mentions a mark."""
+    path = module.relative_to(ROOT)
+    fixtures = [ROOT / folder / "conftest.py" for folder in path.parents if len(folder.parts) > 1]
+    texts = (each.read_text(encoding="utf-8") for each in (module, *fixtures) if each.exists())
+    return any(mark in text for text in (str(path), *texts))
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out modules of slow tests before they are loaded, which takes a third of the time of all."""
-    if not collection_path.match("test_*.py") or not leaves_out_slow(config):
+    """Leaves out modules none of whose tests are run before they are loaded, which takes a third of the time of all."""
+    if not collection_path.match("test_*.py"):
         return None
-    return _SLOW_MODULE.search(collection_path.read_text(encoding="utf-8")) is not None or None
+    if leaves_out_slow(config):
+        return _SLOW_MODULE.search(collection_path.read_text(encoding="utf-8")) is not None or None
+    return not all(may_have(mark, collection_path) for mark in needed_marks(config)) or None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -244,10 +269,16 @@ def serve_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
 
         def serve(name: str, data: Path) -> str:
             if (name, data) not in urls:
+                engine, before = (
+                    ALL[name],
+                    [url for (other, _), url in urls.items() if other == name],
+                )
                 try:
-                    urls[name, data] = stack.enter_context(
-                        ALL[name].start(data, tmp_path_factory.mktemp(name))
-                    )
+                    if before and engine.load is not None:
+                        urls[name, data] = engine.load(before[-1], data)
+                    else:
+                        starting = engine.start(data, tmp_path_factory.mktemp(name))
+                        urls[name, data] = stack.enter_context(starting)
                 except Missing as missing:
                     absent(str(missing))
             return urls[name, data]
@@ -339,6 +370,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
                 "spark.local.dir": str(warehouse / "local"),
                 # many short queries: the quick compiler serves them better than the thorough one
                 "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                **connectors(),
             },
         )
     except SparkUnavailable as unavailable:

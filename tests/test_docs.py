@@ -16,6 +16,7 @@ from construct_messages.query.rewrite import ConstructQuery
 from tests.support.docs import BLOCKS, SPARK, TUTORIAL, Block, continues, printed
 from tests.support.engines.servers import free_port
 from tests.support.places import ROOT
+from tests.support.spark.sessions import SHORT_LIVED
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -38,6 +39,10 @@ SHOWN = {
 }
 
 
+CLIENTS = "docs/reference/streams/clients.md"
+"""Its programs run beside the server that they ask."""
+
+
 def of(*languages: str) -> pytest.MarkDecorator:
     chosen = [block for block in BLOCKS if block.language in languages]
     return pytest.mark.parametrize(
@@ -52,10 +57,14 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-ENVIRONMENT = os.environ | {
-    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    "PYTHONPATH": str(ROOT),
-}
+ENVIRONMENT = (
+    os.environ
+    | SHORT_LIVED
+    | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+)
 
 
 def shell(command: str, place: Path) -> str:
@@ -98,9 +107,7 @@ def test_console(block: Block, place: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    sorted(
-        {block.page for block in BLOCKS if block.language == "python" and block.page != TUTORIAL}
-    ),
+    sorted({block.page for block in BLOCKS if block.language == "python"} - {TUTORIAL, CLIENTS}),
 )
 def test_python(page: str, place: Path) -> None:
     """A page's Python blocks run one after the other, each a program where the page does not say that they are one.
@@ -189,7 +196,7 @@ def test_the_five_commands_of_the_live_stream(place: Path) -> None:
         assert shell(publish, place) == ""
         assert shell(see, place).count("# @message\n") == 2
         # the page's Python goes on while the server runs
-        test_python("docs/reference/streams/clients.md", place)
+        test_python(CLIENTS, place)
         for count in (5, 10):
             with started(follow, place) as following:
                 wait_until(lambda count=count: copied() == count)

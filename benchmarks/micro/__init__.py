@@ -17,6 +17,7 @@ NAMES = {
     "paging": "what pages of a result cost an engine, by OFFSET and by a key, beside no pages",
     "parsing": "SPARQL text read, against rdflib's parser",
     "proxy": "through `construct-messages serve`, against a direct download",
+    "resuming": "`run --resume`, against the same pages by a plain client",
     "shapes": "logs as other people write them, of 21 shapes, read beside n3, pyoxigraph, jsonld.js, PyLD, pyjelly",
     "shacl": "messages against SHACL shapes, against pySHACL",
     "spark": "CONSTRUCT over a dump on Spark, against loading it into Oxigraph",

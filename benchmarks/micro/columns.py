@@ -3,7 +3,8 @@
 `python -m benchmarks micro columns`. Solutions are made before the clock starts, as a decoder of SPARQL results returns
 them: columns of N-Triples terms in UTF-8. pyarrow writes the same terms raw: `pa.array` of each column and a row group
 for as many rows, with the same compression. For quads, it gets their columns ready made. Two shapes, with short and
-with long values. `--solutions N --memory` writes one Parquet file and shows the peak of memory instead.
+with long values. `--solutions N --memory` writes one Parquet file and shows the peak of memory instead. `--table` gets
+the typed columns of a SELECT over a table of quads, beside SQL that was written by hand for it over the same Parquet.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.harness import Figure, alternate, report
-from construct_messages import ConstructQuery
+from construct_messages import ConstructQuery, select
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.columns.options import BATCH_ROWS
 from construct_messages.logs.columns.quads import NUMBER, SPLIT
@@ -32,6 +34,8 @@ from construct_messages.rdf.formats import PARQUET
 from construct_messages.rdf.solutions import Solutions
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms import XSD
+from construct_messages.sparql.relational.quads import load
+from construct_messages.sparql.sources.duckdb import DuckDbSource
 
 EX = "http://example.org/"
 BATCH = 4096  # solutions, as of a source
@@ -58,9 +62,12 @@ def main() -> None:
     parser.add_argument("--solutions", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
     if arguments.memory:
         _memory(arguments.solutions)
+    elif arguments.table:
+        report("columns-of-table", *of_table(arguments.solutions, arguments.rounds))
     else:
         report("columns", *measure(arguments.solutions, arguments.rounds))
 
@@ -208,6 +215,48 @@ def _measured(shape: Shape, rounds: int) -> list[Figure]:
             "" if what.startswith("pyarrow") else "≥ 0.8",
         )
         for what, own, base in zip(whats, seconds, bases, strict=True)
+    ]
+
+
+SELECT = "SELECT ?s ?n ?d ?p { ?s <urn:staff> ?n ; <urn:founded> ?d ; <urn:in> ?p }"
+SQL = """SELECT n.subject[2:-2] AS s, CAST(split_part(n.object, '"', 2) AS BIGINT) AS n,
+  CAST(split_part(d.object, '"', 2) AS DATE) AS d, p.object[2:-2] AS p
+FROM (SELECT subject, object FROM quads WHERE predicate = '<urn:staff>') AS n
+JOIN (SELECT subject, object FROM quads WHERE predicate = '<urn:founded>') AS d ON n.subject = d.subject
+JOIN (SELECT subject, object FROM quads WHERE predicate = '<urn:in>') AS p ON n.subject = p.subject"""
+
+
+def of_table(solutions: int, rounds: int) -> tuple[str, list[Figure]]:
+    """The table's title, and its lines for integers, dates and IRIs of as many subjects; each on one thread."""
+    with tempfile.TemporaryDirectory() as name:
+        dump, table = Path(name) / "dump.nt", Path(name) / "dump.quads"
+        with dump.open("w") as file:
+            for number in range(solutions):
+                date = f"{1900 + number % 120}-{number % 12 + 1:02}-{number % 28 + 1:02}"
+                file.write(
+                    f'<{EX}{number}> <urn:staff> "{number % 5000}"^^<{XSD}integer> .\n'
+                    f'<{EX}{number}> <urn:founded> "{date}"^^<{XSD}date> .\n'
+                    f"<{EX}{number}> <urn:in> <{EX}place/{number % 1000}> .\n"
+                )
+        load([dump], table)
+        source, connection = DuckDbSource(table, threads=1), duckdb.connect()
+        connection.execute("SET threads = 1")
+        connection.execute(f"CREATE VIEW quads AS FROM read_parquet('{table}/*.parquet')")
+
+        def own() -> pa.Table:
+            return select(SELECT, source).to_arrow().read_all()
+
+        def by_hand() -> pa.Table:
+            return connection.sql(SQL).to_arrow_table()
+
+        if not own().sort_by("s").cast(by_hand().schema).equals(by_hand().sort_by("s")):
+            raise SystemExit("the columns are not the same")
+        ours, theirs = alternate(rounds, [own, by_hand], time.process_time)
+        source.close()
+    whats = f"{solutions:,} solutions of a table, integers, dates and IRIs"
+    return "Columns of a SELECT over a table of quads, CPU seconds", [
+        Figure(f"{whats}: SQL by hand", theirs),
+        Figure(f"{whats}: select(…).to_arrow()", ours, ours / theirs, "≤ 3"),
     ]
 
 

@@ -38,7 +38,7 @@ def main() -> None:
     for engine in arguments.engines:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "data.nt"
-            _write(file, arguments.solutions)
+            write_items(file, arguments.solutions)
             try:
                 with ALL[engine].start(file, Path(folder)) as url:
                     figures = _figures(engine, url, arguments.solutions, arguments.rounds)
@@ -49,7 +49,13 @@ def main() -> None:
         report(f"paging-{engine}", title, figures)
 
 
-def _write(file: Path, count: int) -> None:
+def write_items(file: Path, count: int) -> None:
+    """Writes the data of the query: a name, a value and a class of each item, whose numbers come in any order.
+
+    Args:
+        file: in N-Triples.
+        count: how many items.
+    """
     numbers = Random(42).sample(range(count), count)
     with file.open("w") as lines:
         for n in numbers:

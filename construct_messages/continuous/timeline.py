@@ -176,6 +176,10 @@ class Timeline(Generic[T]):
                 self._set_idle(state, idle=False)
             state.floor = max(state.floor, time)
 
+    def begin(self, instant: int) -> None:
+        """Begins at an instant: nothing is evaluated at it or before."""
+        self._position = instant
+
     def idle(self, stream: int) -> None:
         """Declares that a stream is silent: the others do not wait for it until its next element, or time."""
         self._set_idle(self._streams[stream], idle=True)

@@ -413,6 +413,22 @@ class WindowedQuery:
         self.dropped: dict[str, Counter[str]] = {stream: Counter() for stream in self.streams}
         self.due, self.evaluations = False, 0
 
+    @property
+    def digest(self) -> str:
+        """Distinguishes the query and its options from others."""
+        return self._digest
+
+    def begin(self, instant: int, first: int) -> None:
+        """Begins in the middle of streams, before the first element is taken.
+
+        Args:
+            instant: nothing is evaluated at this instant or before it, see `windows`. The elements to take begin with
+                the first one of the windows that close next.
+            first: the number of the first message, by which the blank nodes of its template are labelled.
+        """
+        self._timeline.begin(instant)
+        self._given = first
+
     def take(self, stream: str, element: Element, most: int | None = None) -> list[Firing]:
         """Takes an element, and returns the resulting firings.
 

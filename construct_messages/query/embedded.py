@@ -7,8 +7,10 @@ hides it in sub-selects that do not project it (section 13.3), does not bind it 
 as in `GRAPH ?g { GRAPH ?h { … } }`, and binds it before what is in the group, as
 in `GRAPH ?g { … OPTIONAL { ?g … } }`. In
 `?s ?p ?x { ?s ?q ?o FILTER EXISTS { ?x … } }`, EXISTS sees ?x, which the group of the FILTER does not bind (section
-18.2.2.2). The rest of the text is unchanged, and so are the columns of other lines.
-Its ORDER BY is mended in `total_orders.py`. Nothing is evaluated here.
+18.2.2.2). It gives the variables of `SELECT *` in alphabetical order, other engines give them in that of the text.
+
+The rest of the text is unchanged, and so are the columns of other lines. Its ORDER BY is mended in `total_orders.py`.
+Nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from construct_messages.query.syntax.nodes import (
     walk,
 )
 from construct_messages.query.syntax.parser import parse
-from construct_messages.query.tokens import error, spliced, tokenize
+from construct_messages.query.tokens import Token, error, spliced, tokenize
 from construct_messages.query.total_orders import ORDER, TotalOrders
 
 # --- embedded -------------------------------------------------------------------------------------
@@ -76,12 +78,14 @@ def for_embedded(text: str) -> str:
     """The text to pass to the embedded engine; a query that it would evaluate wrongly, or that is too deep for it, is
     an error.
 
-    >>> for_embedded("SELECT * { ?s <urn:p>|<urn:q>/<urn:r> ?o }")
-    'SELECT * { { ?s <urn:p> ?o . } UNION { ?s (<urn:q>)/(<urn:r>) ?o . } }'
-    >>> for_embedded("SELECT * { GRAPH ?g { ?s ?p ?o MINUS { ?x ?q ?y } } }")
-    'SELECT * { GRAPH ?g { ?s ?p ?o  } }'
-    >>> for_embedded("SELECT * { GRAPH ?g { VALUES ?x { 1 2 } } }")
-    'SELECT * { GRAPH ?g { { FILTER(true) } VALUES ?x { 1 2 } } }'
+    >>> for_embedded("SELECT * { ?s ?p ?o }")
+    'SELECT ?s ?p ?o { ?s ?p ?o }'
+    >>> for_embedded("SELECT ?s ?o { ?s <urn:p>|<urn:q>/<urn:r> ?o }")
+    'SELECT ?s ?o { { ?s <urn:p> ?o . } UNION { ?s (<urn:q>)/(<urn:r>) ?o . } }'
+    >>> for_embedded("SELECT ?s { GRAPH ?g { ?s ?p ?o MINUS { ?x ?q ?y } } }")
+    'SELECT ?s { GRAPH ?g { ?s ?p ?o  } }'
+    >>> for_embedded("SELECT ?x { GRAPH ?g { VALUES ?x { 1 2 } } }")
+    'SELECT ?x { GRAPH ?g { { FILTER(true) } VALUES ?x { 1 2 } } }'
     >>> for_embedded("SELECT ?s ?g { GRAPH ?g { ?s ?p ?o OPTIONAL { ?g ?p ?x } } }")
     'SELECT ?s ?g { { GRAPH ?g { ?s ?p ?o OPTIONAL { ?g_0 ?p ?x } } FILTER(!BOUND(?g_0) || SAMETERM(?g_0, ?g)) } }'
     >>> for_embedded("SELECT ?s { ?s ?p ?x { ?s ?q ?o FILTER EXISTS { ?x ?q ?o } } }")
@@ -97,12 +101,14 @@ def for_embedded(text: str) -> str:
     """
     text = _with_expressions_apart(_with_counts_apart(names_in_full(text)))
     text = _spliced(_with_graphs_apart(text))
-    if not ORDER.search(text):
-        return text
-    ordered = TotalOrders(parse(text)).text()
-    if ordered != text:
-        check_depth(ordered)
-    return ordered
+    if ORDER.search(text):
+        ordered = TotalOrders(parse(text)).text()
+        if ordered != text:
+            check_depth(ordered)
+        text = ordered
+    return _with_variables_named(
+        text
+    )  # at the end: positions of errors are those of the written query
 
 
 @lru_cache(maxsize=1)  # most steps leave the text as it is
@@ -112,6 +118,27 @@ def _form(text: str) -> Any:
         return parse(text).form
     except QueryError:
         return None
+
+
+def _with_variables_named(text: str) -> str:
+    """The query with the variables of `SELECT *` in the order of the text; not in sub-selects, where none shows."""
+    if "*" not in text.partition("{")[0] or not isinstance(form := _form(text), syntax.SelectForm):
+        return text
+    if form.projection is not None or group_keys(form.clauses) is not None:
+        return text
+    names = in_scope(form.where) | dict.fromkeys(values_variables(form.clauses))
+    # unknown text may bind others
+    if not names or any(isinstance(node, syntax.Unknown) for node in walk(form)):
+        return text
+    star = _star(text, form)
+    return spliced(text, [(star.start, star.end, " ".join(f"?{name}" for name in names))])
+
+
+def _star(text: str, select: syntax.SelectForm) -> Token:
+    """The `*` that a SELECT has as its projection."""
+    return next(
+        token for token in tokenize(text) if token.text == "*" and token.start > select.start
+    )
 
 
 def _free_name(name: str, text: str) -> str:
@@ -335,11 +362,7 @@ def _apart(text: str, form: Any, graph: syntax.GraphPattern) -> Iterator[tuple[i
         if isinstance(select, syntax.SelectForm) and select.projection is None:
             if not select.where.start <= graph.start < select.where.end:
                 continue
-            star = next(
-                token
-                for token in tokenize(text)
-                if token.text == "*" and token.start > select.start
-            )
+            star = _star(text, select)
             names = " ".join(f"?{each}" for each in in_scope(select.where))
             yield star.start, star.end, names
 

@@ -1,13 +1,13 @@
 """A batch of solutions, by column: the output of results decoders, and the input of log writers.
 
-Columns contain terms as `Term` or as UTF-8 bytes, as the source delivers them. A column is converted when it is used.
-Nothing here knows a template or a result format.
+Columns contain terms as `Term`, as UTF-8 bytes, or as arrays of Arrow, as the source delivers them. A column is
+converted when it is used. Nothing here knows a template or a result format, and nothing imports Arrow.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
-from construct_messages.rdf.terms import UNREADABLE, Term
+from construct_messages.rdf.terms import UNBOUND, UNREADABLE, Term
 
 
 class Solutions:
@@ -23,6 +23,9 @@ class Solutions:
     """
 
     __slots__ = ("_text", "_utf8", "response")
+
+    arrays: Sequence[Any] | None = None
+    """The columns as arrays of Arrow, if the source delivered them so; see `ArrowSolutions`."""
 
     def __init__(
         self, columns: Sequence[list[Term]] | Sequence[list[bytes]], *, response: int = 0
@@ -134,8 +137,62 @@ class Solutions:
     def utf8(self) -> Sequence[list[bytes]]:
         """The columns as UTF-8 bytes."""
         if self._utf8 is None:
-            assert self._text is not None
             self._utf8 = [
-                "\n".join(column).encode().split(b"\n") if column else [] for column in self._text
+                "\n".join(column).encode().split(b"\n") if column else [] for column in self.text
             ]
         return self._utf8
+
+
+class ArrowSolutions(Solutions):
+    """Solutions whose columns are arrays of Arrow: strings, and null where a variable is unbound.
+
+    >>> import pyarrow as pa
+    >>> batch = ArrowSolutions([pa.array(["<urn:a>", "<urn:b>"]), pa.array(['"1"', None])])
+    >>> list(batch), batch.tail(1).utf8
+    ([('<urn:a>', '"1"'), ('<urn:b>', '')], [[b'<urn:b>'], [b'']])
+    """
+
+    __slots__ = ("arrays",)
+
+    def __init__(self, arrays: Sequence[Any], *, response: int = 0) -> None:
+        self._text = self._utf8 = None
+        self.arrays: Sequence[Any] = arrays
+        self.response = response
+
+    def __len__(self) -> int:
+        return len(self.arrays[0])
+
+    def _slice(self, start: int, end: int | None) -> Solutions:
+        size = len(self) if end is None else end
+        found = [array[start:size] for array in self.arrays]
+        return ArrowSolutions(found, response=self.response)
+
+    @property
+    def text(self) -> Sequence[list[Term]]:
+        """The columns as terms."""
+        if self._text is None:
+            self._text = list(map(terms_of, self.arrays))
+        return self._text
+
+    @property
+    def utf8(self) -> Sequence[list[bytes]]:
+        """The columns as UTF-8 bytes."""
+        if self._utf8 is None:
+            columns = [array.view("binary").to_pylist() for array in self.arrays]
+            self._utf8 = [
+                [term or b"" for term in column] if array.null_count else column
+                for array, column in zip(self.arrays, columns, strict=True)
+            ]
+        return self._utf8
+
+
+def terms_of(array: Any) -> list[Term]:
+    """Returns an array of Arrow, of strings, as terms; the empty string is unbound.
+
+    >>> import pyarrow as pa
+    >>> terms_of(pa.array(["<urn:a>", None]))
+    ['<urn:a>', '']
+    """
+    # not by `fill_null`, which imports pandas where it is installed
+    terms: list[Term] = array.to_pylist()
+    return [term or UNBOUND for term in terms] if array.null_count else terms

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from construct_messages.spark.session import local_session, translated
     from construct_messages.spark.streaming import construct_stream
     from construct_messages.spark.tables.selection import select
+    from construct_messages.spark.windows import construct_windows, dropped_messages
 
 _ROOMS: Final = {
     "Hints": "query.optimizer.optimize",
@@ -37,6 +38,8 @@ _ROOMS: Final = {
     "append_quads": "spark.quads.loading",
     "construct_messages": "spark.construct",
     "construct_stream": "spark.streaming",
+    "construct_windows": "spark.windows",
+    "dropped_messages": "spark.windows",
     "from_rdfm": "spark.logs.records",
     "load_quads": "spark.quads.loading",
     "local_session": "spark.session",
@@ -56,6 +59,8 @@ __all__ = [
     "append_quads",
     "construct_messages",
     "construct_stream",
+    "construct_windows",
+    "dropped_messages",
     "from_rdfm",
     "load_quads",
     "local_session",

@@ -1,7 +1,8 @@
 """CONSTRUCT over a stream on Spark: each micro-batch is a table of quads, which a query joins with static tables.
 
 Spark's streaming plans have no place for most of SPARQL, so every query is evaluated batch by batch, by `foreachBatch`
-and `construct`. Queries that cannot be evaluated so are refused before the streaming query starts. No windows here.
+and `construct`. Queries that cannot be evaluated so are refused before the streaming query starts. Windows are in
+`windows`, which shares `Output` and `start`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import CaseInsensitiveDict
-from pyspark.sql.types import StringType
+from pyspark.sql.types import StringType, StructType
 
 from construct_messages.errors import UnsupportedQuery, UsageError
 from construct_messages.feeds.table import kinds_for
@@ -69,8 +70,8 @@ _PARTS: Final = (
     f"split(regexp_replace(line, {_LINE}, concat_ws({_BREAK}, '$1', '$2', '$3', '$4')), {_BREAK})"
 )
 _PER_MESSAGE: Final = (
-    'pass scope="batch", which answers the query over all messages of a micro-batch together; where batches end then '
-    "changes what is found"
+    'pass scope="batch", which answers the query over all messages of a micro-batch together; the result then '
+    "depends on where batches end"
 )
 
 
@@ -131,6 +132,23 @@ def construct_stream(
     ...     spark.read.format("rdfm").load(name + "/out").head().message
     '<urn:a> <urn:reads> <urn:b> .'
     """
+    check_stream(messages)
+    if scope not in SCOPES:
+        raise UsageError(f"scope={scope!r} is unknown", hint=f"choose one of {', '.join(SCOPES)}")
+    if "label_prefix" in options:
+        raise UsageError("label_prefix is set by the batch", hint="leave it out")
+    tables = {iri(name): _static(table) for name, table in (graphs or {}).items()}
+    _check_columns(messages, scope)
+    output = Output(to, checkpoint, sink)
+    batches = _Batches(
+        _checked_query(query, tables, scope, options), tables, scope, options, output
+    )
+    batches.check(messages)
+    return start(messages, batches.write, checkpoint, trigger)
+
+
+def check_stream(messages: DataFrame) -> None:
+    """Raises for a DataFrame whose micro-batches are not known here."""
     if not messages.isStreaming:
         raise UsageError("the messages are not a stream", hint="use construct_messages for a table")
     if is_remote(messages.sparkSession):
@@ -138,23 +156,65 @@ def construct_stream(
             "a stream over Spark Connect is not known here by its batches",
             hint="use a session without Spark Connect, such as local_session()",
         )
-    if scope not in SCOPES:
-        raise UsageError(f"scope={scope!r} is unknown", hint=f"choose one of {', '.join(SCOPES)}")
-    if "label_prefix" in options:
-        raise UsageError("label_prefix is set by the batch", hint="leave it out")
-    tables = {iri(name): _static(table) for name, table in (graphs or {}).items()}
-    _check_columns(messages, scope)
-    batches = _Batches(
-        _checked_query(query, tables, scope, options), tables, scope, options, to, checkpoint, sink
-    )
-    batches.check(messages)
+
+
+def start(
+    messages: DataFrame,
+    write: Callable[[DataFrame, int], None],
+    checkpoint: str,
+    trigger: Mapping[str, Any] | None,
+) -> StreamingQuery:
+    """Starts a streaming query that calls a function with each micro-batch and its number."""
     register(messages.sparkSession)
-    writer = messages.writeStream.foreachBatch(batches.write)
-    writer = writer.option("checkpointLocation", checkpoint)
+    writer = messages.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
     if trigger:
         writer = writer.trigger(**trigger)
     with translated():
         return writer.start()
+
+
+def running_query(batch: DataFrame) -> str:
+    """Returns the identity of the streaming query that runs a batch."""
+    query: str | None = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+    assert query is not None  # Spark sets it for each batch
+    return query
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the messages of each micro-batch go: see `construct_stream`."""
+
+    to: str | Callable[[DataFrame, int], object]
+    checkpoint: str
+    sink: Mapping[str, str] | None
+
+    def check(self, schema: StructType) -> None:
+        """Raises for options that are not those of a sink."""
+        if callable(self.to):
+            if self.sink:
+                raise UsageError("sink is for a folder or a stream", hint="leave it out")
+            return
+        writing = CaseInsensitiveDict({**(self.sink or {}), "path": self.to})
+        LogSource(writing).streamWriter(schema, overwrite=False)
+
+    def write(self, messages: DataFrame, query: str, number: int) -> None:
+        """Writes the messages of a batch once, also if they come in another order when the batch runs again."""
+        if callable(self.to):
+            self.to(messages, number)
+            return
+        batch = {"queryId": query, "batchId": str(number)}
+        if not kinds_for(self.to):
+            _save(messages, self.to, {**batch, **(self.sink or {})})
+            return
+        # a stream takes messages one after the other: those of a batch are stored first, and sent as they were stored
+        stored = f"{self.checkpoint}/messages"
+        _save(messages, stored, batch)
+        writer = FolderWriter.of(WriteOptions.of({"path": stored}))
+        if logs := writer.logs(query, number):
+            reader = messages.sparkSession.read.format("rdfm")
+            sent = reader.option("paths", json.dumps(logs)).load().select("message")
+            _save(sent, self.to, {**batch, **(self.sink or {})})
+            writer.remove(logs)
 
 
 def _static(table: DataFrame | QuadTable) -> QuadTable:
@@ -271,26 +331,17 @@ class _Batches:
     tables: Mapping[Term, QuadTable]
     scope: str
     options: Mapping[str, Any]
-    to: str | Callable[[DataFrame, int], object]
-    checkpoint: str
-    sink: Mapping[str, str] | None
+    output: Output
 
     def check(self, messages: DataFrame) -> None:
         """Raises for a query or a sink that is not supported."""
         spark = messages.sparkSession
         schema = ", ".join(f"{name} STRING" for name in COLUMNS)
         empty = QuadTable(spark.createDataFrame([], schema))
-        made = construct_messages(self.query, empty, **self.options)
-        if callable(self.to):
-            if self.sink:
-                raise UsageError("sink is for a folder or a stream", hint="leave it out")
-            return
-        writing = CaseInsensitiveDict({**(self.sink or {}), "path": self.to})
-        LogSource(writing).streamWriter(made.frame.schema, overwrite=False)
+        self.output.check(construct_messages(self.query, empty, **self.options).frame.schema)
 
     def write(self, batch: DataFrame, number: int) -> None:
-        query = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
-        assert query is not None  # Spark sets it for each batch
+        query = running_query(batch)
         quads = self._quads(batch).persist()
         try:
             labels = Labels.at(f"{query} {number}")
@@ -298,27 +349,9 @@ class _Batches:
             made = construct_messages(
                 self.query, table, label_prefix=labels.prefix, **self.options
             ).frame
-            if callable(self.to):
-                self.to(made, number)
-            else:
-                self._append(made, self.to, {"queryId": query, "batchId": str(number)})
+            self.output.write(made, query, number)
         finally:
             quads.unpersist()
-
-    def _append(self, messages: DataFrame, to: str, batch: Mapping[str, str]) -> None:
-        """Writes the messages of a batch once, also if they come in another order when the batch runs again."""
-        if not kinds_for(to):
-            _save(messages, to, {**batch, **(self.sink or {})})
-            return
-        # a stream takes messages one after the other: those of a batch are stored first, and sent as they were stored
-        stored = f"{self.checkpoint}/messages"
-        _save(messages, stored, batch)
-        writer = FolderWriter.of(WriteOptions.of({"path": stored}))
-        if logs := writer.logs(batch["queryId"], int(batch["batchId"])):
-            reader = messages.sparkSession.read.format("rdfm")
-            sent = reader.option("paths", json.dumps(logs)).load().select("message")
-            _save(sent, to, {**batch, **(self.sink or {})})
-            writer.remove(logs)
 
     def _quads(self, batch: DataFrame) -> DataFrame:
         """Returns the distinct quads of a batch; if messages are taken alone, each is the named graph of its number."""

@@ -8,6 +8,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages.continuous import Bounds, Compared, Firing, WindowedQuery, WindowOptions
+from construct_messages.continuous.windows import time_of
 from construct_messages.errors import QueryError, UsageError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import MEMBER, STATIC, WINDOWS_GRAPH, Report
@@ -284,6 +285,27 @@ def test_event_time(time: str, taken: Element, dropped: dict[str, int]) -> None:
         ((said,),) = [firing.solutions for firing in firings]
         assert said[0] == "<urn:in/1>"
         assert said[1] in (THREE, THREE.replace("03", "00"))
+
+
+ODD = [
+    f'<urn:m> <urn:at> {THREE} .\n<urn:m> <urn:says> "a <urn:at> b" .',
+    f"<urn:m> <urn:says> <<( <urn:m> <urn:at> {FOUR} )>> .\n<urn:m> <urn:at> {THREE} <urn:g> .\r",
+    f"_:m <urn:at> {THREE} .\n<urn:at> <urn:at> {THREE} _:g .",
+    f"<urn:m> <urn:at> {THREE} .\n<urn:m> <urn:at> <urn:now> .",
+    f"<urn:m>  <urn:at>\t{THREE} .",
+    f"<urn:m> <urn:at> {THREE.replace('T', chr(92) + 'u0054', 1)} .",
+    f"<urn:m> <urn:at> {THREE.replace('03Z', '03.0000019999999999999Z')} .",
+    f"<urn:m> <urn:at> {THREE.replace('1970-01-01', '2026-02-30')} .",
+    f"<urn:m> <urn:at> {THREE.replace('Z', '+14:01')} .",
+    f"<urn:m> <urn:at> {THREE.replace('1970', '-0001')} .",
+    '<urn:m> <urn:at> "1970-01-01T00:00:03Z"^^<urn:type> .',
+]
+
+
+@pytest.mark.parametrize("text", [*ODD, *(taken.nquads.decode() for _, taken, _ in TIMES.values())])
+def test_times_are_found_without_a_store(text: str) -> None:
+    path, taken = "<urn:at>", element(1, 99, text)
+    assert time_of(path, "")(taken) == time_of(f"({path})", "")(taken)
 
 
 FAR = {

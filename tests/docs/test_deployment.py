@@ -1,4 +1,4 @@
-"""What the guide for production offers: the unit of systemd, the Containerfile, the services and the dashboard.
+"""What the guide for production offers: the unit of systemd, the Containerfile, services, Kubernetes, the dashboard.
 
 No container engine is asked: what they have of this project is compared with it. `test_image.py` tries the image.
 """
@@ -126,6 +126,33 @@ def test_the_services(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (bridge,) = config.streams.bridges.values()
     assert bridge.target is not None
     assert bridge.target.split("/")[2] in SERVICES
+
+
+def test_kubernetes(tmp_path: Path) -> None:
+    """Its settings, command, port and probes are those of the server, and it is not root."""
+    text = (FOLDER / "kubernetes.yaml").read_text(encoding="utf-8")
+    settings_map, deployment, service = yaml.safe_load_all(text)
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    parsed(shlex.join([*entry(), *container["args"]]))
+    (name, written) = next(iter(settings_map["data"].items()))
+    place = next(each for each in container["volumeMounts"] if each["name"] == "settings")
+    assert container["args"][-1] == f"{place['mountPath']}/{name}"
+    (tmp_path / name).write_text(written, encoding="utf-8")
+    config = load_config(tmp_path / name, {}, {})
+    assert pod["terminationGracePeriodSeconds"] > config.shutdown_seconds
+    (port,) = container["ports"]
+    assert [str(port["containerPort"])] == instructions("EXPOSE")
+    assert service["spec"]["ports"][0]["targetPort"] == port["name"]
+    assert service["spec"]["selector"] == deployment["spec"]["template"]["metadata"]["labels"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/health/ready"
+    assert container["livenessProbe"]["httpGet"]["path"] in CONTAINERFILE
+    assert {each["name"] for each in pod["volumes"]} == {
+        each["name"] for each in container["volumeMounts"]
+    }
+    assert pod["securityContext"]["runAsNonRoot"]
+    # a name could not be seen to be no root
+    assert instructions("USER")[0].split(":")[0].isdigit()
 
 
 async def test_the_dashboard_shows_the_metrics_that_there_are(tmp_path: Path) -> None:

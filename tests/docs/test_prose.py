@@ -127,7 +127,7 @@ def test_the_documentation_stays_short() -> None:
         for page in TEXTS
         if page.startswith("docs/")
     }
-    assert sum(words.values()) <= 93_500, sorted(words.items(), key=lambda each: -each[1])[:10]
+    assert sum(words.values()) <= 94_000, sorted(words.items(), key=lambda each: -each[1])[:10]
 
 
 @pytest.mark.parametrize("rule", [unbound_names, installed_from_an_index, missing_files])

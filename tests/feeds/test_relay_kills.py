@@ -11,6 +11,7 @@ import random
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -110,8 +111,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module")
-def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kinds]:
-    with Kinds(tmp_path_factory.mktemp("kinds")) as made:
+def kinds(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Kinds]:
+    broker = partial(request.getfixturevalue, "kafka")
+    with Kinds(tmp_path_factory.mktemp("kinds"), broker) as made:
         yield made
 
 

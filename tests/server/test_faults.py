@@ -184,7 +184,7 @@ CUT: Final = {"refused with 502", "broken"}
 
 def clients_at(place: int, last: int) -> dict[str, Client]:
     """One of two at every place, in turn, and all at some: curl is a process a request."""
-    if place % 18 == 0 or place >= last - 2:
+    if place % 54 == 0 or place >= last - 2:
         return CLIENTS
     name = ("aiohttp", "HTTP/1.0")[place % 2]
     return {name: CLIENTS[name]}

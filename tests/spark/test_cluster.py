@@ -194,12 +194,15 @@ def check(folder: Path, query: Path, here: Callable[..., Done]) -> str:
     return f"{len(expected)} messages, {sum(map(len, expected))} quads (session "
 
 
-# In front of the page's program: where a worker has the package from, told by a job of the same session.
+# In front of the page's program: where a worker has the package from, told by a job of the same session, and the
+# solutions of a checked table.
 PLACES = """\
 import os
 
 import pyarrow
 from pyspark.sql import SparkSession
+
+from construct_messages.spark import QuadTable, select
 
 def places(batches):
     import construct_messages
@@ -208,6 +211,9 @@ def places(batches):
 
 spark = SparkSession.builder.getOrCreate()
 print(*(place for (place,) in spark.range(0, 1, 1, 1).mapInArrow(places, "place string").collect()))
+one = "<urn:s> <urn:p> '1'^^<http://www.w3.org/2001/XMLSchema#integer>".replace("'", '"').split(" ")
+table = QuadTable.of(spark.createDataFrame([one], ["subject", "predicate", "object"]), check=True)
+print(select(spark, "SELECT ?o WHERE { ?s <urn:p> ?o }", table).collect())
 """
 
 
@@ -219,7 +225,8 @@ def test_submitted_to_executors(cluster: Cluster, here: Callable[..., Done]) -> 
     submit = submit.replace("yarn", shlex.join(["local-cluster[1,1,1024]", *CONF]))
     done = cluster.run(BASH, "-euc", local(submit, cluster, COMPANIES, "submitted"))
     assert done.status == 0, done.errors
-    place, summary = done.log.splitlines()  # to a program Spark gives one output for both
+    place, rows, summary = done.log.splitlines()  # to a program Spark gives one output for both
+    assert rows == "[Row(o=1)]"
     assert summary.startswith(check(cluster.place / "submitted", COMPANIES, here))
     folder, file = place.split("/construct_messages.zip/")
     assert re.fullmatch(rf"{re.escape(str(cluster.home))}/work/app-[^/]+/0", folder)
@@ -269,12 +276,17 @@ def test_a_server_gets_the_jar_from_its_client(cluster: Cluster, connect: str) -
         "spark = remote_session(sys.argv[1])\n"
         "print(has_functions(spark), sorted(row.object for row in load_quads(spark, sys.argv[2]).collect()))\n"
         "print(has_functions(spark))\n"
+        "from construct_messages.spark import QuadTable, select\n"
+        "spark.addArtifacts('construct_messages.zip', pyfile=True)\n"
+        "table = QuadTable.of(load_quads(spark, sys.argv[2]), check=True)\n"
+        "print(select(spark, 'SELECT ?o WHERE { ?s <urn:p> ?o } ORDER BY ?o', table).collect())\n"
         "spark.stop()\n"
     )
     done = cluster.run(
         cluster.client / "python", "-c", code, connect, cluster.place / "lines.nt", java=False
     )
-    assert (done.status, done.log) == (0, "False ['\"a\"', '\"b\"']\nTrue\n"), done.errors
+    said = "False ['\"a\"', '\"b\"']\nTrue\n[Row(o='a'), Row(o='b')]\n"
+    assert (done.status, done.log) == (0, said), done.errors
 
 
 def test_connect_without_shipped_files(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,16 @@ from construct_messages.spark import session
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT, absent
 from tests.support.spark.clusters import SECONDS, run
-from tests.support.spark.flows import ATTEMPTS, appear, elements, ended, server, stream, texts
+from tests.support.spark.flows import (
+    ATTEMPTS,
+    appear,
+    elements,
+    ended,
+    server,
+    shapes,
+    stream,
+    texts,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,13 +75,6 @@ QUERIES = {
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
     return tmp_path / "in"
-
-
-def shapes(messages: Iterable[str]) -> Counter[str]:
-    """Messages without the labels of their blank nodes, each with how often it is there."""
-    return Counter(
-        "\n".join(sorted(re.sub(r"_:\S+", "_:b", each).split("\n"))) for each in messages
-    )
 
 
 def nodes(messages: Iterable[str]) -> list[str]:

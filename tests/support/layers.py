@@ -15,7 +15,8 @@ _WIDTH, _LEFT, _HEIGHT, _GAP = 760, 330, 30, 8
 _JOBS: Final[Mapping[str, str]] = {
     "cli": "commands, options, terminal output",
     "server": "HTTP and gRPC: queries, streams, the page",
-    "continuous": "windows, watches; DataFrames and dumps",
+    "spark": "DataFrames, dumps and streams on a cluster",
+    "continuous": "windows, watches",
     "construct": "query + source → messages; live transports",
     "sparql": "sources of solutions; the store of streams",
     "logs": "messages ↔ bytes; query text → plan",

@@ -597,8 +597,8 @@ class SolutionRows:
     def _hold(self, solutions: Solutions) -> None:
         if not len(solutions):
             return
-        for held, column in zip(self._held, solutions.utf8, strict=True):
-            terms = term_array(column)
+        arrays = solutions.arrays or map(term_array, solutions.utf8)
+        for held, terms in zip(self._held, arrays, strict=True):
             held.append(terms)
             self._bytes += terms.nbytes
         self._rows += len(solutions)

@@ -37,12 +37,12 @@ def arrow(module: str = "") -> Any:
 
 
 def joined(arrays: Sequence[Any]) -> Any:
-    """Returns arrays of strings as one; a single one is not copied.
+    """Returns arrays of strings as one, which is no slice of another array; a single one is not copied otherwise.
 
     >>> joined([arrow().array(["a"]), arrow().array(["b"])]).to_pylist(), len(joined([]))
     (['a', 'b'], 0)
     """
-    if len(arrays) == 1:
+    if len(arrays) == 1 and arrays[0].nbytes == arrays[0].get_total_buffer_size():
         return arrays[0]
     return arrow().concat_arrays(arrays) if arrays else arrow().nulls(0, arrow().string())
 

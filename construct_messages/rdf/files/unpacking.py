@@ -12,9 +12,12 @@ import sys
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pkgutil import resolve_name
 from typing import IO, Any, Final, Protocol
+
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, UsageError
 
 # --- compression ----------------------------------------------------------------------------------
 # The table of compressions by extension, for reading, writing and names.
@@ -73,6 +76,39 @@ def unpack_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
 
     damaged: type[Exception] = resolve_name(f"{ZSTD}:ZstdError")
     return zlib.error, OSError, lzma.LZMAError, damaged, EOFError, *others
+
+
+@contextmanager
+def reading_errors(name: object, error: type[ConstructMessagesError], hint: str) -> Iterator[None]:
+    """Turns errors of reading an RDF file, and of its parser, into one that names the file.
+
+    Raises:
+        UsageError: the file must not be read.
+        ConstructMessagesError: of the type `error`, with the hint, for all others.
+
+    >>> from construct_messages.errors import QuadsError
+    >>> with reading_errors("a.nt", QuadsError, "fix it"):
+    ...     raise EOFError("the data end early")
+    Traceback (most recent call last):
+    construct_messages.errors.QuadsError: a.nt: the data end early
+      hint: fix it
+    """
+    try:
+        yield
+    except error:
+        raise
+    except LimitExceeded as problem:
+        raise error(f"{name}: {problem.message}", hint=problem.hint) from problem
+    except MemoryError as problem:  # of the parser's buffer, not of the machine
+        raise error(
+            f"{name}: a term is too long for the parser: {problem}", hint="shorten the literal"
+        ) from problem
+    except PermissionError as problem:
+        raise UsageError(
+            f"cannot read {name}: {problem.strerror}", hint="let this user read it"
+        ) from problem
+    except unpack_errors(SyntaxError, ValueError) as problem:
+        raise error(f"{name}: {problem}", hint=hint) from problem
 
 
 def packing_of(head: bytes) -> str | None:

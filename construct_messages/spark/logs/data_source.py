@@ -25,8 +25,13 @@ from construct_messages.spark.logs.options import (
     ServerStreamOptions,
     WriteOptions,
 )
-from construct_messages.spark.logs.sinks import FolderWriter, ServerWriter, TableWriter
-from construct_messages.spark.logs.source import SCHEMA, LogReader, LogWriter
+from construct_messages.spark.logs.sinks import (
+    FolderWriter,
+    LogWriter,
+    ServerWriter,
+    TableWriter,
+)
+from construct_messages.spark.logs.source import SCHEMA, LogReader
 
 _ELEMENTS: Final = StructType(
     [

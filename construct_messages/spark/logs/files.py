@@ -215,12 +215,36 @@ def read_bytes(place: Place, path: str) -> bytes:
         return bytes(file.read())
 
 
+def write_bytes(place: Place, contents: bytes, before: str) -> None:
+    """Writes a file, which is complete when it has its name, and has the path `before` until then."""
+    with place.files.open_output_stream(before, compression=None) as file:
+        file.write(contents)
+    if place.files.type_name == "hdfs":  # its rename replaces no file
+        remove_file(place)
+    place.files.move(before, place.path)
+
+
 def _is_hidden(name: str) -> bool:
     return name.startswith((".", "_"))
 
 
+def remove_file(place: Place) -> None:
+    """Removes a file, if there is one."""
+    try:
+        place.files.delete_file(place.path)
+    except OSError:
+        if is_there(place):  # HDFS has no error of its own for a file that is missing
+            raise
+
+
+def is_there(place: Place) -> bool:
+    return bool(place.files.get_file_info(place.path).type != fs.FileType.NotFound)
+
+
 def remove_folder(place: Place) -> None:
     """Removes a folder, if there is one, although tasks of a job that has ended may still make files in it."""
+    if place.files.type_name == "hdfs" and not is_there(place):
+        return
     for attempt in range(_ATTEMPTS):
         try:
             place.files.delete_dir(place.path)

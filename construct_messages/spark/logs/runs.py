@@ -33,10 +33,13 @@ from construct_messages.spark.logs.files import (
     Place,
     S3Settings,
     find,
+    is_there,
     place_of,
     read_bytes,
+    remove_file,
     remove_folder,
     visible_below,
+    write_bytes,
 )
 from construct_messages.sparql.relational.tables import run_id
 
@@ -60,7 +63,17 @@ class LogFile(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str  # its path in the folder
     bytes: int
     messages: int | None = None  # None: not known for each log
+    quads: int | None = None
     crc32: int | None = None  # of its bytes, as of zlib
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition, which a task has put into the name.
+
+        >>> LogFile("part-00012-7.nq", 0).partition
+        12
+        """
+        return int(self.name.split("-")[1])
 
 
 class RunRecord(msgspec.Struct, frozen=True):
@@ -86,7 +99,7 @@ def records(folder: Place) -> list[RunRecord]:
     runs = [info.path for info in _entries(folder) if _RUN.fullmatch(info.base_name)]
     files = [f"{run}/{RECORD}" for run in runs]
     known = folder.files.get_file_info(files) if files else []
-    # what Spark alone has written, over Spark Connect, is a folder with one file
+    # one that Spark alone has written, over Spark Connect, is a folder with one file
     whole = [info for info in known if info.type == fs.FileType.Directory]
     known += [file for info in whole for file in visible_below(folder, info.path)]
     found = list[RunRecord]()
@@ -133,18 +146,18 @@ def last_run(folder: Place) -> str | None:
 
 def sizes(folder: Place) -> dict[str, int]:
     """Returns the size of each log in a folder, by its path in it, but not of runs that have no record."""
-    runs = {record.run for record in records(folder)}
+    runs = {"", *(record.run for record in records(folder))}
     names = {
         info.path.removeprefix(f"{folder.path}/"): info.size
         for info in visible_below(folder, folder.path)
     }
-    return {name: size for name, size in names.items() if _run_of(name) in (None, *runs)}
+    return {name: size for name, size in names.items() if _run_of(name) in runs}
 
 
-def _run_of(name: str) -> str | None:
-    """Returns the run that a log is of, by its path in the folder; None: it is in no folder of a run."""
+def _run_of(name: str) -> str:
+    """Returns the run that a log is of, by its path in the folder; empty: it is in no folder of a run."""
     first, _, rest = name.partition("/")
-    return first if rest and _RUN.fullmatch(first) else None
+    return first if rest and _RUN.fullmatch(first) else ""
 
 
 def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
@@ -168,23 +181,23 @@ def logs_at(path: str, s3: S3Settings = (), *, grows: bool = False) -> list[File
     """Returns the files of a path (see `find`), without those of runs that a folder does not have."""
     runs, found = dict[str, set[str]](), list[File]()
     for file in find(path, s3, grows=grows):
-        above, run, _ = _split(file.uri)
+        folder, run = _folder_of(file.uri)
         if run and run not in path:
-            if above not in runs:
-                runs[above] = {record.run for record in current(records(place_of(above, s3)))}
-            if run not in runs[above]:
+            if folder not in runs:
+                runs[folder] = {each.run for each in current(records(place_of(folder, s3)))}
+            if run not in runs[folder]:
                 continue
         found.append(file)
     return found
 
 
-def _split(uri: str) -> tuple[str, str, str]:
-    """Splits a URI at the folder of a run, the last one that it names."""
+def _folder_of(uri: str) -> tuple[str, str]:
+    """Returns the folder of the run that a log is of, the last one in its URI, and the run; empty if there is none."""
     parts = uri.split("/")
-    at = max((place for place, part in enumerate(parts[:-1]) if _RUN.fullmatch(part)), default=None)
-    if at is None:
-        return uri, "", ""
-    return "/".join(parts[:at]), parts[at], "/".join(parts[at + 1 :])
+    for place in range(len(parts) - 2, -1, -1):
+        if _RUN.fullmatch(parts[place]):
+            return "/".join(parts[:place]), parts[place]
+    return "", ""
 
 
 # --- owners ---------------------------------------------------------------------------------------
@@ -204,10 +217,6 @@ class Owner(msgspec.Struct, frozen=True):
 
     @classmethod
     def this(cls) -> Owner:
-        return cls(_machine(), os.getpid(), _status(os.getpid())[3])
-
-    @classmethod
-    def java(cls) -> Owner:
         """Returns Spark's Java process, if it has started this process; otherwise this process."""
         number = os.getppid()
         while number:
@@ -215,7 +224,7 @@ class Owner(msgspec.Struct, frozen=True):
             if name == _JAVA:
                 return cls(_machine(), number, started)
             number = int(parent or 0)
-        return cls.this()
+        return cls(_machine(), os.getpid(), _status(os.getpid())[3])
 
     def has_ended(self) -> bool:
         """Returns whether the process is known to have ended; False if this cannot be known."""
@@ -253,6 +262,8 @@ def _machine() -> str:
 # --- runs -----------------------------------------------------------------------------------------
 
 _OWNER: Final = "owner.json"
+_RUNNING: Final = "running"
+_CHUNK_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -261,16 +272,29 @@ class Run:
 
     folder: Place
     id: str
+    fresh: bool = False  # whether the folder is new
 
     @classmethod
-    def begin(cls, folder: Place, owner: Owner) -> Run:
-        """Starts a run: makes its hidden folder, which `end` removes, and removes those of runs that have ended."""
-        run = cls(folder, run_id())
-        folder.files.create_dir(run.hidden, recursive=True)
-        run.write(f"{run.hidden}/{_OWNER}", msgspec.json.encode(owner))
-        for other in left_over(folder):
-            if other.owner is not None and other.owner.has_ended():
-                Run(folder, other.run).end()
+    def begin(cls, folder: Place, mode: Mode | None = None) -> Run:
+        """Starts a run: makes its hidden folder, which `end` removes, and removes those of runs that have ended. `mode`
+        is that of `commit`; None: the run has no logs in the folder in the end.
+        """
+        try:
+            there = folder.files.get_file_info(folder.path).type
+            if mode is not None:
+                if there == fs.FileType.File:
+                    hint = "name a folder, or write a single log"
+                    raise UsageError(f"{folder.uri} is a file", hint=hint)
+                check(folder, mode)
+            run = cls(folder, run_id(), there == fs.FileType.NotFound)
+            folder.files.create_dir(run.hidden, recursive=True)
+            run.write(f"{run.hidden}/{_OWNER}", msgspec.json.encode(Owner.this()))
+            run.write(f"{run.hidden}/{_RUNNING}", b"")
+            for other, owner in left_over(folder).items():
+                if owner is not None and owner.has_ended():
+                    Run(folder, other).end()
+        except OSError as error:
+            raise unwritable(folder.uri, error) from error
         return run
 
     @property
@@ -291,35 +315,41 @@ class Run:
     def _renames(self) -> bool:
         return self.folder.files.type_name in ("local", "hdfs")
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the run has not ended, and is seen from here."""
+        return is_there(self.folder.at(f"{self.hidden}/{_RUNNING}"))
+
     def write(self, path: str, contents: bytes) -> None:
         """Writes a file, which is complete when it has its name."""
-        files, unfinished = self.folder.files, f"{self.hidden}/unfinished"
-        with files.open_output_stream(unfinished, compression=None) as file:
-            file.write(contents)
-        if files.type_name == "hdfs":  # its rename replaces no file
-            with suppress(FileNotFoundError):
-                files.delete_file(path)
-        files.move(unfinished, path)
+        write_bytes(self.folder.at(path), contents, f"{self.hidden}/unfinished")
 
-    def end(self, *, new: bool = False) -> None:
-        """Removes the hidden folder, and logs without a record; if `new`, also an empty folder of the runs."""
+    def end(self) -> None:
+        """Removes the hidden folder, beginning with the mark of a running job, so that no task goes on writing; logs
+        without a record; and the folder of the runs if it is new and empty.
+        """
         folder = self.folder
-        record = folder.files.get_file_info(f"{self.place}/{RECORD}")
-        if record.type == fs.FileType.NotFound:
+        remove_file(folder.at(f"{self.hidden}/{_RUNNING}"))
+        if not is_there(folder.at(f"{self.place}/{RECORD}")):
             remove_folder(folder.at(self.place))
         remove_folder(folder.at(self.hidden))
-        if new and not _entries(folder):
-            with suppress(FileNotFoundError):
-                folder.files.delete_dir(folder.path)
+        if self.fresh and not _entries(folder):
+            remove_folder(folder)
+
+    def drained(self, logs: Iterable[LogFile]) -> Iterator[bytes]:
+        """Yields the bytes of logs, and removes each, so that the disk never holds all of them twice."""
+        files = self.folder.files
+        for log in logs:
+            path = f"{self.logs}/{log.name}"
+            with files.open_input_stream(path, compression=None) as file:
+                while chunk := file.read(_CHUNK_BYTES):
+                    yield chunk
+            files.delete_file(path)
 
     def commit(
-        self,
-        format: str,
-        counts: tuple[int, int],
-        written: Sequence[LogFile],
-        mode: Mode,
+        self, format: str, counts: tuple[int, int], written: Sequence[LogFile], mode: Mode
     ) -> None:
-        """Makes the logs those of the folder, and removes what they overwrite.
+        """Makes the logs those of the folder, and removes those that they overwrite.
 
         Args:
             format: their media type.
@@ -337,7 +367,7 @@ class Run:
             number = 1 + max((record.number for record in known), default=0)
             record = RunRecord(self.id, format, *counts, logs, number, mode)
             if known and mode == "overwrite":  # other programs will see both runs for a while
-                _remove_file(self.folder, f"{self.folder.path}/{SUCCESS}")
+                remove_file(self.folder.at(f"{self.folder.path}/{SUCCESS}"))
             self.write(f"{self.logs}/{RECORD}", record.encoded())
             if self._renames:
                 self.folder.files.move(self.logs, self.place)
@@ -351,7 +381,7 @@ class Run:
             if info.base_name in names:
                 found[info.base_name] = info.size
             else:
-                _remove_file(self.folder, info.path)
+                remove_file(self.folder.at(info.path))
         return found
 
     def _settle(self, own: RunRecord) -> None:
@@ -361,7 +391,7 @@ class Run:
             others = [record for record in found if record.run != own.run]
             if own.mode == "error" and any(other.number <= own.number for other in others):
                 _remove(self.folder, own)  # the other may have ended well before
-                raise _exists(self.folder)
+                raise exists(self.folder.uri)
             for record in found:
                 if record not in now:
                     _remove(self.folder, record)
@@ -392,7 +422,7 @@ def check(folder: Place, mode: Mode) -> list[RunRecord]:
     known = records(folder)
     found = sizes(folder)
     if mode == "error" and (found or current(known)):
-        raise _exists(folder)
+        raise exists(folder.uri)
     if mode == "overwrite":
         # another run may replace both between two looks
         runs = (*known, *records(folder))
@@ -411,10 +441,10 @@ def check(folder: Place, mode: Mode) -> list[RunRecord]:
     return known
 
 
-def _exists(folder: Place) -> UsageError:
-    return UsageError(
-        f"{folder.uri} exists already", hint="choose another path, or ask for it to be overwritten"
-    )
+def exists(
+    path: str, hint: str = "choose another path, or ask for it to be overwritten"
+) -> UsageError:
+    return UsageError(f"{path} exists already", hint=hint)
 
 
 def _remove(folder: Place, record: RunRecord) -> None:
@@ -423,31 +453,16 @@ def _remove(folder: Place, record: RunRecord) -> None:
     names = {log.name for log in record.files}
     for info in list(visible_below(folder, own.path)):
         if info.path.removeprefix(f"{folder.path}/") in names:
-            _remove_file(folder, info.path)
+            remove_file(folder.at(info.path))
     if _RUN.fullmatch(record.run) and not any(visible_below(folder, own.path)):
         remove_folder(own)
 
 
-def _remove_file(folder: Place, path: str) -> None:
-    with suppress(FileNotFoundError):
-        folder.files.delete_file(path)
-
-
-@dataclass(frozen=True)
-class LeftOver:
-    """The hidden folder of a run that is still running, or was stopped; its owner is None if it is unknown."""
-
-    run: str
-    owner: Owner | None
-
-
-def left_over(folder: Place) -> list[LeftOver]:
-    found = list[LeftOver]()
-    for info in _entries(folder):
-        name = info.base_name.removeprefix(".")
-        if name != info.base_name and _RUN.fullmatch(name):
-            found.append(LeftOver(name, _owner_of(folder, info.path)))
-    return sorted(found, key=lambda each: each.run)
+def left_over(folder: Place) -> dict[str, Owner | None]:
+    """Returns the runs with a hidden folder, which are running or were stopped, with their owners; None: unknown."""
+    names = sorted(info.base_name for info in _entries(folder))
+    runs = (name[1:] for name in names if name[0] == "." and _RUN.fullmatch(name[1:]))
+    return {run: _owner_of(folder, f"{folder.path}/.{run}") for run in runs}
 
 
 def _owner_of(folder: Place, path: str) -> Owner | None:
@@ -470,10 +485,5 @@ def incomplete(path: str) -> IncompleteResult:
 
 
 def unwritable(path: str, error: OSError) -> CannotWrite:
-    return CannotWrite(f"cannot write to {path}: {error}", hint="choose another place")
-
-
-def checksums(path: str) -> str:
-    """Returns the path of the checksums that Hadoop stores for a file on a local file system."""
-    above, _, name = path.rpartition("/")
-    return f"{above}/.{name}.crc"
+    hint = "let the driver and all executors see the same files, or choose another place"
+    return CannotWrite(f"cannot write to {path}: {error.strerror or error}", hint=hint)

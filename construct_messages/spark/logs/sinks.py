@@ -1,4 +1,5 @@
-"""Sinks of Structured Streaming: a folder with a log for each partition of a micro-batch, and a stream of a server.
+"""Writers of the data source `rdfm`: of tables, by the jobs of `committer`, and the sinks of Structured Streaming, a
+folder with a log for each partition of a micro-batch, and a stream of a server.
 
 Spark runs a micro-batch again if it was killed before it noted that the batch was committed: `write` in other tasks,
 and `commit`, which may also run twice. A folder therefore has a record of each batch, which is written before its logs
@@ -10,15 +11,14 @@ recognises those that it has.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, fields, replace
-from itertools import chain
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple
 from uuid import uuid4
 
+import msgspec
 import pyarrow as pa
 from pyarrow import fs
 from pyspark import TaskContext
@@ -28,15 +28,19 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from construct_messages.errors import CannotWrite, LogError, UsageError
-from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.logs.lines.decoder import to_messages
-from construct_messages.rdf.files.unpacking import opener
-from construct_messages.rdf.message import Message
+from construct_messages.errors import UsageError
 from construct_messages.rdf.options import TransportOptions
-from construct_messages.spark.logs.committer import _encoded
-from construct_messages.spark.logs.files import Place, place_of, read_bytes
+from construct_messages.spark.logs.committer import LogJob, messages_of, write_log
+from construct_messages.spark.logs.files import (
+    Place,
+    is_there,
+    place_of,
+    read_bytes,
+    remove_file,
+    write_bytes,
+)
 from construct_messages.spark.logs.options import ServerOptions, WriteOptions
+from construct_messages.spark.logs.runs import LogFile, unwritable
 
 RECORDED: Final = 100
 """The number of batches whose records are kept: as many as Spark keeps in a checkpoint."""
@@ -77,25 +81,39 @@ class Task(NamedTuple):
         return cls(query, batch, context.partitionId())
 
 
-class TaskLog(NamedTuple):
-    """A log that a task has written under a temporary name."""
-
-    name: str
-    bytes: int
-    messages: int
-    quads: int
-
-
 @dataclass
 class Written(WriterCommitMessage):
-    """The log that a task has written; `part` is None if it has no messages, or if they are in a stream already."""
+    """The log that a task has written, if it has messages that are not in a stream; of a micro-batch also the task."""
 
-    task: Task
-    part: TaskLog | None = None
+    log: LogFile | None
+    task: Task | None = None
 
-    @property
-    def named(self) -> tuple[int, TaskLog] | None:
-        return None if self.part is None else (self.task.partition, self.part)
+
+def _written(messages: Iterable[WriterCommitMessage | None]) -> list[tuple[Task, LogFile | None]]:
+    """Returns the tasks of a micro-batch and their logs; a lost task sends nothing."""
+    found = [each for each in messages if isinstance(each, Written)]
+    return [(each.task, each.log) for each in found if each.task is not None]
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LogWriter(DataSourceArrowWriter):
+    """Writes a table as a job."""
+
+    job: LogJob
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        context = TaskContext.get()
+        assert context is not None  # a task has one
+        return Written(self.job.write(iterator, context.partitionId(), context.taskAttemptId()))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self.job.commit([each.log for each in messages if isinstance(each, Written) and each.log])
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - Spark's
+        self.job.abort()
 
 
 # --- folders --------------------------------------------------------------------------------------
@@ -129,97 +147,52 @@ class FolderWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         task = Task.this(self.options)
-        batches = (batch for batch in iterator if batch.num_rows)
-        first = next(batches, None)
-        if first is None:
-            return Written(task)
         folder = self._folder(task.query)
         # numbers of attempts begin again with each session: a new file must not be taken for a recorded one
-        path = f"{folder.path}/{task.batch:09d}-{task.partition:05d}-{uuid4().hex}{_WRITTEN}"
+        name = f"{task.batch:09d}-{task.partition:05d}-{uuid4().hex}{_WRITTEN}"
         try:
             folder.files.create_dir(folder.path, recursive=True)
-            messages, quads = self._write(folder.at(path), chain([first], batches), task)
-            size = folder.files.get_file_info(path).size
+            # after an error, the next commit removes the file
+            place = folder.at(f"{folder.path}/{name}")
+            return Written(write_log(place, iterator, self.options, str(task)), task)
         except OSError as error:
-            raise _unwritable(self.options.path, error) from error
-        return Written(task, TaskLog(path.rpartition("/")[2], size, messages, quads))
-
-    def _write(
-        self, place: Place, batches: Iterable[pa.RecordBatch], task: Task
-    ) -> tuple[int, int]:
-        """Writes a log; returns the numbers of messages and quads. After an error, the next commit removes the file."""
-        options = self.options
-        encoding = EncoderOptions(options.prefixes, graphs=options.graphs, own=options.own)
-        encoder = encoder_for(options.format, options.syntax, encoding)
-        messages = quads = 0
-        with ExitStack() as stack:
-            file = stack.enter_context(place.files.open_output_stream(place.path, compression=None))
-            if options.packing:
-                file = stack.enter_context(opener(options.packing)(file, "wb"))
-            file.write(encoder.start())
-            for batch in batches:
-                encoded = [
-                    *_encoded(batch, messages + 1, encoder, str(task), lenient=options.lenient)
-                ]
-                file.write(b"".join([data for data, _ in encoded]))
-                messages += len(encoded)
-                quads += sum(size for _, size in encoded)
-            file.write(encoder.finish())
-        return messages, quads
+            raise unwritable(self.options.path, error) from error
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        written = [each for each in messages if isinstance(each, Written)]
-        if not written:
+        if not (written := _written(messages)):
             return  # the batch has no partition, and so no message
-        folder = self._folder(written[0].task.query)
-        record = f"{folder.path}/{batchId:09d}{_RECORD}"
+        query = written[0][0].query
+        folder, record = self._folder(query), self._record(query, batchId)
         try:
-            if folder.files.get_file_info(record).type == fs.FileType.NotFound:
-                self._record(folder, record, sorted(filter(None, (w.named for w in written))))
-            self._name(folder, json.loads(read_bytes(folder, record)))
+            if not is_there(record):
+                batch = self._batch([(task, log) for task, log in written if log], batchId)
+                write_bytes(record, msgspec.json.encode(batch) + b"\n", f"{record.path}~")
+            for each in _read(record).files:
+                log = folder.at(f"{folder.path}/{each.written}")
+                if is_there(log):
+                    folder.files.move(log.path, f"{self._place.path}/{each.name}")
             _clean(folder, batchId)
         except OSError as error:
-            raise _unwritable(self.options.path, error) from error
+            raise unwritable(self.options.path, error) from error
 
-    def _record(self, folder: Place, record: str, named: Sequence[tuple[int, TaskLog]]) -> None:
-        """Writes the record of a batch, whole or not at all."""
-        options = self.options
-        extension = f"{options.format.extension}{options.packing}"
-        query = folder.path.rpartition("/")[2]
-        batch = record.rpartition("/")[2].removesuffix(_RECORD)
-        document = {
-            "messages": sum(part.messages for _, part in named),
-            "quads": sum(part.quads for _, part in named),
-            "files": [
-                {
-                    "written": part.name,
-                    "name": f"{batch}-{partition:05d}-{query}.{extension}",
-                    "bytes": part.bytes,
-                }
-                for partition, part in named
-            ],
-        }
-        folder.files.create_dir(folder.path, recursive=True)
-        with folder.files.open_output_stream(f"{record}~", compression=None) as file:
-            file.write(json.dumps(document).encode() + b"\n")
-        folder.files.move(f"{record}~", record)
-
-    def _name(self, folder: Place, document: dict[str, Any]) -> None:
-        """Gives the logs of a record their names, those that do not have them yet."""
-        for each in document["files"]:
-            path = f"{folder.path}/{each['written']}"
-            if folder.files.get_file_info(path).type != fs.FileType.NotFound:
-                folder.files.move(path, f"{self._place.path}/{each['name']}")
+    def _batch(self, written: Sequence[tuple[Task, LogFile]], number: int) -> Batch:
+        extension = f"{self.options.format.extension}{self.options.packing}"
+        files = [
+            BatchLog(
+                log.name, f"{number:09d}-{task.partition:05d}-{task.query}.{extension}", log.bytes
+            )
+            for task, log in sorted(written, key=lambda each: each[0])
+        ]
+        logs = [log for _, log in written]
+        counts = (sum(log.messages or 0 for log in logs), sum(log.quads or 0 for log in logs))
+        return Batch(*counts, files)
 
     def logs(self, query: str, batch: int) -> list[str]:
         """Returns the URIs of the logs of a committed batch that have not been removed since."""
-        folder, place = self._folder(query), self._place
-        path = f"{folder.path}/{batch:09d}{_RECORD}"
-        if folder.files.get_file_info(path).type == fs.FileType.NotFound:
+        place, record = self._place, self._record(query, batch)
+        if not is_there(record):
             return []  # the batch has no partition, and so no message
-        files = json.loads(read_bytes(folder, path))["files"]
-        paths = [f"{place.path}/{each['name']}" for each in files]
-        infos = place.files.get_file_info(paths)
+        infos = place.files.get_file_info([f"{place.path}/{e.name}" for e in _read(record).files])
         return [place.at(info.path).uri for info in infos if info.type == fs.FileType.File]
 
     def remove(self, logs: Iterable[str]) -> None:
@@ -229,11 +202,10 @@ class FolderWriter(DataSourceStreamArrowWriter):
             place.files.delete_file(place_of(uri, self.options.s3).path)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002 - Spark's
-        for each in messages:
-            if isinstance(each, Written) and each.part is not None:
-                folder = self._folder(each.task.query)
-                with suppress(FileNotFoundError):
-                    folder.files.delete_file(f"{folder.path}/{each.part.name}")
+        for task, log in _written(messages):
+            if log is not None:
+                folder = self._folder(task.query)
+                remove_file(folder.at(f"{folder.path}/{log.name}"))
 
     @property
     def _place(self) -> Place:
@@ -244,6 +216,28 @@ class FolderWriter(DataSourceStreamArrowWriter):
         place = self._place
         return place.at(f"{place.path}/{_FOLDER}/{query}")
 
+    def _record(self, query: str, batch: int) -> Place:
+        folder = self._folder(query)
+        return folder.at(f"{folder.path}/{batch:09d}{_RECORD}")
+
+
+class BatchLog(msgspec.Struct, frozen=True):
+    written: str  # its name before the batch is committed
+    name: str
+    bytes: int
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """The record of a batch."""
+
+    messages: int
+    quads: int
+    files: Sequence[BatchLog]
+
+
+def _read(record: Place) -> Batch:
+    return msgspec.json.decode(read_bytes(record, record.path), type=Batch)
+
 
 def _clean(folder: Place, batch: int) -> None:
     """Removes logs that no record of the batch or an earlier one lists, and records that are not needed any more."""
@@ -253,15 +247,7 @@ def _clean(folder: Place, batch: int) -> None:
             continue
         is_record = info.base_name.endswith(_RECORD)
         if int(number[0]) <= (batch - RECORDED if is_record else batch):
-            with suppress(FileNotFoundError):
-                folder.files.delete_file(info.path)
-
-
-def _unwritable(path: str, error: OSError) -> CannotWrite:
-    return CannotWrite(
-        f"cannot write to {path}: {error.strerror or error}",
-        hint="name a place that the driver and all executors share, and that has room",
-    )
+            remove_file(folder.at(info.path))
 
 
 # --- streams --------------------------------------------------------------------------------------
@@ -282,7 +268,7 @@ class ServerWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         task = Task.this(self.options)
         asyncio.run(self._send(iterator, task))
-        return Written(task)
+        return Written(None, task)
 
     async def _send(self, batches: Iterable[pa.RecordBatch], task: Task) -> None:
         from construct_messages.feeds.delivery import StreamTarget
@@ -295,7 +281,7 @@ class ServerWriter(DataSourceStreamArrowWriter):
         ) as target:
             first = 1
             for number, texts in enumerate(_chunks(batches), 1):
-                messages = _messages(texts, first, task)
+                messages = messages_of(texts, first, lambda _: str(task))
                 await target.send(
                     messages, f"{task.query}-{task.batch}-{task.partition}-{number}", None
                 )
@@ -323,24 +309,6 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[list[str | None]]:
         yield texts
 
 
-def _messages(texts: Sequence[str | None], first: int, task: Task) -> list[Message]:
-    """Returns the messages of texts; errors name the task, and number the messages of its partition."""
-    try:
-        if None in texts:
-            number = first + texts.index(None)
-            raise LogError(
-                "NULL", number=number, hint="filter it out, or make it '' if it is empty"
-            )
-        return to_messages(cast("Sequence[str]", texts), first)
-    except LogError as error:
-        raise LogError(
-            f"in {task}: {error.message}",
-            number=error.number,
-            position=error.position,
-            hint=error.hint,
-        ) from error
-
-
 # --- batches --------------------------------------------------------------------------------------
 
 
@@ -354,11 +322,11 @@ class TableWriter(DataSourceArrowWriter):
         return self.writer.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self.writer.commit(messages, _number(messages))
+        self.writer.commit(messages, self._batch)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        self.writer.abort(messages, _number(messages))
+        self.writer.abort(messages, self._batch)
 
-
-def _number(messages: Iterable[WriterCommitMessage | None]) -> int:
-    return next((each.task.batch for each in messages if isinstance(each, Written)), 0)
+    @property
+    def _batch(self) -> int:
+        return self.writer.options.batch_id or 0

@@ -1,7 +1,6 @@
 """The data source `rdfm`: logs as rows of messages, and rows of messages as logs, by Spark's Python Data Source API.
 
-Only the classes that Spark calls are here; `blocks` reads and `committer` writes, both without Spark. `streams` reads
-logs as a stream, and `sinks` writes one.
+Reading is here. `streams` reads logs as a stream, and `sinks` has the writers.
 """
 
 from __future__ import annotations
@@ -13,14 +12,11 @@ from itertools import chain, islice
 from typing import IO, Final, NamedTuple, cast
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
     DataSourceReader,
     InputPartition,
-    WriterCommitMessage,
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -40,7 +36,6 @@ from construct_messages.rdf.formats.lookup import (
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Message
 from construct_messages.rdf.terms import Lenience
-from construct_messages.spark.logs.committer import LogJob, Part
 from construct_messages.spark.logs.files import File, read_from
 from construct_messages.spark.logs.options import ReadOptions
 from construct_messages.spark.logs.runs import logs_at
@@ -390,29 +385,6 @@ def _batch(block: Block, first: int, texts: list[str]) -> pa.RecordBatch:
         ],
         schema=_ARROW,
     )
-
-
-@dataclass
-class Written(WriterCommitMessage):
-    part: Part | None  # None: the task had no messages
-
-
-class LogWriter(DataSourceArrowWriter):
-    def __init__(self, job: LogJob) -> None:
-        self._job = job
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        context = TaskContext.get()
-        assert context is not None  # a task has one
-        return Written(self._job.write(iterator, context.partitionId(), context.taskAttemptId()))
-
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._job.commit(
-            [written.part for written in messages if isinstance(written, Written) and written.part]
-        )
-
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - a lost task sends none
-        self._job.abort()
 
 
 # --- sequence -------------------------------------------------------------------------------------

@@ -9,24 +9,23 @@ from __future__ import annotations
 import multiprocessing
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import IO, Final, NamedTuple
 
 from pyarrow import fs
 
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.logs.reading import read_log
 from construct_messages.rdf.formats.lookup import format_of_file
-from construct_messages.spark.logs.files import Place, place_of, read_bytes, read_from
+from construct_messages.spark.logs.files import Place, is_there, place_of, read_from
 from construct_messages.spark.logs.runs import (
     SUCCESS,
-    LeftOver,
     LogFile,
     RunRecord,
-    checksums,
     current,
     damage,
     last_run,
@@ -61,12 +60,11 @@ class Verification(NamedTuple):
     notes: Sequence[str]
 
 
-@dataclass(frozen=True)
-class _Task:
+class _Task(NamedTuple):
     uri: str
     name: str
     format: str | None  # None: that of the name
-    written: LogFile | None  # its entry in the record of its run
+    written: LogFile  # its entry in the record of its run, or what is known without a record
     lenient: bool
 
 
@@ -102,13 +100,14 @@ def verify_folder(
             )
         known, found, last = records(folder), sizes(folder), last_run(folder)
         runs = current(known)
-        old = {log.name for record in known if record not in runs for log in record.files}
-        found = {name: size for name, size in found.items() if name not in old}
-        notes = [*_notes(folder, runs, last), *_overwritten(known)]
+        notes = list(_notes(folder, known, runs, last))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error}") from error
-    problems = list(_problems(found, known, last))
-    read = list(_read_all(_tasks(folder, found, runs, lenient), sum(found.values()), processes))
+    old = {log.name for record in known if record not in runs for log in record.files}
+    found = {name: size for name, size in found.items() if name not in old}
+    problems = list(_problems(found, known, runs, last))
+    tasks = list(_tasks(folder, found, runs, lenient))
+    read = list(_read_all(tasks, sum(found.values()), processes))
     problems += [f"{log.name}: {log.problem}" for log in read if log.problem is not None]
     if not problems:
         problems += _wrong_sums(runs, {log.name: log for log in read})
@@ -116,71 +115,64 @@ def verify_folder(
     return Verification(folder.uri, [record.run for record in runs], *counts, problems, notes)
 
 
-def _problems(found: dict[str, int], known: Sequence[RunRecord], last: str | None) -> Iterator[str]:
+def _problems(
+    found: dict[str, int], known: Sequence[RunRecord], runs: Sequence[RunRecord], last: str | None
+) -> Iterator[str]:
     if last is None and not known:
         yield f"there is no {SUCCESS}: its writer is still running, or was stopped"
     elif last and last not in {record.run for record in known}:
         yield f"the record of run {last} is missing"
-    for record in current(known):
+    for record in runs:
         yield from (f"{each} (run {record.run})" for each in damage(record, found))
     if known:
         names = {log.name for record in known for log in record.files}
         yield from (f"{name} is of no run" for name in found if name not in names)
 
 
-def _notes(folder: Place, runs: Sequence[RunRecord], last: str | None) -> Iterator[str]:
+def _notes(
+    folder: Place, known: Sequence[RunRecord], runs: Sequence[RunRecord], last: str | None
+) -> Iterator[str]:
     if not runs and last is not None:
         yield "no run has left a record: it is not known how many messages were written"
-    for other in left_over(folder):
-        yield _state(other)
-    if folder.files.get_file_info(f"{folder.path}/{_TEMPORARY}").type != fs.FileType.NotFound:
+    for run, owner in left_over(folder).items():
+        if owner is None:
+            yield f".{run}: a run that still runs, or was stopped; its place is unknown"
+            continue
+        where = f"(process {owner.process} on {owner.machine.split()[0]})"
+        if owner.has_ended():
+            yield f".{run}: a run that was stopped {where}; the next one removes it"
+        else:
+            yield f".{run}: a run that still runs, or was stopped elsewhere {where}"
+    if is_there(folder.at(f"{folder.path}/{_TEMPORARY}")):
         yield f"{_TEMPORARY}: a job that Spark itself commits still runs, or was stopped"
-
-
-def _overwritten(known: Sequence[RunRecord]) -> Iterator[str]:
     for record in known:
-        if record not in current(known):
+        if record not in runs:
             yield f"{record.run}: a run that was overwritten; the next one removes it"
 
 
-def _state(other: LeftOver) -> str:
-    if other.owner is None:
-        return f".{other.run}: a run that still runs, or was stopped; its place is unknown"
-    where = f"process {other.owner.process} on {other.owner.machine.split()[0]}"
-    if other.owner.has_ended():
-        return f".{other.run}: a run that was stopped ({where}); the next one removes it"
-    return f".{other.run}: a run that still runs, or was stopped elsewhere ({where})"
-
-
 def _tasks(
-    folder: Place, found: Iterable[str], runs: Sequence[RunRecord], lenient: bool
+    folder: Place, found: dict[str, int], runs: Sequence[RunRecord], lenient: bool
 ) -> Iterator[_Task]:
     written = {log.name: (record.format, log) for record in runs for log in record.files}
     for name in sorted(found):
-        format, log = written.get(name, (None, None))
-        yield _Task(
-            folder.at(f"{folder.path}/{name}").uri, name, format or _format_of(name), log, lenient
-        )
+        format, log = written.get(name) or (_format_of(name), LogFile(name, found[name]))
+        yield _Task(folder.at(f"{folder.path}/{name}").uri, name, format, log, lenient)
 
 
 def _format_of(name: str) -> str | None:
     """Returns the format of a log that no record names; None if it must be detected from its beginning."""
     if (format := format_of_file(name)) is not None:
         return format.extension
-    return (
-        "nq" if ".txt" in name else None
-    )  # Spark's text writer: each N-Triples log is an N-Quads log, too
+    # Spark's text writer: each N-Triples log is an N-Quads log, too
+    return "nq" if ".txt" in name else None
 
 
-def _read_all(tasks: Iterable[_Task], size: int, processes: int | None) -> Iterator[_Read]:
-    tasks = list(tasks)
+def _read_all(tasks: Sequence[_Task], size: int, processes: int | None) -> Iterator[_Read]:
     if processes == 1 or len(tasks) < 2 or (processes is None and size < _PARALLEL_BYTES):
         yield from map(_read, tasks)
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        min(processes or os.cpu_count() or 1, len(tasks)), mp_context=context
-    ) as pool:
+    workers = min(processes or os.cpu_count() or 1, len(tasks))
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         yield from pool.map(_read, tasks)
 
 
@@ -207,47 +199,35 @@ def _read(task: _Task) -> _Read:
 
 def _difference(task: _Task, messages: int, crc32: int) -> str | None:
     """Describes how a log that was read to its end differs from its record; None if it does not."""
-    written = task.written
-    if written is not None and written.crc32 not in (None, crc32):
+    written, place = task.written, place_of(task.uri)
+    if written.crc32 not in (None, crc32):
         return "its bytes are not those that were written (CRC-32)"
-    if written is not None and written.messages not in (None, messages):
+    if written.messages not in (None, messages):
         return f"{messages:,} messages, and {written.messages:,} were written"
-    place = place_of(task.uri)
-    if place.is_local and (
-        place.files.get_file_info(kept := checksums(place.path)).type == fs.FileType.File
-    ):
-        return _hadoop_difference(read_bytes(place, kept), read_from(task.uri))
+    log = Path(place.path)
+    if place.is_local and (kept := log.with_name(f".{log.name}.crc")).is_file():
+        with log.open("rb") as file:
+            return _hadoop_difference(kept.read_bytes(), file)
     return None
 
 
-def _hadoop_difference(kept: bytes, chunks: Iterable[bytes]) -> str | None:
+def _hadoop_difference(kept: bytes, file: IO[bytes]) -> str | None:
     """Compares a file with the checksums that Hadoop's local file system stores in the same folder.
 
+    >>> from io import BytesIO
     >>> kept = b"crc\\0" + (2).to_bytes(4, "big") + b"".join(zlib.crc32(c).to_bytes(4, "big") for c in (b"ab", b"c"))
-    >>> _hadoop_difference(kept, [b"a", b"bc"]), _hadoop_difference(kept, [b"abx"])
+    >>> _hadoop_difference(kept, BytesIO(b"abc")), _hadoop_difference(kept, BytesIO(b"abx"))
     (None, 'damaged after byte 2 (by its checksums)')
     """
     if not kept.startswith(_CHECKSUMS):
         return None
     size = int.from_bytes(kept[4:8], "big")
-    expected = [kept[start : start + 4] for start in range(8, len(kept), 4)]
-    found = [zlib.crc32(piece).to_bytes(4, "big") for piece in _pieces(chunks, size)]
+    expected = (kept[start : start + 4] for start in range(8, len(kept), 4))
+    found = (zlib.crc32(piece).to_bytes(4, "big") for piece in iter(partial(file.read, size), b""))
     for number, (one, other) in enumerate(zip_longest(expected, found)):
         if one != other:
             return f"damaged after byte {number * size:,} (by its checksums)"
     return None
-
-
-def _pieces(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    rest = b""
-    for chunk in chunks:
-        rest += chunk
-        whole = len(rest) - len(rest) % size
-        for start in range(0, whole, size):
-            yield rest[start : start + size]
-        rest = rest[whole:]
-    if rest:
-        yield rest
 
 
 def _wrong_sums(runs: Sequence[RunRecord], read: dict[str, _Read]) -> Iterator[str]:

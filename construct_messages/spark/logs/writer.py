@@ -7,12 +7,10 @@ data source `rdfm`. A file gets its name when it is complete. RDF Messages, sect
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,22 +18,21 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
 
-from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
+from construct_messages.errors import CannotWrite, UsageError
 from construct_messages.logs import FormatOptions, check_options
 from construct_messages.rdf.files.output import atomic_file
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format, Syntax, content_type
 from construct_messages.spark.dialect import literal
 from construct_messages.spark.logs import register
-from construct_messages.spark.logs.files import Place, place_of, s3_settings
+from construct_messages.spark.logs.files import Place, is_there, place_of, s3_settings
 from construct_messages.spark.logs.runs import (
     MODES,
     RECORD,
     LogFile,
     Mode,
-    Owner,
     Run,
     RunRecord,
-    check,
+    exists,
     incomplete,
     unwritable,
 )
@@ -50,7 +47,7 @@ from construct_messages.sparql.relational.tables import run_id
 # reach the place, Spark writes the record as well; then the folder must be new.
 
 NO_COMPRESSION: Final = "none"
-_PART: Final = re.compile(r"part-(?P<partition>\d+)-.*")
+_PART: Final = re.compile(r"part-\d+-.*")
 _NEW: Final = "choose another path: here Spark can write a new folder only"
 
 
@@ -81,31 +78,26 @@ def _write_run(
     mode: Mode,
     compression: str,
 ) -> None:
-    there = folder.files.get_file_info(folder.path).type
-    if there == fs.FileType.File:
-        raise UsageError(f"{folder.path} is a file", hint="name a folder, or write a single log")
-    if mode == "error" and there != fs.FileType.NotFound:
-        raise UsageError(
-            f"{folder.path} exists already",
-            hint="choose another path, or ask for it to be overwritten",
-        )
+    run = Run.begin(folder, mode)
     try:
-        check(folder, mode)
-        run = Run.begin(folder, Owner.this())
+        found, figures = _run_parts(run, values, observation, compression)
+        run.commit(media_type, (figures["messages"], figures["quads"] or 0), found, mode)
     except OSError as error:
-        raise unwritable(folder.path, error) from error
-    try:
-        write_parts(values, folder.at(run.logs).uri, compression=compression)
-        figures = observation.get
-        found = parts_in(folder.at(run.logs))
-        if not _are_whole(found, figures, compression):
-            raise incomplete(folder.path)
-        try:
-            run.commit(media_type, (figures["messages"], figures["quads"] or 0), found, mode)
-        except OSError as error:
-            raise unwritable(folder.path, error) from error
+        raise unwritable(folder.uri, error) from error
     finally:
-        run.end(new=there == fs.FileType.NotFound)
+        run.end()
+
+
+def _run_parts(
+    run: Run, values: DataFrame, observation: Observation, compression: str = NO_COMPRESSION
+) -> tuple[list[LogFile], Mapping[str, Any]]:
+    """Writes the values into the folder of a run; returns the files and the figures of the values."""
+    logs = run.folder.at(run.logs)
+    write_parts(values, logs.uri, compression=compression)
+    found = parts_in(logs)
+    if not _are_whole(found, observation.get, compression):
+        raise incomplete(run.folder.uri)
+    return found, observation.get
 
 
 def parts_in(folder: Place) -> list[LogFile]:
@@ -114,12 +106,12 @@ def parts_in(folder: Place) -> list[LogFile]:
     found = [
         LogFile(info.base_name, info.size) for info in infos if _PART.fullmatch(info.base_name)
     ]
-    return sorted(found, key=lambda file: file.name)
+    return sorted(found, key=lambda file: file.partition)
 
 
 def _are_whole(parts: Iterable[LogFile], figures: Mapping[str, Any], compression: str) -> bool:
     """Returns whether each partition with values has a file, and the files have the size of the values."""
-    sizes = {int(part.name.split("-")[1]): part.bytes for part in parts}
+    sizes = {part.partition: part.bytes for part in parts}
     packed = compression != NO_COMPRESSION
     return sizes.keys() >= set(figures["partitions"]) and (
         packed or sum(sizes.values()) == (figures["bytes"] or 0)
@@ -132,7 +124,7 @@ def _write_alone(
     """Writes a new folder by Spark's readers and writers alone."""
     spark, run = values.sparkSession, run_id()
     if files_at(spark, literal_path(path)) is not None:
-        raise UsageError(f"{path} exists already", hint=_NEW)
+        raise exists(path, _NEW)
     write_parts(values, f"{path}/{run}", compression=compression)
     reader = spark.read.format("binaryFile").option("pathGlobFilter", "part-*")
     # the contents are not read
@@ -161,7 +153,6 @@ _FIGURES_OF_TEXT: Final = (
 )
 # the compressions of Spark's text writer that need no library of the system, by Spark's names
 _CODECS: Final = {None: NO_COMPRESSION, "gzip": "gzip", "bzip2": "bzip2"}
-_CHUNK_BYTES: Final = 1 << 20
 _URL: Final = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.\-]+:")
 
 
@@ -211,6 +202,7 @@ def write_folder(
     codec, media_type = _CODECS[compression], content_type(log.format, log.syntax)
     with translated():
         if (place := _place(spark, name)) is not None:
+            _refuse_existing(place, how)
             _write_run(values, observation, place, media_type, how, codec)
         elif how != "error":
             raise UsageError(f"pyarrow does not reach {name}", hint=_NEW)
@@ -230,22 +222,32 @@ def write_file(messages: DataFrame, path: str | os.PathLike[str], log: LogFormat
     check_options(log.format, log.options)
     if not log.is_native:
         return _write_rdfm(messages, name, log, "overwrite", {"single": "true"})
-    with _parts(messages, log.syntax, target) as (parts, written), atomic_file(target) as file:
-        file.write(log.syntax.announcement.encode())
-        for chunk in _chunks(parts):
-            file.write(chunk)
-    return written
+    if not (above := target.absolute().parent).is_dir():
+        raise CannotWrite(f"cannot write {target}: no folder {above}", hint="choose another place")
+    values, observation = _observed(messages, _value(log.syntax, announced=False))
+    run = Run.begin(place_of(str(above)))
+    try:
+        with translated():
+            found, _ = _run_parts(run, values, observation)
+        with atomic_file(target) as file:
+            file.write(log.syntax.announcement.encode())
+            for chunk in run.drained(found):
+                file.write(chunk)
+    finally:
+        run.end()
+    return _written(observation)
+
+
+def _refuse_existing(place: Place, mode: str) -> None:
+    if mode == "error" and is_there(place):
+        raise exists(place.uri)
 
 
 def _write_rdfm(
     messages: DataFrame, path: str, log: LogFormat, mode: str, how: Mapping[str, str]
 ) -> Written:
     """Writes by the encoder of the format, in Python workers; `how` has further options of the data source."""
-    place = place_of(path, s3_settings(messages.sparkSession))
-    if mode == "error" and place.files.get_file_info(place.path).type != fs.FileType.NotFound:
-        raise UsageError(
-            f"{path} exists already", hint="choose another path, or ask for it to be overwritten"
-        )
+    _refuse_existing(place_of(path, s3_settings(messages.sparkSession)), mode)
     register(messages.sparkSession)
     observation = Observation()
     options: dict[str, str | bool] = {
@@ -290,41 +292,3 @@ def _observed(messages: DataFrame, value: str) -> tuple[DataFrame, Observation]:
 
 def _written(observation: Observation) -> Written:
     return Written(observation.get["messages"], observation.get["quads"] or 0)
-
-
-@contextmanager
-def _parts(
-    messages: DataFrame, syntax: Syntax, target: Path
-) -> Iterator[tuple[Sequence[Path], Written]]:
-    """Writes the messages of each partition to a file; yields the files in order, and removes them after the block."""
-    values, observation = _observed(messages, _value(syntax, announced=False))
-    try:
-        if not (above := target.absolute().parent).is_dir():
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        run = Run.begin(place_of(str(above)), Owner.this())
-    except OSError as error:
-        raise CannotWrite(
-            f"cannot write {target}: {error.strerror or error}", hint="choose another place"
-        ) from error
-    try:
-        with translated():
-            write_parts(values, f"file:{run.logs}")
-            written, size = _written(observation), observation.get["bytes"] or 0
-        parts = parts_in(run.folder.at(run.logs))
-        found = sum(part.bytes for part in parts)
-        if found != size:
-            raise IncompleteResult(
-                f"of {size} bytes only {found} came to {target.parent}: the executors write to another filesystem",
-                hint="name a folder on a filesystem that they share, or a folder for a file a partition",
-            )
-        yield [Path(run.logs, part.name) for part in parts], written
-    finally:
-        run.end()
-
-
-def _chunks(parts: Sequence[Path]) -> Iterator[bytes]:
-    for part in parts:
-        with part.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                yield chunk
-        part.unlink()  # so that the disk never holds the whole log twice

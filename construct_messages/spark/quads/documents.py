@@ -18,13 +18,13 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, QuadsError, TermError, UsageError
+from construct_messages.errors import QuadsError, TermError, UsageError
 from construct_messages.logs.rdfxml import NTriplesFile
 from construct_messages.rdf.files.unpacking import (
     COMPRESSIONS,
     UnpackedFile,
+    reading_errors,
     unmarked,
-    unpack_errors,
 )
 from construct_messages.rdf.formats.media_types import (
     EXTENSIONS,
@@ -49,6 +49,7 @@ FAILURES: Final = "file string, line bigint, text string, reason string"
 MEND: Final = "mend it, or load with on_error='quarantine', which records the error of each line"
 """The hint of errors about malformed lines."""
 
+_HINT: Final = "fix the file, check its extension, or load with on_error='quarantine'"
 _MOST_ROWS: Final = 10_000
 _MOST_CHARACTERS: Final = 1 << 24
 
@@ -222,23 +223,16 @@ def _quads(file: str, content: bytes, format: str | None, lenient: bool) -> Iter
             NTriplesFile(document, file, lenient=lenient),
             ox.RdfFormat.N_TRIPLES,
         )
-    try:
-        for quad in ox.parse(document, format_read, base_iri=file, lenient=lenient):
-            graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
-            yield read(quad.subject), read(quad.predicate), read(quad.object), graph
-    except LimitExceeded as error:
-        raise QuadsError(f"{file}: {error.message}", hint=error.hint) from error
-    except MemoryError as error:  # the parser's buffer is full, not the memory of the machine
-        raise QuadsError(
-            f"{file}: a term is too long for the parser: {error}", hint="shorten the literal"
-        ) from error
-    except unpack_errors(SyntaxError, ValueError) as error:
-        if isinstance(document, NTriplesFile) and isinstance(error, SyntaxError):
-            error = document.located(error)
-        raise QuadsError(
-            f"{file}: {error}",
-            hint="fix the file, check its extension, or load with on_error='quarantine'",
-        ) from error
+    with reading_errors(file, QuadsError, _HINT):
+        try:
+            for quad in ox.parse(document, format_read, base_iri=file, lenient=lenient):
+                named = not isinstance(quad.graph_name, ox.DefaultGraph)
+                graph = read(quad.graph_name) if named else None
+                yield read(quad.subject), read(quad.predicate), read(quad.object), graph
+        except SyntaxError as error:
+            if isinstance(document, NTriplesFile):
+                raise document.located(error) from error
+            raise
 
 
 def _tables(rows: Iterator[tuple[str | None, ...]]) -> Batches:

@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -450,8 +450,9 @@ def append_quads(
 def _write_sources(frame: DataFrame, files: Sequence[str], folder: str) -> dict[str, SourceQuads]:
     """Writes the quads of each file into a folder of its own, and returns their figures."""
     spark = frame.sparkSession
-    hashed = spark.createDataFrame([(file,) for file in files], "file string")
-    numbers: dict[int, str] = dict(hashed.select(F.xxhash64("file"), "file").collect())
+    listed = ", ".join(f"({literal(file)})" for file in files)
+    hashed = spark.sql(f"SELECT xxhash64(file), file FROM VALUES {listed} AS files(file)")
+    numbers: dict[int, str] = dict(hashed.collect())  # by the optimizer, without a job
     # A task writes a file for each source that it has: as many places a source as there are tasks for it
     places = -(-int(spark.conf.get("spark.sql.shuffle.partitions") or 1) // len(files))
     placed = frame.select(
@@ -520,8 +521,24 @@ def _entries(spark: SparkSession, path: str) -> _Entries:
 
 
 def _add_entry(spark: SparkSession, path: str, entry: LoadEntry) -> None:
-    text = spark.createDataFrame([(entry.encoded().decode().strip(),)], "value string")
-    text.coalesce(1).write.mode("append").text(f"{path}/{RECORD}")
+    """Adds an entry, whole or not at all: over Spark Connect by a job, which loads at the same time may disturb."""
+    if is_remote(spark):
+        text = spark.createDataFrame([(entry.encoded().decode().strip(),)], "value string")
+        text.coalesce(1).write.mode("append").text(f"{path}/{RECORD}")
+        return
+    name = f"part-{entry.run or run_id()}.txt"
+    hidden, files = _java_path(spark, f"{path}/{RECORD}/.{name}")
+    stream = files.create(hidden, True)
+    stream.write(entry.encoded())
+    stream.close()
+    if not files.rename(hidden, _java_path(spark, f"{path}/{RECORD}/{name}")[0]):
+        raise IncompleteResult(f"cannot write the record of {path}", hint="load it again")
+
+
+def _java_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """Returns a path of Hadoop, and its file system, which Spark Connect has not."""
+    hadoop = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]  # Java's
+    return hadoop, hadoop.getFileSystem(spark._jsc.hadoopConfiguration())
 
 
 def _remove_replaced(spark: SparkSession, found: _Entries) -> None:
@@ -538,8 +555,8 @@ def _remove_replaced(spark: SparkSession, found: _Entries) -> None:
         gone.add(f"{root}/{run}/{source}" if run in kept else f"{root}/{run}")
     gone |= {unquote(file) for file, entry in found.files.items() if entry in record.outdated}
     for url in sorted(gone):
-        hadoop = spark._jvm.org.apache.hadoop.fs.Path(url)  # type: ignore[union-attr]  # Java's
-        hadoop.getFileSystem(spark._jsc.hadoopConfiguration()).delete(hadoop, True)
+        hadoop, files = _java_path(spark, url)
+        files.delete(hadoop, True)
 
 
 def _recorded(spark: SparkSession, path: str) -> list[str]:

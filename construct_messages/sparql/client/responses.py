@@ -24,8 +24,10 @@ from urllib.request import (
     AbstractDigestAuthHandler,
     HTTPPasswordMgr,
     Request,
+    getproxies_environment,
     parse_http_list,
     parse_keqv_list,
+    proxy_bypass,
 )
 
 from construct_messages.errors import SourceError, UsageError, shown
@@ -203,13 +205,20 @@ _PLAIN: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 def unreachable(url: str, cause: BaseException | str, text: str = "") -> SourceError:
     """The error for a request without a response; `text` is for a cause whose own message may contain the query."""
     text = text or reason(cause)
-    return SourceError(
-        f"{url} could not be reached: {text}",
-        hint="name the port that has TLS, or write the URL of this one without TLS"
-        if any(sign in text for sign in _PLAIN)
-        else "check the URL, and that the endpoint runs",
-        transient=_passes(cause),
-    )
+    hint = "check the URL, and that the endpoint runs"
+    if any(sign in text for sign in _PLAIN):
+        hint = "name the port that has TLS, or write the URL of this one without TLS"
+    elif (variable := _proxy_variable(url)) is not None:
+        hint = f"check the URL, that the endpoint runs, and the proxy that {variable} of the environment names"
+    return SourceError(f"{url} could not be reached: {text}", hint=hint, transient=_passes(cause))
+
+
+def _proxy_variable(url: str) -> str | None:
+    """The variable of the environment with the proxy for a URL, if there is one."""
+    parts = urlsplit(url)
+    if parts.scheme not in getproxies_environment() or proxy_bypass(parts.netloc):
+        return None
+    return f"{parts.scheme}_proxy"
 
 
 def _passes(cause: object) -> bool:

@@ -36,12 +36,12 @@ from construct_messages.logs.lines.decoder import LineParser, read_lines
 from construct_messages.logs.rdfxml import NTriplesFile
 from construct_messages.query.optimizer.optimize import PredicateStatistics, Statistics
 from construct_messages.rdf import formats
-from construct_messages.rdf.files.output import atomic_file
+from construct_messages.rdf.files.output import atomic_file, sync_folder
 from construct_messages.rdf.files.unpacking import (
     COMPRESSIONS,
     UnpackedFile,
+    reading_errors,
     unmarked,
-    unpack_errors,
 )
 from construct_messages.rdf.formats.media_types import (
     EXTENSIONS,
@@ -81,6 +81,7 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 _DIRECTIVE: Final = re.compile(
     r"""[ \t]*(?:VERSION[ \t]*(?:"[^"\\]*"|'[^'\\]*')[ \t]*)?(?:#.*)?[\r\n]*"""
 )
+_LOAD: Final = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{4}")
 _HINT: Final = "fix the file, or write it anew by construct-messages convert --skip-invalid"
 
 
@@ -110,19 +111,36 @@ def read_quads(path: str | os.PathLike[str]) -> QuadsTable:
     Raises:
         QuadsError: there is no complete table.
     """
-    folder = Path(path)
-    record = TableRecord.read(_entries(folder).values(), str(path))
-    files = tuple(folder / name for name in record.files)
-    if missing := [file for file in files if not file.exists()]:
-        raise QuadsError(f"{folder}: {missing[0].name} is missing", hint="write the table again")
-    return QuadsTable(files, record.statistics, record.repeated)
+    folder, before = Path(path), dict[Path, bytes]()
+    while True:
+        entries = _entries(folder)
+        record = TableRecord.read(entries.values(), str(path))
+        files = tuple(folder / name for name in record.files)
+        if not (missing := [file for file in files if not file.exists()]):
+            return QuadsTable(files, record.statistics, record.repeated)
+        if entries == before:  # otherwise a load has just replaced the file
+            hint = "write the table again"
+            raise QuadsError(f"{folder}: {missing[0].name} is missing", hint=hint)
+        before = entries
 
 
-def _entries(folder: Path) -> dict[Path, bytes]:
+def in_parquet(files: Sequence[Path]) -> str:
+    """Returns the quads of Parquet files for FROM; folders such as `graph=2024` above them add no columns.
+
+    >>> in_parquet([Path("it's.parquet")])
+    "read_parquet(['it''s.parquet'], hive_partitioning = FALSE)"
+    """
+    names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+    return f"read_parquet([{names}], hive_partitioning = FALSE)"
+
+
+def _entries(folder: Path, attempts: int = 10) -> dict[Path, bytes]:
     """Returns the entries of a table, each a file with a line."""
     try:
         return {part: part.read_bytes() for part in sorted((folder / RECORD).glob("part-*"))}
     except OSError as error:
+        if attempts and isinstance(error, FileNotFoundError):
+            return _entries(folder, attempts - 1)  # another load has just removed an outdated one
         raise incomplete(str(folder), str(error)) from error
 
 
@@ -216,15 +234,17 @@ def load(
 
     Raises:
         UsageError: an unknown format, a folder with other files, or one into which another process loads.
-        QuadsError: a malformed file, with its line.
+        QuadsError: a malformed file, with its line, or one that changes while it is read.
         CannotWrite: the folder cannot be written.
     """
-    files = [RdfFile.at(path) for path in paths]
+    files = {file.url: file for file in map(RdfFile.at, paths)}.values()
     if not files:
         raise UsageError("there are no files to load", hint="name at least one")
     folder = Path(output)
     with _writing(folder), _locked(folder):
         known, sources = _prepared(folder), dict[str, SourceQuads]()
+        if spill is not None:
+            Path(spill).mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=spill or folder, prefix=".spill-") as temporary:
             connection = connected(
                 temp_directory=temporary, memory_limit=memory_limit, threads=threads
@@ -243,7 +263,8 @@ def _prepared(folder: Path) -> TableRecord:
     """Returns the record of the table in a folder; removes the rest of an interrupted load."""
     names, entries = {path.name for path in folder.iterdir()}, _entries(folder)
     if not entries:
-        foreign = sorted(name for name in names - {RECORD} if not _is_ours(name))
+        # a load by Spark has a folder
+        foreign = sorted(n for n in names - {RECORD} if not (_is_ours(n) or _LOAD.fullmatch(n)))
         if foreign:
             raise UsageError(
                 f"{folder} is no table of quads, and holds {foreign[0]}",
@@ -252,6 +273,8 @@ def _prepared(folder: Path) -> TableRecord:
     record = TableRecord.read(entries.values(), str(folder)) if entries else TableRecord([])
     for name in filter(_is_ours, names.difference(record.files)):
         _remove(folder / name)
+    for begun in (folder / RECORD).glob(".part-*.part"):
+        begun.unlink()
     return record
 
 
@@ -265,7 +288,7 @@ def _remove(path: Path) -> None:
             _remove(inner)
         path.rmdir()
     else:
-        path.unlink()
+        path.unlink(missing_ok=True)  # a load by Spark removes replaced files, too
 
 
 @contextmanager
@@ -295,9 +318,18 @@ def _writing(folder: Path) -> Iterator[None]:
         raise CannotWrite(f"cannot write {folder}: {error}", hint="choose another place") from error
     except duckdb.OutOfMemoryException as error:
         raise CannotWrite(
-            f"the memory does not suffice to sort a file: {error}",
+            f"the memory does not suffice to sort a file: {shortage(error)}",
             hint="raise the memory limit, or name a spill folder with more room",
         ) from error
+
+
+def shortage(error: duckdb.OutOfMemoryException) -> str:
+    """Returns the reason of an error, without DuckDB's advice to change its settings by SQL.
+
+    >>> shortage(duckdb.OutOfMemoryException("no block.\\nPossible solutions:\\n* Fewer threads"))
+    'no block.'
+    """
+    return re.split(r"\s+(?:This limit was set|Possible solutions)", str(error))[0]
 
 
 def _write(
@@ -307,20 +339,34 @@ def _write(
     name = f"{of_file(file.url)}-{os.urandom(4).hex()}.parquet"
     hidden = folder / f".{name}.part"
     target = str(hidden).replace("'", "''")
+    before = _state(file.path)
     try:
         with _registered(connection, file.batches(lenience)):
             connection.execute(
                 f"COPY (SELECT DISTINCT * FROM quads_read ORDER BY predicate, subject, object, graph) TO '{target}' "
                 f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_GROUP_ROWS})"
             )
+        if _state(file.path) != before:
+            raise QuadsError(
+                f"{file.path} changed while it was read", hint="load it again when it is complete"
+            )
     except BaseException:
         hidden.unlink(missing_ok=True)
         raise
-    figures = _figures(connection, f"read_parquet('{target}')")
+    figures = _figures(connection, in_parquet([hidden]))
     with hidden.open("rb") as written:
         os.fsync(written.fileno())
     hidden.rename(folder / name)
     return SourceQuads([name], sum(figure.rows for figure in figures.values()), figures)
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    """Returns the inode, size and time of a file, which differ after a change; None: there is no file."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _figures(connection: duckdb.DuckDBPyConnection, source: str) -> dict[Term, PredicateStatistics]:
@@ -385,6 +431,7 @@ def read_files(
 def _record(folder: Path, entry: LoadEntry) -> Statistics:
     """Adds an entry to the record of a table, and removes the files and entries that it no longer has."""
     (folder / RECORD).mkdir(exist_ok=True)
+    sync_folder(folder)  # the files have their names on disk before the entry has
     with atomic_file(folder / RECORD / f"part-{entry.run}.txt") as target:
         target.write(entry.encoded())
     entries = _entries(folder)
@@ -393,7 +440,7 @@ def _record(folder: Path, entry: LoadEntry) -> Statistics:
         (folder / name).unlink(missing_ok=True)
     for part, line in entries.items():
         if msgspec.json.decode(line, type=LoadEntry) in record.outdated:
-            part.unlink()
+            part.unlink(missing_ok=True)
     return record.statistics
 
 
@@ -437,26 +484,12 @@ class RdfFile:
         self, lenience: Lenience, predicates: Collection[Term] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yields the quads, or those of some predicates; each line or document is checked."""
-        try:
-            with self.path.open("rb") as raw:
-                file: Any = unmarked(UnpackedFile(raw, self.packing) if self.packing else raw)
-                if self.format in (N_TRIPLES, N_QUADS):
-                    yield from _Lines(self, lenience, predicates).read(file)
-                else:
-                    yield from _of_document(self, file, lenience, predicates)
-        except QuadsError:
-            raise
-        except UnicodeDecodeError as error:
-            raise QuadsError(f"{self.path}: {error}", hint=_HINT) from error
-        except MemoryError as error:  # of the parser's buffer, not of the machine
-            raise QuadsError(
-                f"{self.path}: a term is too long for the parser: {error}", hint=_HINT
-            ) from error
-        except PermissionError as error:
-            hint = "let this user read it"
-            raise UsageError(f"cannot read {self.path}: {error.strerror}", hint=hint) from error
-        except unpack_errors(SyntaxError, ValueError) as error:
-            raise QuadsError(f"{self.path}: {error}", hint=_HINT) from error
+        with reading_errors(self.path, QuadsError, _HINT), self.path.open("rb") as raw:
+            file: Any = unmarked(UnpackedFile(raw, self.packing) if self.packing else raw)
+            if self.format in (N_TRIPLES, N_QUADS):
+                yield from _Lines(self, lenience, predicates).read(file)
+            else:
+                yield from _of_document(self, file, lenience, predicates)
 
 
 class _Lines:
@@ -568,8 +601,9 @@ def _of_document(
             columns = list(map(strings, zip(*batch, strict=True)))
             yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
     except SyntaxError as error:
-        located = document.located(error) if isinstance(document, NTriplesFile) else error
-        raise QuadsError(f"{source.path}: {located}", hint=_HINT) from error
+        if isinstance(document, NTriplesFile):
+            raise document.located(error) from error
+        raise
 
 
 def _batched(rows: Iterator[_T], size: int) -> Iterator[list[_T]]:

@@ -41,6 +41,10 @@ class SourceQuads(msgspec.Struct, frozen=True):
     predicates: dict[Term, PredicateStatistics]
 
 
+class _Versioned(msgspec.Struct):
+    version: int
+
+
 class LoadEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of one load: quads of some source files; without sources, a whole table in place of all before."""
 
@@ -97,16 +101,19 @@ class TableRecord:
         Raises:
             QuadsError: there is no entry, or one is malformed or of another version.
         """
+        lines = [line for line in lines if line.strip()]
         try:
-            entries = [msgspec.json.decode(line, type=LoadEntry) for line in lines if line.strip()]
+            # first of all: the entries of other versions may have other fields
+            versions = {msgspec.json.decode(line, type=_Versioned).version for line in lines}
+            if versions - {VERSION}:
+                raise QuadsError(
+                    f"{table} was written by another version of this package", hint="write it again"
+                )
+            entries = [msgspec.json.decode(line, type=LoadEntry) for line in lines]
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise incomplete(table, str(error)) from error
         if not entries:
             raise incomplete(table, f"{RECORD} is empty")
-        if any(entry.version != VERSION for entry in entries):
-            raise QuadsError(
-                f"{table} was written by another version of this package", hint="write it again"
-            )
         return cls(entries)
 
     def entry(self, sources: Mapping[str, SourceQuads], run: str | None = None) -> LoadEntry:

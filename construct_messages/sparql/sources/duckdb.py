@@ -11,33 +11,37 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import count
 from typing import Final
 
 import duckdb
 import pyarrow as pa
 
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.query.algebra.nodes import Plan
+from construct_messages.query.algebra.nodes import Plan, Var
 from construct_messages.query.algebra.translation import translate
 from construct_messages.query.optimizer.optimize import Hints, Statistics, explanation, optimize
 from construct_messages.query.syntax.parser import Query
 from construct_messages.rdf.files.output import temporary_folder
 from construct_messages.rdf.labels import Labels, may_have_labels
 from construct_messages.rdf.options import UNION
-from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.solutions import ArrowSolutions, Solutions
 from construct_messages.rdf.terms import XSD, Lenient, Term, literal, map_blanks
 from construct_messages.sparql.client.urls import is_object_url
-from construct_messages.sparql.relational.duckdb import DuckDbEngine, connected
+from construct_messages.sparql.relational.duckdb import DuckDbEngine, connected, strings
 from construct_messages.sparql.relational.evaluation import PlanSelect, check
 from construct_messages.sparql.relational.expressions import Evaluator, PythonEvaluator
 from construct_messages.sparql.relational.quads import (
     QuadsTable,
     RdfFile,
+    in_parquet,
     read_files,
     read_quads,
     read_remote_quads,
+    shortage,
     version_of,
 )
+from construct_messages.sparql.relational.relation import column
 from construct_messages.sparql.relational.scans import COLUMNS, Quads, predicates
 from construct_messages.sparql.sources import Request
 from construct_messages.sparql.sources.threads import ain_thread, in_thread
@@ -77,7 +81,38 @@ class PlanEvaluation:
     def solutions(self, source: DuckDbSource) -> Generator[Solutions]:
         """Yields the solutions with the labels of the request."""
         for batch in self.batches(source):
-            yield Solutions([self._scoped(column) for column in batch.columns])
+            yield ArrowSolutions([self._scoped(column) for column in batch.columns])
+
+    def descriptions(self, source: DuckDbSource) -> Generator[pa.RecordBatch]:
+        """Yields the triples that describe all terms of the solutions, each triple once.
+
+        They are those of the default graph with such a subject, and so on for the blank nodes that are their objects.
+        """
+        with _errors():
+            try:
+                names = [column(Var(name)) for name in self.plan.variables]
+                self.connection.execute(f"CREATE TEMP TABLE found AS {self.sql(source)}")
+                nodes = " UNION ".join(f"SELECT {name} FROM found" for name in names) or "SELECT ''"
+                graph = source.quads(self).in_graph(None)
+                self.connection.execute(
+                    "CREATE TEMP TABLE described AS SELECT 0 AS step, subject, predicate, object FROM quads LIMIT 0"
+                )
+                for step in count(1):
+                    self.connection.execute(
+                        f"INSERT INTO described SELECT DISTINCT {step}, subject, predicate, object FROM quads "
+                        f"WHERE {graph} AND subject IN ({nodes})"
+                    )
+                    new = f"FROM described WHERE step = {step}"
+                    triples = self.connection.sql(f"SELECT subject, predicate, object {new}")
+                    yield from triples.to_arrow_reader(_BATCH)
+                    nodes = (
+                        f"SELECT object {new} AND starts_with(object, '_:') "
+                        "AND object NOT IN (SELECT subject FROM described)"
+                    )
+                    if self.connection.execute(nodes).fetchone() is None:
+                        return
+            finally:
+                self.connection.close()
 
     def interrupt(self) -> None:
         """Ends the evaluation, if it runs."""
@@ -85,32 +120,23 @@ class PlanEvaluation:
         with suppress(duckdb.ConnectionException):  # it has ended
             self.connection.interrupt()
 
-    def _scoped(self, column: pa.Array) -> list[Term]:
-        terms = terms_of(column)
+    def _scoped(self, column: pa.Array) -> pa.Array:
         data = column.buffers()[2]  # of all strings
         if data is None or not may_have_labels(data.to_pybytes()):
-            return terms
+            return column
         scope = self.labels.of_data
 
         def scoped(node: Term) -> Term:
             return Term(f"_:{scope}{node[2:]}")
 
-        return [
-            scoped(term)
+        return strings(
+            term
+            if term is None or not term.startswith(("_:", "<<("))
+            else scoped(term)
             if term.startswith("_:")
             else map_blanks(term, scoped)
-            if term.startswith("<<(")
-            else term
-            for term in terms
-        ]
-
-
-def terms_of(column: pa.Array) -> list[Term]:
-    """Returns a column of solutions as terms; the empty string is unbound."""
-    terms: list[Term] = (
-        column.to_pylist()
-    )  # not `fill_null`, which imports pandas where it is installed
-    return [term or Term("") for term in terms] if column.null_count else terms
+            for term in column.to_pylist()
+        )
 
 
 class DuckDbSource:
@@ -157,8 +183,8 @@ class DuckDbSource:
             if version == self._version:
                 return
             self._table = read_quads(self._path)
-            files = ", ".join(_text(file) for file in self._table.files)
-            quads = f"read_parquet([{files}])" if files else f"(SELECT {_NO_QUADS} WHERE FALSE)"
+            files = self._table.files
+            quads = in_parquet(files) if files else f"(SELECT {_NO_QUADS} WHERE FALSE)"
             self._connection.execute(
                 f"CREATE OR REPLACE VIEW quads AS SELECT {', '.join(COLUMNS)} FROM {quads}"
             )
@@ -266,10 +292,6 @@ class DuckDbSource:
 _NO_QUADS: Final = ", ".join(f"CAST(NULL AS VARCHAR) AS {name}" for name in COLUMNS)
 
 
-def _text(value: object) -> str:
-    return "'" + str(value).replace("'", "''") + "'"
-
-
 class DuckDbFiles(DuckDbSource):
     """RDF files, of which each query reads the quads that its patterns may match.
 
@@ -319,7 +341,7 @@ def _errors() -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException as error:
         raise SourceError(
-            f"the memory does not suffice: {error}",
+            f"the memory does not suffice: {shortage(error)}",
             hint="raise the memory limit, or name a spill folder with more room",
         ) from error
     except duckdb.Error as error:

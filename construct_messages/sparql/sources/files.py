@@ -9,23 +9,22 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, SourceError, UsageError, shown
+from construct_messages.errors import SourceError, UsageError, shown
 from construct_messages.logs.sniff import SNIFF_BYTES, sniff
 from construct_messages.rdf.files.unpacking import (
     COMPRESSIONS,
     MAGIC,
     UnpackedFile,
     packing_of,
+    reading_errors,
     unmarked,
-    unpack_errors,
 )
 from construct_messages.rdf.formats.media_types import (
     EXTENSIONS,
@@ -37,6 +36,9 @@ from construct_messages.sparql.sources.tables import check_directory
 # what may be the address of an endpoint, whose scheme is missing
 _ADDRESS: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)+|localhost)(?::\d+)?/\w|localhost:\d+")
 _MAGIC_BYTES: Final = max(map(len, MAGIC))
+_HINT: Final = (
+    "fix the file, check its format, load it leniently, or write it anew by convert --skip-invalid"
+)
 
 
 def load_files(
@@ -57,7 +59,7 @@ def load_open_file(file: IO[bytes], format: str | None, *, lenient: bool = False
     name = name if isinstance(name, str) else "the file"
     found = None if format is None else _format_named(format)
     store = ox.Store()
-    with _errors(name):
+    with reading_errors(name, SourceError, _HINT):
         begun = _Begun(file)
         if packing := packing_of(begun.head(_MAGIC_BYTES)):
             begun = _Begun(UnpackedFile(cast(IO[bytes], begun), packing))
@@ -102,32 +104,10 @@ def load_into(
     """
     named = None if format is None else _format_named(format)
     for path, packing, found in [(path, *_kind(path, named)) for path in paths]:
-        with _errors(path), path.open("rb") as raw:
+        with reading_errors(path, SourceError, _HINT), path.open("rb") as raw:
             read: Any = raw if progress is None else _Counted(raw, progress)
             file: Any = unmarked(UnpackedFile(read, packing) if packing else read)
             _load(store, file, found, path.absolute().as_uri(), lenient)
-
-
-@contextmanager
-def _errors(name: object) -> Iterator[None]:
-    """Names the file in errors of reading it."""
-    try:
-        yield
-    except LimitExceeded as error:
-        raise SourceError(f"{name}: {error.message}", hint=error.hint) from error
-    except MemoryError as error:  # of the parser's buffer, not of the machine
-        hint = "shorten the literal, or load the file into a store directory by other means"
-        raise SourceError(
-            f"{name}: a term is too long for the parser: {error}", hint=hint
-        ) from error
-    except PermissionError as error:
-        hint = "let this user read it"
-        raise UsageError(f"cannot read {name}: {error.strerror}", hint=hint) from error
-    except unpack_errors(SyntaxError, ValueError) as error:
-        raise SourceError(
-            f"{name}: {error}",
-            hint="fix the file, check its format, load it leniently, or write it anew by convert --skip-invalid",
-        ) from error
 
 
 def _load(

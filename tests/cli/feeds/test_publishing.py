@@ -72,7 +72,7 @@ async def test_publish_killed(served: StreamsServer, tmp_path: Path, source: str
                 standard_input=file.fileno(),
             )
             while await last_sequence(served) < threshold and process.returncode is None:  # noqa: ASYNC110 # both are others'
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.002)
             if process.returncode is None:
                 process.kill()
                 kills += 1

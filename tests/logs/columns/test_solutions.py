@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +17,7 @@ from construct_messages.errors import ColumnError, UsageError
 from construct_messages.logs.columns.options import ColumnOptions
 from construct_messages.logs.columns.solutions import SolutionRows
 from construct_messages.logs.columns.types import characters, term_array
-from construct_messages.rdf.solutions import Solutions
+from construct_messages.rdf.solutions import ArrowSolutions, Solutions
 from construct_messages.rdf.terms import XSD, Term, is_literal, is_triple, literal, literal_parts
 from tests.support.strategies import TERMS
 
@@ -160,6 +160,41 @@ def test_strings_are_a_way_out_for_all_terms(terms: list[Term], rows: int) -> No
         assert found.equals(column(terms, ColumnOptions()))
     except ColumnError:
         assert found.to_pylist() == [text(term) for term in terms]
+
+
+NUMBERS = [typed(form, "integer") for form in ("1", "-20", "007", "1" * 20)]
+COLUMNS = st.lists(st.sampled_from([*NUMBERS, Term("")]), min_size=1, max_size=9) | st.lists(
+    TERMS | st.just(Term("")), min_size=1, max_size=6
+)
+
+
+@given(
+    st.lists(COLUMNS, min_size=1, max_size=3),
+    st.integers(1, 7),
+    st.sampled_from(["error", "null", "string"]),
+)
+def test_arrays_of_arrow_give_what_their_terms_give(
+    batches: list[list[Term]], most: int, invalid: str
+) -> None:
+    options = ColumnOptions.of({"batch_rows": most, "invalid": invalid})
+
+    def of_terms(terms: list[Term]) -> Solutions:
+        return Solutions([terms])
+
+    def of_arrays(terms: list[Term]) -> Solutions:
+        return ArrowSolutions([pa.array([term or None for term in terms], pa.string())])
+
+    def made(convert: Callable[[list[Term]], Solutions]) -> str:
+        rows, found = SolutionRows(["v"], options, {}), []
+        try:
+            for terms in batches:
+                found += rows.add(convert(terms))
+            found += rows.finish()
+        except ColumnError as error:
+            return str(error)
+        return f"{found[0].schema} {[batch.to_pylist() for batch in found]}"
+
+    assert made(of_arrays) == made(of_terms)
 
 
 def text(term: Term) -> str | None:

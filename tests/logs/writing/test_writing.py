@@ -50,6 +50,7 @@ def test_what_is_written_is_read(format: Any, packing: str, write: Write, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["log", "hard", "symbolic"])
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_a_log_is_written_in_place_of_the_one_that_is_read(

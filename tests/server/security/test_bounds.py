@@ -255,6 +255,7 @@ NESTED = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("accept", [RDFM, "*/*"])
 @pytest.mark.parametrize("name", NESTED)
 @IN_MODULE
@@ -301,6 +302,7 @@ REPEATED = (
 )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("part", REPEATED)
 @pytest.mark.parametrize(
     "place",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -19,8 +20,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 
 @pytest.fixture(scope="module")
-def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kinds]:
-    with Kinds(tmp_path_factory.mktemp("kinds")) as made:
+def kinds(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Kinds]:
+    broker = partial(request.getfixturevalue, "kafka")
+    with Kinds(tmp_path_factory.mktemp("kinds"), broker) as made:
         yield made
 
 

@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,7 @@ async def grown(session: aiohttp.ClientSession, url: str, name: str, more: int) 
     async with asyncio.timeout(SECONDS):
         while (said := await described(session, url, name))["lastSequence"] < last + more:
             assert said["status"] == "running", said
+            await asyncio.sleep(0.005)
 
 
 @pytest.mark.slow
@@ -138,14 +140,13 @@ async def test_kills_repeat_and_lose_nothing(
         async with running(tmp_path, store, publisher) as server:
             publisher.ending = True
             await publishing
+            new = partial(described, session, server.url, "new")
             async with asyncio.timeout(SECONDS):
                 for name in QUERIES:
-                    while (await described(session, server.url, name))["lag"]:
-                        pass
-                while (await described(session, server.url, "new"))[
-                    "lastSequence"
-                ] < publisher.published:
-                    pass
+                    while (await described(session, server.url, name))["lag"]:  # noqa: ASYNC110 # of another process
+                        await asyncio.sleep(0.01)
+                while (await new())["lastSequence"] < publisher.published:  # noqa: ASYNC110 # so is this
+                    await asyncio.sleep(0.01)
             server.process.terminate()
             assert await asyncio.to_thread(server.wait) == 0
     with open_store(store) as after:

@@ -22,8 +22,9 @@ from construct_messages.logs.lines.decoder import to_text
 from construct_messages.logs.reading import read_log
 from construct_messages.rdf.formats import JELLY
 from construct_messages.rdf.message import Message
-from construct_messages.spark.logs.committer import LogJob, Part
+from construct_messages.spark.logs.committer import LogJob
 from construct_messages.spark.logs.options import WriteOptions
+from construct_messages.spark.logs.runs import LogFile
 from tests.support.logs.kinds import KINDS, Kind, isomorphic
 from tests.support.logs.seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
 
@@ -67,8 +68,7 @@ def logs_in(folder: Path) -> list[Path]:
 
 def hidden_folder(job: LogJob) -> Path:
     """Where the tasks of a job write."""
-    target = Path(job.options.path.removeprefix("file:"))
-    return (target.parent if job.options.single else target) / f".{job.stamp}"
+    return Path(job.run.hidden)
 
 
 def read_all(path: Path) -> list[list[Message]]:
@@ -191,7 +191,7 @@ def test_a_folder_says_that_it_is_whole(tmp_path: Path) -> None:
     assert not (tmp_path / "logs" / "_SUCCESS").exists()
     write(job, [A])
     success = json.loads((tmp_path / "logs" / "_SUCCESS").read_bytes())
-    assert success == {"run": job.stamp, "messages": 1, "quads": 1, "files": 1}
+    assert success == {"run": job.run.id, "messages": 1, "quads": 1, "files": 1}
     other = LogJob.begin(WriteOptions.of({"path": str(tmp_path / "other")}), overwrite=False)
     other.abort()
     write(
@@ -284,7 +284,7 @@ def test_errors_say_where(
     assert word in str(caught.value)
     assert "message 3: " in str(caught.value), "they are counted over all batches"
     assert visible(tmp_path / "logs") == []
-    assert names(hidden_folder(job)) == ["logs", "opening", "owner.json"]
+    assert names(hidden_folder(job)) == ["logs", "owner.json", "running"]
     assert names(hidden_folder(job) / "logs") == []
 
 
@@ -357,7 +357,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     job = begin(tmp_path / "logs")
     with pytest.raises(UsageError, match="No space left"):
         job.write(full(batches([A])), 0, 0)
-    assert names(hidden_folder(job)) == ["logs", "opening", "owner.json"]
+    assert names(hidden_folder(job)) == ["logs", "owner.json", "running"]
     assert names(hidden_folder(job) / "logs") == []
 
 
@@ -379,8 +379,8 @@ def test_a_place_that_is_not_shared(single: str, tmp_path: Path) -> None:
     job = begin(tmp_path / "logs", single=single)
     part = job.write(batches([A]), 0, 0)
     assert part is not None
-    with pytest.raises(ConstructMessagesError, match=r"cannot put logs at|not all logs") as caught:
-        job.commit([part, Part(1, "elsewhere")])
-    assert "share" in (caught.value.hint or "")
+    with pytest.raises(ConstructMessagesError, match=r"cannot write to|not all logs") as caught:
+        job.commit([part, LogFile("part-00001-0.nq", 9)])
+    assert "executors" in f"{caught.value.message} {caught.value.hint}"
     job.abort()
     assert names(tmp_path) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from construct_messages.spark.logs.runs import Owner
 
 TELL = (
     "import sys; from construct_messages.spark.logs.runs import Owner; import msgspec; "
-    "print(msgspec.json.encode(Owner.{}()).decode(), flush=True); sys.stdin.read()"
+    "print(msgspec.json.encode(Owner.this()).decode(), flush=True); sys.stdin.read()"
 )
 
 
@@ -25,7 +26,7 @@ def told_by(*command: str) -> tuple[subprocess.Popen[str], Owner]:
 
 
 def test_a_process_that_runs_and_one_that_was_killed() -> None:
-    process, owner = told_by(sys.executable, "-c", TELL.format("this"))
+    process, owner = told_by(sys.executable, "-c", TELL)
     with process:
         assert owner.process == process.pid
         assert not owner.has_ended()
@@ -34,7 +35,7 @@ def test_a_process_that_runs_and_one_that_was_killed() -> None:
 
 
 def test_a_killed_process_that_nobody_has_waited_for() -> None:
-    process, owner = told_by(sys.executable, "-c", TELL.format("this"))
+    process, owner = told_by(sys.executable, "-c", TELL)
     process.kill()
     assert process.stdout is not None
     assert process.stdout.read() == ""  # it has ended, and its number is still taken
@@ -67,8 +68,8 @@ def test_the_java_process_above(tmp_path: Path) -> None:
     java = tmp_path / "java"
     java.symlink_to("/bin/sh")
     script = f'"{sys.executable}" -c "$0"; true'
-    process, owner = told_by(str(java), "-c", script, TELL.format("java"))
+    process, owner = told_by(str(java), "-c", script, TELL)
     with process:
         assert owner.process == process.pid
         process.communicate()
-    assert Owner.java() == Owner.this()
+    assert Owner.this().process == os.getpid()

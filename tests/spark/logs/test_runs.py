@@ -26,7 +26,7 @@ LINE = "# @message\n<urn:s> <urn:p> <urn:o> .\n"
 
 
 def begin(folder: Path) -> Run:
-    return Run.begin(place_of(str(folder)), Owner.this())
+    return Run.begin(place_of(str(folder)))
 
 
 def prepared(run: Run, sizes: list[int]) -> tuple[str, tuple[int, int], list[LogFile]]:
@@ -293,8 +293,8 @@ def test_a_run_that_is_killed_at_any_step(steps: int, tmp_path: Path) -> None:
 
 BEGIN = (
     "import sys; from construct_messages.spark.logs.files import place_of; "
-    "from construct_messages.spark.logs.runs import Owner; from construct_messages.spark.logs.runs import Run; "
-    "print(Run.begin(place_of(sys.argv[1]), Owner.this()).id, flush=True); sys.stdin.read()"
+    "from construct_messages.spark.logs.runs import Run; "
+    "print(Run.begin(place_of(sys.argv[1])).id, flush=True); sys.stdin.read()"
 )
 
 
@@ -334,10 +334,10 @@ def test_runs_that_were_killed_and_one_that_runs(tmp_path: Path) -> None:
 
 def test_a_run_in_a_new_folder(tmp_path: Path) -> None:
     run = begin(tmp_path / "new")
-    run.end(new=True)
+    run.end()
     assert names(tmp_path) == set()
     run, other = begin(tmp_path / "new"), begin(tmp_path / "new")
-    run.end(new=True)
+    run.end()
     assert names(tmp_path / "new") == {f".{other.id}"}
-    other.end(new=True)
-    assert names(tmp_path) == set()
+    other.end()
+    assert names(tmp_path / "new") == set(), "it was there when the run began"

@@ -17,10 +17,10 @@ from moto.server import ThreadedMotoServer
 from construct_messages import read_log
 from construct_messages.spark.construct import construct_messages
 from construct_messages.spark.logs import register
-from construct_messages.spark.logs.committer import LogJob, Part
+from construct_messages.spark.logs.committer import LogJob
 from construct_messages.spark.logs.files import place_of, s3_settings, s3_settings_of
 from construct_messages.spark.logs.options import WriteOptions
-from construct_messages.spark.logs.runs import current, logs_at, records
+from construct_messages.spark.logs.runs import LogFile, current, logs_at, records
 from tests.support.spark.sessions import activate, new_session
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def test_runs(endpoint: str) -> None:
         written = WriteOptions.of({"path": "s3a://runs/logs", **given, **options})
         return LogJob.begin(written, overwrite=False)
 
-    def part(job: LogJob, number: int) -> Part:
+    def part(job: LogJob, number: int) -> LogFile:
         text = f"<urn:s{number}> <urn:p> <urn:o> ."
         written = job.write([pa.record_batch({"message": [text]})], number, number)
         assert written is not None
@@ -141,14 +141,14 @@ def test_runs(endpoint: str) -> None:
     first = begin()
     assert part(first, 0).name == "part-00000-0.nq"
     first.commit([part(first, 1)])
-    assert runs() == [first.stamp]
+    assert runs() == [first.run.id]
     assert len(keys()) == 3, "the log, the record, and _SUCCESS"
     one, other = begin(), begin(format="trig")
     parts = part(one, 2), part(other, 3)
-    assert runs() == [first.stamp], "what has no record is no part of the folder"
+    assert runs() == [first.run.id], "what has no record is no part of the folder"
     other.commit([parts[1]])
     one.commit([parts[0]])
-    assert sorted(runs()) == sorted([first.stamp, one.stamp, other.stamp])
+    assert sorted(runs()) == sorted([first.run.id, one.run.id, other.run.id])
     failed, stopped = begin(), begin()
     part(failed, 4)
     part(stopped, 5)
@@ -156,9 +156,9 @@ def test_runs(endpoint: str) -> None:
     assert len(runs()) == 3
     last = LogJob.begin(WriteOptions.of({"path": "s3a://runs/logs", **given}), overwrite=True)
     last.commit([part(last, 6)])
-    assert runs() == [last.stamp]
-    assert {key for key in keys() if stopped.stamp not in key} == {
+    assert runs() == [last.run.id]
+    assert {key for key in keys() if stopped.run.id not in key} == {
         "logs/_SUCCESS",
-        f"logs/{last.stamp}/_run.json",
-        f"logs/{last.stamp}/part-00006-6.nq",
+        f"logs/{last.run.id}/_run.json",
+        f"logs/{last.run.id}/part-00006-6.nq",
     }

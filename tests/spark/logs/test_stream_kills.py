@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,12 @@ import pytest
 from construct_messages.errors import SparkUnavailable
 from construct_messages.logs.lines.decoder import to_messages
 from construct_messages.spark import session
+from tests.support.engines.kafka import Kafka
+from tests.support.engines.kafka_records import consume
 from tests.support.places import ROOT, absent
 from tests.support.processes import end_group
 from tests.support.spark.flows import ATTEMPTS, appear, elements, publish, quad, server, texts
+from tests.support.spark.sessions import NO_CONNECTOR, connectors
 from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
@@ -31,46 +35,73 @@ MOMENTS = {
     "the batch is committed": "checkpoint-0/commits/[0-9]*",
     "a batch for the stream has begun": "checkpoint-1/offsets/[0-9]*",
     "a batch for the stream is committed": "checkpoint-1/commits/[0-9]*",
+    "a batch for the topic has begun": "checkpoint-2/offsets/[0-9]*",
+    "a batch for the topic is committed": "checkpoint-2/commits/[0-9]*",
 }
+SINKS = ("folder", "stream", "topic")
 
 
-def test_kills_lose_and_double_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_kills_lose_and_double_nothing(
+    tmp_path: Path, kafka: Kafka, request: pytest.FixtureRequest
+) -> None:
+    """A folder and a stream have each message once. Spark's connector for Kafka writes those of a batch that runs again
+    once more, under the same keys.
+    """
     try:
         session.require()
     except SparkUnavailable as unavailable:
         absent(str(unavailable))
-    kills, seed = request.config.getoption("--kills"), random.randrange(1 << 32)
+    if not connectors():
+        absent(NO_CONNECTOR)
+    # each start of Spark takes ten seconds
+    kills, seed = request.config.getoption("--kills") // 2, random.randrange(1 << 32)
     chance = random.Random(seed)
-    messages = [quad(f"m{number}") for number in range(60 * (kills + 1))]
+    batches = 3 * (kills + 1)
+    messages = [quad(f"m{number}") for number in range(20 * batches)]
     (tmp_path / "in").mkdir()
-    for number in range(6 * (kills + 1)):
+    for number in range(2 * batches):
         appear(tmp_path / "in" / f"{number}.nq", *messages[10 * number : 10 * (number + 1)])
-    seen = Counter[str]()
+    seen, hit, topic = Counter[str](), Counter[str](), kafka.topic()
     with server(tmp_path / "streams.db") as served:
         streams = f"{served.url}/streams"
         publish(f"{streams}/source", to_messages(messages))
         asyncio.run(_create(f"{streams}/target"))
+        arguments = (str(tmp_path), streams, kafka.address, topic)
         for kill in range(kills * ATTEMPTS):
-            if seen.total() == kills:
+            if seen.total() == kills or not [*_unfinished(tmp_path, batches)]:
                 break
             moment = chance.choice([*MOMENTS])
-            running = _start(tmp_path, streams)
+            running = _start(tmp_path, arguments)
             if _wait(tmp_path, MOMENTS[moment], running):
                 # within the batch, or between it and the next one
                 time.sleep(chance.choice((0, 0, chance.random() / 4, chance.random() * 2)))
-                seen[moment] += running.poll() is None
+                if running.poll() is None:
+                    seen[moment] += 1
+                    hit.update(_unfinished(tmp_path, batches))
             end_group(running)
             assert Counter(elements(f"{streams}/target")).keys() <= {*messages}, (seed, kill)
         for _ in range(ATTEMPTS):
-            running = _start(tmp_path, streams)
+            running = _start(tmp_path, arguments)
             if running.wait(SECONDS) == 0:
                 break
         errors = tmp_path / "errors"
         assert running.returncode == 0, (seed, errors.read_text()[-2000:])
-        print(f"\nseed {seed}, kills: {dict(seen)}")
+        records = consume(kafka, topic)
+        print(f"\nseed {seed}, kills: {dict(seen)}, of queries at work: {dict(hit)}")
+        print(f"records that came twice: {len(records) - len(messages)} of {len(records)}")
         assert Counter(texts(tmp_path / "out")) == Counter(messages), seed
         assert Counter(elements(f"{streams}/target")) == Counter(messages), seed
+        by_key = {each.key: each.value for each in records}
+        assert len({(each.key, each.value) for each in records}) == len(by_key), seed
+        assert Counter(by_key.values()) == Counter(f"{each}\n".encode() for each in messages), seed
     assert seen.total() > 0
+
+
+def _unfinished(folder: Path, batches: int) -> Iterator[str]:
+    """The sinks whose queries have batches left."""
+    for number, sink in enumerate(SINKS):
+        if len([*folder.glob(f"checkpoint-{number}/commits/[0-9]*")]) < batches:
+            yield sink
 
 
 async def _create(url: str) -> None:
@@ -80,10 +111,10 @@ async def _create(url: str) -> None:
         assert answer.status == 201
 
 
-def _start(folder: Path, streams: str) -> subprocess.Popen[bytes]:
+def _start(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     with (folder / "errors").open("ab") as errors:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.support.spark.flowing", str(folder), streams],
+            [sys.executable, "-m", "tests.support.spark.flowing", *arguments],
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
             stderr=errors,

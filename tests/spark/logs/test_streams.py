@@ -194,7 +194,7 @@ def test_a_batch_that_is_committed_again_is_there_once(tmp_path: Path) -> None:
     move = os.rename
     writer.commit(first, 3)
     assert texts(out) == sorted(["", quad("a"), quad("b")])
-    move(out / "000000003-00002-q.nq", records / first[2].part.name)
+    move(out / "000000003-00002-q.nq", records / first[2].log.name)
     # the batch runs again, with other partitions
     again = [written(0, "", quad("a"), quad("b")), written(1)]
     writer.commit(again, 3)

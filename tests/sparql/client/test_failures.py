@@ -89,3 +89,24 @@ async def test_a_connection_that_ends_while_the_body_is_sent() -> None:
             await asend(session, request, server.url, Timeouts(None))
     assert caught.value.transient
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"http_proxy": "http://127.0.0.1:9"}, True),
+        ({"http_proxy": "http://127.0.0.1:9", "no_proxy": "example.org"}, False),
+        ({"https_proxy": "http://127.0.0.1:9"}, False),
+    ],
+)
+def test_a_proxy_of_the_environment_is_named(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], named: bool
+) -> None:
+    for name in ("http_proxy", "https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    hint = unreachable(URL, ConnectionRefusedError(errno.ECONNREFUSED, "refused")).hint
+    assert hint is not None
+    assert ("http_proxy" in hint) == named

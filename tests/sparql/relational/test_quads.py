@@ -20,6 +20,7 @@ pytest.importorskip("duckdb")
 
 import duckdb
 
+from construct_messages import construct_messages
 from construct_messages.errors import CannotWrite, QuadsError, UsageError
 from construct_messages.rdf.terms import from_pyoxigraph, map_blanks
 from construct_messages.sparql.relational import quads
@@ -39,8 +40,11 @@ LINES = (
 
 def rows_of(folder: Path) -> list[tuple[str | None, ...]]:
     files = [str(path) for path in read_quads(folder).files]
-    query = "SELECT subject, predicate, object, graph FROM read_parquet(?) ORDER BY ALL"
-    return duckdb.connect().execute(query, [files]).fetchall() if files else []
+    # by no means DuckDB's columns of folders such as `graph=2024`
+    quads = (
+        "SELECT subject, predicate, object, graph FROM read_parquet(?, hive_partitioning = FALSE)"
+    )
+    return duckdb.connect().execute(f"{quads} ORDER BY ALL", [files]).fetchall() if files else []
 
 
 def by_pyoxigraph(text: str, format: ox.RdfFormat) -> set[tuple[str | None, ...]]:
@@ -165,6 +169,75 @@ def test_packed_data_that_was_cut_is_refused(tmp_path: Path) -> None:
         load([source], tmp_path / "t")
 
 
+def test_data_in_several_streams(tmp_path: Path) -> None:
+    lines = [f"<urn:a> <urn:p> <urn:{n}> .\n".encode() for n in range(3)]
+    (tmp_path / "a.nt.bz2").write_bytes(b"".join(map(bz2.compress, lines)))
+    (tmp_path / "b.nt.gz").write_bytes(b"".join(map(gzip.compress, lines)) + b"\0" * 512)
+    for name in ("a.nt.bz2", "b.nt.gz"):
+        assert load([tmp_path / name], tmp_path / name[0]).rows == 3
+    whole = gzip.compress(b"".join(lines) * 10_000)
+    (tmp_path / "b.nt.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(QuadsError, match=r"b\.nt\.gz: the data end early"):
+        load([tmp_path / "b.nt.gz"], tmp_path / "b")
+    assert len(rows_of(tmp_path / "b")) == 3
+
+
+def test_a_file_that_is_named_twice_or_has_a_namesake(tmp_path: Path) -> None:
+    paths = [tmp_path / folder / "a.nt" for folder in ("one", "other")]
+    for number, path in enumerate(paths):
+        path.parent.mkdir()
+        path.write_text(f"_:b <urn:p> <urn:{number}> .\n")
+    read: list[str] = []
+    load([*paths, paths[0]], tmp_path / "t", report=lambda name, *_: read.append(name))
+    assert read == list(map(str, paths))
+    assert len({row[0] for row in rows_of(tmp_path / "t")}) == 2
+    assert len(list((tmp_path / "t").glob("*.parquet"))) == 2
+
+
+@pytest.mark.parametrize("name", ["graph=é x", "subject=__HIVE_DEFAULT_PARTITION__", "a%20[1]*?'"])
+def test_names_that_mean_something_to_duckdb(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "predicate=1 é%3D.nt").write_text("<urn:a> <urn:p> <urn:b> .\n")
+    load(folder.iterdir(), folder / "object=t")
+    assert rows_of(folder / "object=t") == [("<urn:a>", "<urn:p>", "<urn:b>", None)]
+    (message,) = construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", folder / "object=t")
+    assert message.lines == b"<urn:a> <urn:p> <urn:b> .\n"
+
+
+def test_a_file_that_changes_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, table = tmp_path / "a.nt", tmp_path / "t"
+    source.write_text('<urn:a> <urn:p> "1" .\n')
+    load([source], table)
+    figures = quads._state
+
+    def grown(path: Path) -> object:
+        """What it is before it is read; then it grows."""
+        before = figures(path)
+        with path.open("a") as file:
+            file.write('<urn:a> <urn:p> "2" .\n')
+        return before
+
+    with monkeypatch.context() as patched:
+        patched.setattr(quads, "_state", grown)
+        with pytest.raises(QuadsError, match=r"a\.nt changed while it was read"):
+            load([source], table)
+    assert [row[2] for row in rows_of(table)] == ['"1"']
+    load([source], table)
+    assert [row[2] for row in rows_of(table)] == ['"1"', '"2"']
+
+
+def test_graphs_in_n_triples_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("<urn:a> <urn:p> <urn:b> .\n<urn:a> <urn:p> <urn:b> <urn:g> .\n")
+    with pytest.raises(QuadsError, match="line 2"):
+        load([tmp_path / "a.nt"], tmp_path / "t")
+    (tmp_path / "a.nt").rename(tmp_path / "a.nq")
+    load([tmp_path / "a.nq"], tmp_path / "t")
+    assert {row[3] for row in rows_of(tmp_path / "t")} == {None, "<urn:g>"}
+
+
 def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text("<urn:a> <urn:p> <urn:b> .\n")
     (tmp_path / "t").mkdir()
@@ -186,9 +259,13 @@ def test_other_versions_and_missing_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(QuadsError, match="is missing"):
         read_quads(tmp_path / "t")
     (part,) = (tmp_path / "t" / RECORD).iterdir()
-    part.write_text('{"version": 99}')
-    with pytest.raises(QuadsError, match="another version"):
-        read_quads(tmp_path / "t")
+    for other in (
+        '{"version": 99}',
+        '{"version": 1, "files": ["f"], "predicates": {"<urn:p>": [1]}}',
+    ):
+        part.write_text(other)
+        with pytest.raises(QuadsError, match="another version"):
+            read_quads(tmp_path / "t")
 
 
 def test_a_record_without_its_part_is_no_table(tmp_path: Path) -> None:

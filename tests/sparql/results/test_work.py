@@ -185,7 +185,7 @@ def test_twice_as_much_costs_twice_as_much(
     work: Work, kind: Callable[[int], Results], chunk: int
 ) -> None:
     """Issue 13, 20."""
-    size = {1: 1 << 12, 1000: 1 << 16}.get(chunk, 1 << 17)
+    size = {1: 1 << 12, 1000: 1 << 15}.get(chunk, 1 << 16)
     once, twice = (cost(kind(times * size), work, chunk) for times in (1, 2))
     for before, after in zip(once, twice, strict=True):
         assert after <= AT_MOST * before + 1000

@@ -174,6 +174,7 @@ def check_pages(
         assert came == expected
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", SIZES)
 @pytest.mark.parametrize("name", ["optional", "mixed types"])
 def test_pages_by_key(

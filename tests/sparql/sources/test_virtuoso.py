@@ -41,6 +41,9 @@ ASKED = [
     ),
 ]
 
+THROUGH = ["all", "a LIMIT of the cap", "all in pages", "an own LIMIT and OFFSET in pages"]
+"""Of these, a server is asked, which reads the results by the same code."""
+
 
 @pytest.fixture(scope="session")
 def endpoint(
@@ -89,7 +92,11 @@ def test_by_the_package(endpoint: str, rest: str, page_size: int | None, count: 
         check(b"".join(stream.serialize("nq")), count)
 
 
-@each
+@pytest.mark.parametrize(
+    ("rest", "page_size", "count"),
+    [asked[1:] for asked in ASKED if asked[0] in THROUGH],
+    ids=THROUGH,
+)
 def test_through_the_server(
     endpoint: str, proxy: Callable[..., str], rest: str, page_size: int | None, count: int | None
 ) -> None:

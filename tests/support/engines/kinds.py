@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, aclosing, suppress
 from functools import cached_property
 from itertools import count
@@ -18,7 +18,7 @@ from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.table import TRANSPORTS, Capabilities
 from construct_messages.logs.writing import GrowingLog
 from tests.support.engines.brokers import Mosquitto, NatsServer
-from tests.support.engines.kafka import Kafka, kafka
+from tests.support.engines.kafka import Kafka
 from tests.support.engines.servers import Missing
 from tests.support.http.streams import StreamsServer
 from tests.support.places import absent
@@ -97,10 +97,11 @@ class Kinds:
 
     Args:
         folder: of their files.
+        kafka: gives the broker of Kafka.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, kafka: Callable[[], Kafka]) -> None:
+        self._folder, self._kafka = folder, kafka
         self._running = ExitStack()
 
     def __enter__(self) -> Self:
@@ -128,18 +129,13 @@ class Kinds:
                 url = f"grpc://{server.streams.grpc.address}/s{number}"
                 return Place(url, _can("grpc"), f"{server.url}/streams/s{number}")
             case "kafka":
-                topic = self.kafka.topic(max_message_bytes="4000000")
-                return Place(self.kafka.url(topic), _can("kafka"))
+                kafka = self._kafka()
+                return Place(kafka.url(kafka.topic(max_message_bytes="4000000")), _can("kafka"))
             case "mqtt":
                 return Place(self.mqtt.url(f"s{number}"), _can("mqtt"))
             case "nats":
                 return Place(self.nats.url(f"s{number}"), _can("nats"))
         raise AssertionError(kind)
-
-    @cached_property
-    def kafka(self) -> Kafka:
-        """A broker of Kafka."""
-        return self._running.enter_context(kafka(self._made("kafka")))
 
     @cached_property
     def nats(self) -> NatsServer:

@@ -32,11 +32,16 @@ one plan of this package, which becomes SQL of either engine, with values by the
 specifications: integers and decimals of any length (quotients and products of decimals are cut at the 18th digit after
 the point), all types of dates, regular expressions of XPath. So it differs from the embedded engine where that differs
 from SPARQL: duplicates of alternative paths and of negated property sets count, `NaN` and dates without a time zone
-compare as XPath says, casts to `xsd:integer` have more than 64 bits, and `xsd:string` of a double of a million and
-more has an exponent. `ORDER BY` has an order without cycles: blank nodes, IRIs, numbers, strings, booleans, dates,
-other literals. SAMPLE takes the first term in the order of strings, and GROUP_CONCAT joins in that order. VALUES in a
-graph that there is not has no solutions. Thousands of random queries, and 200 that were found in the wild, have the
-solutions of the embedded engine otherwise. A server over a table refuses `DESCRIBE`.
+compare as XPath says, casts to `xsd:integer` have more than 64 bits, `xsd:string` of a double of a million and more has
+an exponent, and `xsd:decimal` of a float has the digits of that double and no more. `ORDER BY` has an order without
+cycles: blank nodes, IRIs, numbers, strings, booleans, dates, other literals. SAMPLE takes the first term in the order
+of strings, and GROUP_CONCAT joins in that order. VALUES in a graph that there is not has no solutions. Thousands of
+random queries, and 200 that were found in the wild, have the solutions of the embedded engine otherwise.
+
+Jena answers 88 of 109 queries over real data (DBpedia, QUDT, Brick, unusual values) as DuckDB does here. In the others
+it writes what it computes otherwise (`31.0` and `1.0e0` for `31` and `1`, 24 digits of quotients, `01` as a string),
+spells tags `en-US`, takes `-0e0 < 0` and `NaN > 0` for true and `P1D` for unequal to 1, and has values where SPARQL has
+an error: `STR` of blank nodes, `YEAR` of durations, casts from any literal, but not `!` of an ill-typed number.
 
 **The embedded engine and Oxigraph.** The order by value has cycles where numbers and strings meet (9 < 10 < "10" < 9),
 and such an `ORDER BY` may end the process of an Oxigraph server. Order by `STR(?o)` there. The embedded engine is asked

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shutil
 import signal
 import socket
@@ -267,7 +268,7 @@ def _send(method: str, url: str, body: bytes | None = None, media_type: str = ""
 _RDF4J_REPOSITORY: Final = b"""
 @prefix repository: <http://www.openrdf.org/config/repository#> .
 @prefix sail: <http://www.openrdf.org/config/sail#> .
-[] a repository:Repository ; repository:repositoryID "data" ; repository:repositoryImpl [
+[] a repository:Repository ; repository:repositoryID "%s" ; repository:repositoryImpl [
   repository:repositoryType "openrdf:SailRepository" ;
   <http://www.openrdf.org/config/repository/sail#sailImpl> [ sail:sailType "openrdf:MemoryStore" ] ] .
 """
@@ -277,30 +278,52 @@ _RDF4J_REPOSITORY: Final = b"""
 def rdf4j(data: Path, place: Path) -> Iterator[str]:
     """RDF4J's server, over the file in memory."""
     with _war("rdf4j", place, "protocol", f"-Dorg.eclipse.rdf4j.appdata.basedir={place}") as url:
-        repository = f"{url}/repositories/data"
-        _send("PUT", repository, _RDF4J_REPOSITORY, "text/turtle")
-        # of the formats that it reads, the one that has all the others, and RDF-star
-        _send("PUT", f"{repository}/statements", data.read_bytes(), "application/x-trigstar")
-        yield repository
+        yield _rdf4j_repository(f"{url}/repositories/data0", data)
+
+
+def _rdf4j_repository(before: str, data: Path) -> str:
+    """Loads a file into a repository of its own, beside the one whose URL is given."""
+    repository, number = _numbered(before)
+    settings = _RDF4J_REPOSITORY % f"data{number}".encode()
+    _send("PUT", repository, settings, "text/turtle")
+    # of the formats that it reads, the one that has all the others, and RDF-star
+    _send("PUT", f"{repository}/statements", data.read_bytes(), "application/x-trigstar")
+    return repository
+
+
+def _numbered(before: str) -> tuple[str, int]:
+    """The URL after one that has a number, and its number."""
+    base, number, rest = re.split(r"(?<=/data)([0-9]+)", before)
+    return f"{base}{int(number) + 1}{rest}", int(number) + 1
+
+
+_BLAZEGRAPH: Final = """\
+com.bigdata.rdf.store.AbstractTripleStore.quads=true
+com.bigdata.rdf.store.AbstractTripleStore.statementIdentifiers=false
+com.bigdata.rdf.sail.truthMaintenance=false
+com.bigdata.rdf.store.AbstractTripleStore.axiomsClass=com.bigdata.rdf.axioms.NoAxioms
+"""
 
 
 @contextmanager
 def blazegraph(data: Path, place: Path) -> Iterator[str]:
     """Blazegraph, in memory; of a file with graphs, which it cannot read as TriG."""
     settings = place / "blazegraph.properties"
-    settings.write_text(
-        "com.bigdata.journal.AbstractJournal.bufferMode=MemStore\n"
-        "com.bigdata.rdf.store.AbstractTripleStore.quads=true\n"
-        "com.bigdata.rdf.store.AbstractTripleStore.statementIdentifiers=false\n"
-        "com.bigdata.rdf.sail.truthMaintenance=false\n"
-        "com.bigdata.rdf.store.AbstractTripleStore.axiomsClass=com.bigdata.rdf.axioms.NoAxioms\n"
-    )
+    settings.write_text(f"com.bigdata.journal.AbstractJournal.bufferMode=MemStore\n{_BLAZEGRAPH}")
     named = f"-Dcom.bigdata.rdf.sail.webapp.ConfigParams.propertyFile={settings}"
     with _war("blazegraph", place, "sparql", named) as url:
-        quads = ox.serialize(ox.parse(path=data), format=ox.RdfFormat.N_QUADS)
-        assert quads is not None
-        _send("POST", f"{url}/sparql", quads, "text/x-nquads; charset=utf-8")
-        yield f"{url}/sparql"
+        yield _blazegraph_namespace(f"{url}/namespace/data0/sparql", data)
+
+
+def _blazegraph_namespace(before: str, data: Path) -> str:
+    """Loads a file into a namespace of its own, beside the one whose URL is given."""
+    endpoint, number = _numbered(before)
+    settings = f"com.bigdata.rdf.sail.namespace=data{number}\n{_BLAZEGRAPH}"
+    _send("POST", endpoint.partition("/data")[0], settings.encode(), "text/plain")
+    quads = ox.serialize(ox.parse(path=data), format=ox.RdfFormat.N_QUADS)
+    assert quads is not None
+    _send("POST", endpoint, quads, "text/x-nquads; charset=utf-8")
+    return endpoint
 
 
 # The kinds of terms that a mapping can tell apart: each has a table, as a column has one type.
@@ -446,11 +469,15 @@ def virtuoso(data: Path, place: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{http}/sparql"
 
 
-# It has no option for the address, and would listen to every interface.
-_LOOPBACK: Final = """
+# It has no option for the address, and would listen to every interface. Its own program compiles the engine from its
+# configuration, in two processes of ten seconds each; the package has the same one compiled.
+_COMUNICA: Final = """
 const { Server } = require('net');
 const listen = Server.prototype.listen;
 Server.prototype.listen = function (port, ...rest) { return listen.call(this, port, '127.0.0.1', ...rest); };
+const own = require('module').createRequire(require('fs').realpathSync(process.argv[1]));
+const { QueryEngine } = own('@comunica/query-sparql-file');
+own('@comunica/actor-init-query').QueryEngineFactoryBase.prototype.create = async () => new QueryEngine();
 """
 
 
@@ -459,8 +486,8 @@ def comunica(data: Path, place: Path) -> Iterator[str]:
     """Comunica 4, over the file."""
     executable = node_program("comunica-sparql-file-http", "@comunica/query-sparql-file@4")
     port = free_port()
-    (place / "loopback.js").write_text(_LOOPBACK)
-    environment = {"NODE_OPTIONS": f"--require {place / 'loopback.js'}"}
+    (place / "before.js").write_text(_COMUNICA)
+    environment = {"NODE_OPTIONS": f"--require {place / 'before.js'}"}
     # a query that it refuses is never over for it: a minute later it would restart, and refuse connections meanwhile
     command: list[str | Path] = [executable, "-p", str(port), "-t", str(24 * 3600), data]
     with running(command, [port], place, environment):
@@ -474,11 +501,13 @@ class Engine(NamedTuple):
         start: runs it over a file, in a folder.
         profile: under which it is asked.
         rdf_1_2: whether it reads triple terms.
+        load: gives it a further file, beside the last one at a URL, where one that runs can have several.
     """
 
     start: Callable[[Path, Path], AbstractContextManager[str]]
     profile: str
     rdf_1_2: bool = False
+    load: Callable[[str, Path], str] | None = None
 
 
 ENGINES: Final = {
@@ -490,8 +519,10 @@ ENGINES: Final = {
 """Those that `docs/reference/engines.md` compares."""
 
 ALL: Final = ENGINES | {
-    engine.__name__: Engine(engine, engine.__name__)
-    for engine in (fuseki, rdf4j, blazegraph, ontop)
+    "fuseki": Engine(fuseki, "fuseki"),
+    "rdf4j": Engine(rdf4j, "rdf4j", load=_rdf4j_repository),
+    "blazegraph": Engine(blazegraph, "blazegraph", load=_blazegraph_namespace),
+    "ontop": Engine(ontop, "ontop"),
 }
 
 

@@ -1,7 +1,8 @@
-"""A program with two streaming queries, to be killed: from a folder into a folder, and from a stream into a stream.
+"""A program with streaming queries, to be killed: from a folder into a folder and into a topic of Kafka, by Spark's own
+connector, and from a stream into a stream.
 
-`python -m tests.support.spark.flowing FOLDER STREAMS`: runs until all that there is has been written. The checkpoints
-are in the folder, too.
+`python -m tests.support.spark.flowing FOLDER STREAMS [BROKER TOPIC]` runs until all that there is has been written. The
+checkpoints are in the folder, too.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from pyspark.sql import functions as F
 
-def main(folder: Path, streams: str) -> None:
-    from construct_messages.spark import local_session, register
+
+def main(folder: Path, streams: str, broker: str = "", topic: str = "") -> None:
+    from construct_messages.spark import local_session, register, to_rdfm
     from tests.support.spark.flows import stream
+    from tests.support.spark.sessions import connectors
 
     spark = local_session(
         "local[2]",
@@ -22,23 +26,31 @@ def main(folder: Path, streams: str) -> None:
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.sql.shuffle.partitions": "2",
             "spark.local.dir": str(folder / "local"),
+            **connectors(),
         },
     )
     register(spark)
     files = stream(spark, folder / "in", maxFilesPerTrigger=2, maxPartitionBytes=400)
     elements = stream(spark, f"{streams}/source", maxOffsetsPerTrigger=20, maxPartitionMessages=15)
+    writers = [
+        files.writeStream.format("rdfm").option("path", str(folder / "out")),
+        elements.writeStream.format("rdfm").option("path", f"{streams}/target"),
+    ]
+    if topic:
+        # by the key, readers recognise what came twice
+        key = F.concat_ws(" ", "file", "block", "ordinal").cast("binary").alias("key")
+        records = files.select(key, to_rdfm("message").alias("record")).select("key", "record.*")
+        kafka = {"kafka.bootstrap.servers": broker, "topic": topic}
+        writers.append(records.writeStream.format("kafka").options(**kafka))
     queries = [
-        frame.writeStream.format("rdfm")
-        .option("checkpointLocation", str(folder / f"checkpoint-{number}"))
+        writer.option("checkpointLocation", str(folder / f"checkpoint-{number}"))
         .trigger(availableNow=True)
-        .start(to)
-        for number, (frame, to) in enumerate(
-            ((files, str(folder / "out")), (elements, f"{streams}/target"))
-        )
+        .start()
+        for number, writer in enumerate(writers)
     ]
     for query in queries:
         query.awaitTermination()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -73,6 +75,13 @@ def texts(folder: Path) -> list[str]:
     """The messages in the logs of a folder, sorted."""
     logs = [path for path in folder.iterdir() if path.name[0] not in "._"]
     return sorted(to_text(message) for log in logs for message in read_log(log))
+
+
+def shapes(messages: Iterable[str]) -> Counter[str]:
+    """Messages without the labels of their blank nodes, each with how often it is there."""
+    return Counter(
+        "\n".join(sorted(re.sub(r"_:\S+", "_:b", each).split("\n"))) for each in messages
+    )
 
 
 @contextmanager

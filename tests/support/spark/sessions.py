@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +17,12 @@ UNCOMPILED = {
 
 QUICK = {**UNCOMPILED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 """For data of a few quads: nothing compiled, nothing adapted, one partition."""
+
+SHORT_LIVED = {
+    "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=2 --conf "
+    "'spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' pyspark-shell"
+}
+"""The environment of programs as users write them: of a session that soon ends, nothing is optimized."""
 
 PLANNED = "planned"
 """The property of a test that tells the seconds of planning; the longest are told at the end of a run."""
@@ -36,6 +43,21 @@ OTHER = {
     "spark.sql.legacy.literal.pickMinimumPrecision": "false",
 }
 """Other than the defaults wherever SQL could come to mean something else."""
+
+
+CONNECTOR: Final = "CONSTRUCT_MESSAGES_SPARK_KAFKA"
+"""The environment variable that names the folder of the jars of Spark's connector for Kafka."""
+
+NO_CONNECTOR: Final = (
+    "Spark's connector for Kafka is not installed: mvn -f tests/support/engines/spark-kafka.xml "
+    f"dependency:copy-dependencies -DoutputDirectory=FOLDER, and {CONNECTOR}=FOLDER in the environment"
+)
+
+
+def connectors() -> dict[str, str]:
+    """The setting of a new session that has Spark's connector for Kafka; empty where that is not installed."""
+    folder = os.environ.get(CONNECTOR)
+    return {"spark.driver.extraClassPath": f"{folder}/*"} if folder else {}
 
 
 def new_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:

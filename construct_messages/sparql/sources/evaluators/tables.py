@@ -12,6 +12,7 @@ import select as polling
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
@@ -27,9 +28,10 @@ from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.parser import Query, parse
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.message import Quad
+from construct_messages.rdf.solutions import terms_of
 from construct_messages.rdf.template import Template
 from construct_messages.rdf.terms.libraries import pyoxigraph_quad
-from construct_messages.sparql.sources.duckdb import DuckDbSource, PlanEvaluation, terms_of
+from construct_messages.sparql.sources.duckdb import DuckDbSource, PlanEvaluation
 
 _T = TypeVar("_T")
 
@@ -84,17 +86,18 @@ TableResult: TypeAlias = ox.QuerySolutions | ox.QueryBoolean | TriplesResult
 def answered(
     source: DuckDbSource, text: str, dataset: tuple[Sequence[str], Sequence[str]], pipe: int
 ) -> Iterator[TableResult]:
-    """Evaluates a query of any form but DESCRIBE, whose result is to be serialized in the block."""
+    """Evaluates a query of any form, whose result is to be serialized in the block."""
     tree = parse(text)
+    describes = isinstance(tree.form, syntax.DescribeForm)
     construct = ConstructQuery.parse(text) if isinstance(tree.form, syntax.ConstructForm) else None
     if construct is not None and any(pattern.graph for pattern in construct.template.patterns):
         raise QueryError("a graph has no GRAPH", hint="ask for messages, or leave GRAPH out")
-    if isinstance(tree.form, syntax.DescribeForm):
-        message = "a table of quads does not answer DESCRIBE"
-        raise tree.unsupported(tree.form, message, "DESCRIBE")
-    evaluation = source.evaluation(construct.rewritten.tree if construct else tree, *dataset)
+    asked = construct.rewritten.tree if construct else _resources(tree) if describes else tree
+    evaluation = source.evaluation(asked, *dataset)
     with _watched(evaluation, pipe):
-        if construct is not None:
+        if describes:
+            yield TriplesResult(_begun(_described(evaluation.descriptions(source))))
+        elif construct is not None:
             triples = _triples(evaluation.batches(source), construct.template.labelled(Labels()))
             yield TriplesResult(_begun(triples))
         elif evaluation.plan.form == "ASK":
@@ -141,6 +144,28 @@ def _triples(batches: Iterator[pa.RecordBatch], template: Template) -> Iterator[
                     known.add(quad)
                     yield pyoxigraph_quad(quad).triple
         first += batch.num_rows
+
+
+def _resources(tree: Query) -> Query:
+    """Returns the SELECT whose solutions have the resources that a DESCRIBE names."""
+    form = tree.form
+    assert isinstance(form, syntax.DescribeForm)
+    items = [
+        target
+        if isinstance(target, syntax.VariableNode)
+        else syntax.AliasNode(*target[:2], target, syntax.VariableNode(*target[:2], f".{place}"))
+        for place, target in enumerate(form.targets or ())
+    ]
+    where = form.where or syntax.GroupPattern(form.end, form.end, ())
+    projection = None if form.targets is None else tuple(items)
+    parts = (form.start, form.end, "", projection, form.dataset, where, form.clauses)
+    return replace(tree, form=syntax.SelectForm(*parts))
+
+
+def _described(batches: Iterator[pa.RecordBatch]) -> Iterator[ox.Triple]:
+    for batch in batches:
+        for subject, predicate, object in zip(*map(terms_of, batch.columns), strict=True):
+            yield pyoxigraph_quad(Quad(subject, predicate, object, None)).triple
 
 
 def _begun(parts: Iterator[_T]) -> Iterator[_T]:

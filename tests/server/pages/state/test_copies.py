@@ -23,6 +23,7 @@ from tests.support.pages.asking import ENDED
 from tests.support.pages.browser import Browser
 from tests.support.pages.stores import store_of
 from tests.support.places import ROOT
+from tests.support.spark.sessions import SHORT_LIVED
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
 
@@ -94,7 +95,7 @@ def printed(out: bytes) -> list[list[bytes]]:
 async def done(program: tuple[str, ...], folder: Path) -> bytes:
     """What a program has written to standard output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)}
+    environment = os.environ | SHORT_LIVED | {"PATH": path, "PYTHONPATH": str(ROOT)}
     process = await asyncio.create_subprocess_exec(
         *program, stdout=PIPE, stderr=PIPE, cwd=folder, env=environment
     )

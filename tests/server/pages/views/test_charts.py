@@ -19,6 +19,7 @@ from tests.support.pages.stores import store_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 in_browsers = pytest.mark.asyncio(loop_scope="module")
+in_one = pytest.mark.parametrize("browser", ["chromium"], indirect=True)
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 GEOSPARQL: Final = "http://www.opengis.net/ont/geosparql#"
@@ -274,6 +275,7 @@ async def look(browser: Browser, served: Served, script: str, **given: Any) -> A
     return seen
 
 
+@in_one
 @in_browsers
 async def test_every_place_is_shown_or_named(browser: Browser, served: Served) -> None:
     seen = await look(
@@ -316,6 +318,7 @@ async def test_every_place_is_shown_or_named(browser: Browser, served: Served) -
     assert 0 < end - start < 1000
 
 
+@in_one
 @in_browsers
 async def test_every_date_is_shown_or_named(browser: Browser, served: Served) -> None:
     seen = await look(

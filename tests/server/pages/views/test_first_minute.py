@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pytest
 import pytest_asyncio
@@ -11,7 +11,7 @@ import pytest_asyncio
 from construct_messages.server.config import EndpointSettings
 from tests.support.http.serving import UNHURRIED, Served, serving
 from tests.support.pages.asking import BANNER, ENDED, RUN, choose, shown
-from tests.support.pages.browser import Browser, browsing
+from tests.support.pages.browser import Browser
 from tests.support.pages.stores import store_of
 from tests.support.places import ROOT
 
@@ -45,13 +45,6 @@ NAMES: Final = {
 }
 """The examples that need more than triples."""
 LONG: Final = f"http://long.example/{'path/' * 30}end"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["chromium", "firefox-esr"])
-async def browser(request: pytest.FixtureRequest) -> AsyncIterator[Browser]:
-    program: Literal["chromium", "firefox-esr"] = request.param
-    async with browsing(program) as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -162,10 +155,6 @@ EMPTY: Final = {
 }
 
 
-in_one = pytest.mark.parametrize("browser", ["chromium"], indirect=True)
-
-
-@in_one
 @pytest.mark.parametrize("case", EMPTY)
 async def test_nothing_is_not_called_complete(browser: Browser, served: Served, case: str) -> None:
     endpoint, query, banner, cause = EMPTY[case]
@@ -181,7 +170,6 @@ async def test_nothing_is_not_called_complete(browser: Browser, served: Served, 
     assert seen["kind"] == ("banner warn" if cause else "banner good")
 
 
-@in_one
 async def test_a_long_iri_is_cut_in_a_table(browser: Browser, served: Served) -> None:
     await browser.open(f"{served.url}/")
     await choose(browser, "trains")

@@ -86,6 +86,7 @@ async def served(tmp_path: Path) -> AsyncIterator[StreamsServer]:
         yield server
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("path", ["ldes", "ldes#stream", "ldes/1-10"])
 @pytest.mark.parametrize("ordered", ["none", "ascending", "descending"])
 async def test_each_member_once(served: StreamsServer, path: str, ordered: str) -> None:

@@ -95,7 +95,6 @@ async def test_large_answers_and_datasets(table: Path) -> None:
 
 
 REFUSED = {
-    "DESCRIBE <urn:a>": (SourceError, 501),
     "SELECT * { ?s ?p ?n FILTER(<urn:f>(?n)) }": (SourceError, 501),
     "SELECT * { ?s ?p ": (QueryError, 400),
     "CONSTRUCT { GRAPH <urn:g> { ?s ?p ?n } } WHERE { ?s ?p ?n }": (QueryError, 400),
