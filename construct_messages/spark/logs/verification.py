@@ -64,7 +64,7 @@ class _Task(NamedTuple):
     uri: str
     name: str
     format: str | None  # None: that of the name
-    written: LogFile  # its entry in the record of its run, or what is known without a record
+    written: LogFile  # its entry in the record of its run, or all that is known without a record
     lenient: bool
 
 

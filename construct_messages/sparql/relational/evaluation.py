@@ -383,9 +383,9 @@ class PlanSelect:
     def _with_keys(
         self, left: SolutionBag, right: SolutionBag, conditions: Sequence[Expression]
     ) -> tuple[SolutionBag, SolutionBag, list[Expression], Vars]:
-        """Adds what joins by conditions need of each side; returns the conditions and the variables that hold it.
+        """Adds columns by which conditions join each side; returns the conditions and the variables that hold it.
 
-        The keys of equalities of one side with the other, see `_with_key_columns`, and what comparisons read.
+        The keys of equalities of one side with the other, see `_with_key_columns`, and the values that are compared.
         """
 
         def across(one: Expression) -> bool:
@@ -406,7 +406,7 @@ class PlanSelect:
         return one, other, keyed, hidden
 
     def _kinds(self, conditions: Sequence[Expression], *sides: SolutionBag) -> native.Kinds:
-        """Asks for the kinds of what is compared, where all of it is known and can be read quickly."""
+        """Asks for the kinds of terms that are compared, where all are known and can be read quickly."""
         found: dict[Var, frozenset[str]] = {}
         for one in conditions:
             compared = native.comparands([one])
@@ -525,7 +525,7 @@ class PlanSelect:
         sql: native.Native | None,
         kinds: native.Kinds = MappingProxyType({}),
     ) -> SolutionBag:
-        """Returns the solutions for which a condition is true; what SQL decides needs no stage."""
+        """Returns the solutions for which a condition is true; those that SQL decides need no stage."""
         if sql is None:
             relation, value = self._staged(relation, condition, None, truth=True)
             source, truth = value.source, value.sql

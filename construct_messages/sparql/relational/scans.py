@@ -39,7 +39,7 @@ class Quads:
     # the predicates of quads that it may have twice, if known
     repeated: frozenset[Term] | None = None
     union: bool = False  # whether the default graph is the merge of all graphs
-    # whether to ask for the kinds of what joins compare, so that it needs no stage: those of Spark cost much
+    # whether to ask for the kinds of terms that joins compare, which then need no stage: those of Spark cost much
     asks: bool = False
 
     def scan(self, pattern: Triple) -> SolutionBag:
