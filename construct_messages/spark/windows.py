@@ -137,7 +137,7 @@ def construct_windows(
     >>> from construct_messages.spark import register
     >>> query = '''CONSTRUCT { <urn:all> <urn:seen> ?count } FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE 1m STEP 1m]
     ... WHERE { { SELECT (COUNT(*) AS ?count) { WINDOW <urn:w> { ?s <urn:at> ?t } } } }'''
-    >>> line = '# @message\\\\n<urn:a> <urn:at> "2026-01-01T00:{}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\\\\n'
+    >>> line = '# @message\\n<urn:a> <urn:at> "2026-01-01T00:{}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\\n'
     >>> with tempfile.TemporaryDirectory() as name:
     ...     (pathlib.Path(name) / "logs").mkdir()
     ...     log = "".join(map(line.format, ("00:10", "00:20", "01:30")))

@@ -202,7 +202,7 @@ def write_folder(
     codec, media_type = _CODECS[compression], content_type(log.format, log.syntax)
     with translated():
         if (place := _place(spark, name)) is not None:
-            _refuse_existing(place, how)
+            _refuse_existing(name, place, how)
             _write_run(values, observation, place, media_type, how, codec)
         elif how != "error":
             raise UsageError(f"pyarrow does not reach {name}", hint=_NEW)
@@ -238,16 +238,16 @@ def write_file(messages: DataFrame, path: str | os.PathLike[str], log: LogFormat
     return _written(observation)
 
 
-def _refuse_existing(place: Place, mode: str) -> None:
+def _refuse_existing(path: str, place: Place, mode: str) -> None:
     if mode == "error" and is_there(place):
-        raise exists(place.uri)
+        raise exists(path)
 
 
 def _write_rdfm(
     messages: DataFrame, path: str, log: LogFormat, mode: str, how: Mapping[str, str]
 ) -> Written:
     """Writes by the encoder of the format, in Python workers; `how` has further options of the data source."""
-    _refuse_existing(place_of(path, s3_settings(messages.sparkSession)), mode)
+    _refuse_existing(path, place_of(path, s3_settings(messages.sparkSession)), mode)
     register(messages.sparkSession)
     observation = Observation()
     options: dict[str, str | bool] = {
