@@ -9,6 +9,7 @@ import re
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
 
@@ -124,7 +125,8 @@ class SparkEngine:
         found = small_closure(starts, links, max_rounds=self._max_rounds)
         if found is None:
             rounds = _Rounds(pair, self._max_rounds, path)
-            found = rounds.reached(starts(), checkpointed(links.distinct()))
+            with _without_constraints(self._spark):
+                found = rounds.reached(starts(), checkpointed(links.distinct()))
         return self.named(found)
 
 
@@ -140,6 +142,18 @@ def checkpointed(frame: DataFrame) -> DataFrame:
     one_process = re.match(r"local(\[|\Z)", settings.get("spark.master", "") or "")
     level = StorageLevel.MEMORY_AND_DISK if one_process else StorageLevel.MEMORY_AND_DISK_2
     return frame.localCheckpoint(storageLevel=level)
+
+
+@contextmanager
+def _without_constraints(spark: SparkSession) -> Iterator[None]:
+    """Infers no constraints meanwhile: a frame is kept with its own, and Spark's unions fail on those of GRAPH ?g."""
+    name = "spark.sql.constraintPropagation.enabled"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before or "true")
 
 
 # --- closures of few steps ------------------------------------------------------------------------
