@@ -42,7 +42,8 @@ def test_kills_lose_and_double_no_window(tmp_path: Path, request: pytest.Fixture
         session.require()
     except SparkUnavailable as unavailable:
         absent(str(unavailable))
-    kills, seed = request.config.getoption("--kills"), random.randrange(1 << 32)
+    # each start of Spark takes ten seconds
+    kills, seed = request.config.getoption("--kills") // 2, random.randrange(1 << 32)
     chance = random.Random(seed)
     messages = [quad(f"m{number}") for number in range(28 * (kills + 1))]
     (tmp_path / "in").mkdir()
