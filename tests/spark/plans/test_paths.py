@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,7 +16,6 @@ from construct_messages.query.algebra.nodes import (
     Closure,
     Dataset,
     Join,
-    Link,
     Path,
     Plan,
     Sequence,
@@ -26,9 +24,10 @@ from construct_messages.query.algebra.nodes import (
 )
 from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.message import Quad
-from construct_messages.rdf.terms import Term, iri
+from construct_messages.rdf.terms import iri
 from construct_messages.sparql.relational.relation import column
 from tests.support.queries.algebra_reference import solutions
+from tests.support.queries.paths import SMALL, G, P, Q, X, Y, edge, node_of, random_graphs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,41 +35,6 @@ if TYPE_CHECKING:
     from construct_messages.spark.quads.table import QuadTable
 
 pytestmark = pytest.mark.slow
-
-P, Q, R = (Link(iri(f"urn:{name}")) for name in "pqr")
-X, Y, G = map(Var, "xyg")
-_LITERAL: Final = Term('"text"')
-
-
-def _node(name: object) -> Term:
-    return iri(f"urn:n{name}")
-
-
-def _edge(start: object, link: Link, end: object, graph: Term | None = None) -> Quad:
-    return Quad(_node(start), link.predicate, _node(end), graph)
-
-
-def _random_graphs() -> list[Quad]:
-    """Some graphs in one dataset: paths over all of them at once are one evaluation."""
-    random = Random(1)
-    return [
-        _edge(
-            random.randrange(5),
-            random.choice((P, P, Q, R)),
-            random.randrange(5),
-            iri(f"urn:g{number}"),
-        )
-        for number in range(12)
-        for _ in range(random.randrange(1, 7))
-    ]
-
-
-# a diamond with a tail, a cycle, a node that leads to itself, and a literal
-_SMALL: Final = [
-    *(_edge(*ends) for ends in ((1, P, 2), (1, P, 3), (2, P, 4), (3, P, 4), (4, P, 5), (5, Q, 6))),
-    *(_edge(*ends) for ends in ((7, P, 8), (8, Q, 9), (9, P, 7), (10, P, 10))),
-    Quad(_node(5), R.predicate, _LITERAL, None),
-]
 
 
 def _table(spark: SparkSession, quads: Iterable[Quad], *, distinct: bool = True) -> QuadTable:
@@ -85,12 +49,12 @@ def _table(spark: SparkSession, quads: Iterable[Quad], *, distinct: bool = True)
 
 @pytest.fixture(scope="module")
 def small(spark: SparkSession) -> QuadTable:
-    return _table(spark, _SMALL * 2, distinct=False)
+    return _table(spark, SMALL * 2, distinct=False)
 
 
 @pytest.fixture(scope="module")
 def graphs(spark: SparkSession) -> QuadTable:
-    return _table(spark, _random_graphs())
+    return _table(spark, random_graphs())
 
 
 @pytest.fixture(params=["driver", "executors"])
@@ -146,11 +110,11 @@ _G1 = iri("urn:g1")
 @pytest.mark.parametrize("end", [X, Y], ids=["from seeds", "to seeds"])
 @pytest.mark.parametrize("graph", [None, G], ids=["a node", "a node of a graph"])
 def test_seeds_bind_an_end(graphs: QuadTable, path: Closure, end: Var, graph: Var | None) -> None:
-    links = [quad for quad in _random_graphs() if quad.predicate == P.predicate]
+    links = [quad for quad in random_graphs() if quad.predicate == P.predicate]
     seeds = [
         *((quad.subject, quad.graph) for quad in links[:2]),
         (links[9].object, links[9].graph),
-        (_node("absent"), _G1),
+        (node_of("absent"), _G1),
     ]
     named = sorted({seed for seed, _ in seeds})
     given = (
@@ -163,7 +127,7 @@ def test_seeds_bind_an_end(graphs: QuadTable, path: Closure, end: Var, graph: Va
     of_seeds = Counter(
         {
             solution: times
-            for solution, times in _wanted(node, _random_graphs(), Dataset()).items()
+            for solution, times in _wanted(node, random_graphs(), Dataset()).items()
             if any(
                 {(end, seed), *([(G, name)] if graph else [])} <= solution for seed, name in seeds
             )
@@ -181,33 +145,33 @@ def test_all_pairs_only_if_allowed(small: QuadTable) -> None:
     assert refused.value.hint is not None
     assert "allow_full_closure=True" in refused.value.hint
     assert _found(evaluated(node, small, Dataset(), allow_full_closure=True), node) == _wanted(
-        node, _SMALL, Dataset()
+        node, SMALL, Dataset()
     )
 
 
 def test_a_closure_within_that_has_no_end(small: QuadTable) -> None:
-    node = Path(_node(1), Closure(Sequence((Closure(P, "+"), Closure(Q, "+"))), "+"), Y)
+    node = Path(node_of(1), Closure(Sequence((Closure(P, "+"), Closure(Q, "+"))), "+"), Y)
     with pytest.raises(UnsupportedQuery, match=r"<urn:p>\+"):
         evaluated(node, small, Dataset())
 
 
 def test_what_joins_an_absent_node_with_itself_does_not_go_on_from_it(small: QuadTable) -> None:
     """The node between is one of the graph: section 18.4 joins the solutions of the parts."""
-    node = Path(_node("absent"), Sequence((Closure(P, "?"), Closure(Q, "*"))), Y)
+    node = Path(node_of("absent"), Sequence((Closure(P, "?"), Closure(Q, "*"))), Y)
     assert not evaluated(node, small, Dataset()).collect()
 
 
 def test_a_chain_of_200(spark: SparkSession) -> None:
     """In rounds that grow with the logarithm of its length, once it has shown to be long."""
-    chain = _table(spark, [_edge(number, P, number + 1) for number in range(200)])
-    node = Path(_node(0), Closure(P, "*"), Y)
+    chain = _table(spark, [edge(number, P, number + 1) for number in range(200)])
+    node = Path(node_of(0), Closure(P, "*"), Y)
     found = _found(evaluated(node, chain, Dataset(), max_rounds=12), node)
-    assert found == Counter(frozenset({(Y, _node(number))}) for number in range(201))
+    assert found == Counter(frozenset({(Y, node_of(number))}) for number in range(201))
 
 
 def test_too_many_rounds_are_an_error(spark: SparkSession) -> None:
-    chain = _table(spark, [_edge(number, P, number + 1) for number in range(4)])
-    node = Path(_node(0), Closure(P, "*"), Y)
+    chain = _table(spark, [edge(number, P, number + 1) for number in range(4)])
+    node = Path(node_of(0), Closure(P, "*"), Y)
     with pytest.raises(
         LimitExceeded, match=r"<urn:p>\* still finds new nodes after 3 rounds"
     ) as exceeded:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Sequence as Several
-from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,58 +16,22 @@ from construct_messages.query.algebra.nodes import (
     Closure,
     Dataset,
     Inverse,
-    Link,
     Negated,
     Path,
     PathExpression,
     Plan,
     Sequence,
-    Var,
     VarOrTerm,
 )
 from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri
 from tests.support.queries.algebra_reference import solutions
+from tests.support.queries.paths import LITERAL, SMALL, G, P, Q, R, X, Y, node_of, random_graphs
 from tests.support.queries.relational import evaluated as by_duckdb
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-P, Q, R = (Link(iri(f"urn:{name}")) for name in "pqr")
-X, Y, G = map(Var, "xyg")
-_LITERAL: Final = Term('"text"')
-
-
-def _node(name: object) -> Term:
-    return iri(f"urn:n{name}")
-
-
-def _edge(start: object, link: Link, end: object, graph: Term | None = None) -> Quad:
-    return Quad(_node(start), link.predicate, _node(end), graph)
-
-
-def _random_graphs() -> list[Quad]:
-    """Some graphs in one dataset: paths over all of them at once are one evaluation."""
-    random = Random(1)
-    return [
-        _edge(
-            random.randrange(5),
-            random.choice((P, P, Q, R)),
-            random.randrange(5),
-            iri(f"urn:g{number}"),
-        )
-        for number in range(12)
-        for _ in range(random.randrange(1, 7))
-    ]
-
-
-# a diamond with a tail, a cycle, a node that leads to itself, and a literal
-_SMALL: Final = [
-    *(_edge(*ends) for ends in ((1, P, 2), (1, P, 3), (2, P, 4), (3, P, 4), (4, P, 5), (5, Q, 6))),
-    *(_edge(*ends) for ends in ((7, P, 8), (8, Q, 9), (9, P, 7), (10, P, 10))),
-    Quad(_node(5), R.predicate, _LITERAL, None),
-]
 
 
 Solution = tuple[Term | None, ...]
@@ -123,7 +86,7 @@ def check(solve: Solve, node: Path, quads: Several[Quad], dataset: Dataset) -> N
 PATHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm]] = [
     ("inverse", X, Inverse(P), Y),
     ("sequence of three", X, Sequence((P, Inverse(P), P)), Y),
-    ("a sequence keeps duplicates", _node(1), Sequence((P, P)), Y),
+    ("a sequence keeps duplicates", node_of(1), Sequence((P, P)), Y),
     ("an alternative keeps duplicates", X, Alternative((P, Alternative((P, Q)))), Y),
     ("an inverse of all", X, Inverse(Sequence((P, Alternative((P, Inverse(Q)))))), Y),
     ("negated forwards", X, Negated((P.predicate,), None), Y),
@@ -132,27 +95,32 @@ PATHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm]] = [
     ("negated nothing", X, Negated((), None), Y),
     ("an inverse of negated", X, Inverse(Negated((P.predicate,), (Q.predicate,))), Y),
     ("perhaps", X, Closure(P, "?"), Y),
-    ("perhaps, from an absent node", _node("absent"), Closure(P, "?"), Y),
+    ("perhaps, from an absent node", node_of("absent"), Closure(P, "?"), Y),
     ("perhaps, to itself", X, Closure(Alternative((P, Q)), "?"), X),
-    ("any number from a node", _node(1), Closure(P, "*"), Y),
-    ("any number to a node", X, Closure(P, "*"), _node(4)),
-    ("any number to a literal", X, Closure(Negated((), None), "*"), _LITERAL),
-    ("any number from an absent node", _node("absent"), Closure(P, "*"), Y),
-    ("any number between absent nodes", _node("absent"), Closure(P, "*"), _node("other")),
-    ("any number from an absent node to itself", _node("absent"), Closure(P, "*"), _node("absent")),
-    ("any number from a literal", _LITERAL, Closure(P, "*"), Y),
+    ("any number from a node", node_of(1), Closure(P, "*"), Y),
+    ("any number to a node", X, Closure(P, "*"), node_of(4)),
+    ("any number to a literal", X, Closure(Negated((), None), "*"), LITERAL),
+    ("any number from an absent node", node_of("absent"), Closure(P, "*"), Y),
+    ("any number between absent nodes", node_of("absent"), Closure(P, "*"), node_of("other")),
+    (
+        "any number from an absent node to itself",
+        node_of("absent"),
+        Closure(P, "*"),
+        node_of("absent"),
+    ),
+    ("any number from a literal", LITERAL, Closure(P, "*"), Y),
     ("any number, to itself", X, Closure(P, "*"), X),
-    ("once or more from a node", _node(1), Closure(P, "+"), Y),
-    ("once or more from an absent node", _node("absent"), Closure(P, "+"), Y),
-    ("once or more between two", _node(1), Closure(P, "+"), _node(5)),
-    ("once or more between two that do not meet", _node(5), Closure(P, "+"), _node(1)),
-    ("once or more in a cycle", _node(7), Closure(Sequence((P, Closure(Q, "?"))), "+"), Y),
-    ("once or more of perhaps, absent", _node("absent"), Closure(Closure(P, "?"), "+"), Y),
-    ("closures within", _node(1), Closure(Closure(Closure(P, "+"), "*"), "+"), Y),
-    ("closures in an alternative", _node(1), Closure(Alternative((Closure(P, "*"), Q)), "+"), Y),
+    ("once or more from a node", node_of(1), Closure(P, "+"), Y),
+    ("once or more from an absent node", node_of("absent"), Closure(P, "+"), Y),
+    ("once or more between two", node_of(1), Closure(P, "+"), node_of(5)),
+    ("once or more between two that do not meet", node_of(5), Closure(P, "+"), node_of(1)),
+    ("once or more in a cycle", node_of(7), Closure(Sequence((P, Closure(Q, "?"))), "+"), Y),
+    ("once or more of perhaps, absent", node_of("absent"), Closure(Closure(P, "?"), "+"), Y),
+    ("closures within", node_of(1), Closure(Closure(Closure(P, "+"), "*"), "+"), Y),
+    ("closures in an alternative", node_of(1), Closure(Alternative((Closure(P, "*"), Q)), "+"), Y),
     (
         "closures in a sequence",
-        _node(1),
+        node_of(1),
         Closure(Sequence((P, Closure(P, "*"), Closure(Q, "?"))), "+"),
         Y,
     ),
@@ -164,27 +132,27 @@ PATHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm]] = [
 
 @pytest.mark.parametrize(("solve", "subject", "path", "object"), runs(PATHS), indirect=["solve"])
 def test_paths(solve: Solve, subject: VarOrTerm, path: PathExpression, object: VarOrTerm) -> None:
-    check(solve, Path(subject, path, object), _SMALL, Dataset())
+    check(solve, Path(subject, path, object), SMALL, Dataset())
 
 
 _G1, _G2 = iri("urn:g1"), iri("urn:g2")
 IN_GRAPHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm, VarOrTerm | None, Dataset]] = [
-    ("each graph apart", _node(1), Closure(P, "*"), Y, G, Dataset()),
+    ("each graph apart", node_of(1), Closure(P, "*"), Y, G, Dataset()),
     (
         "each graph apart, backwards",
         X,
         Closure(Alternative((P, Inverse(Q))), "+"),
-        _node(2),
+        node_of(2),
         G,
         Dataset(),
     ),
-    ("each graph, an absent node", _node("absent"), Closure(P, "?"), Y, G, Dataset()),
+    ("each graph, an absent node", node_of("absent"), Closure(P, "?"), Y, G, Dataset()),
     ("each graph, between", X, Sequence((Q, Closure(P, "*"))), Y, G, Dataset()),
-    ("one graph", _node(1), Closure(P, "*"), Y, _G1, Dataset()),
-    ("one graph that is not there", _node(1), Closure(P, "*"), Y, iri("urn:none"), Dataset()),
+    ("one graph", node_of(1), Closure(P, "*"), Y, _G1, Dataset()),
+    ("one graph that is not there", node_of(1), Closure(P, "*"), Y, iri("urn:none"), Dataset()),
     ("the graph as an end", G, Closure(P, "?"), Y, G, Dataset()),
-    ("graphs merged", _node(1), Closure(P, "+"), Y, None, Dataset((_G1, _G2, iri("urn:g3")), ())),
-    ("graphs named", _node(1), Closure(P, "?"), Y, G, Dataset((), (_G1, iri("urn:g4")))),
+    ("graphs merged", node_of(1), Closure(P, "+"), Y, None, Dataset((_G1, _G2, iri("urn:g3")), ())),
+    ("graphs named", node_of(1), Closure(P, "?"), Y, G, Dataset((), (_G1, iri("urn:g4")))),
 ]
 
 
@@ -199,4 +167,4 @@ def test_paths_in_graphs(
     graph: VarOrTerm | None,
     dataset: Dataset,
 ) -> None:
-    check(solve, Path(subject, path, object, graph), _random_graphs(), dataset)
+    check(solve, Path(subject, path, object, graph), random_graphs(), dataset)
