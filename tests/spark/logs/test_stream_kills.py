@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,9 +16,19 @@ from construct_messages.logs.lines.decoder import to_messages
 from construct_messages.spark import session
 from tests.support.engines.kafka import Kafka
 from tests.support.engines.kafka_records import consume
-from tests.support.places import ROOT, absent
+from tests.support.places import absent
 from tests.support.processes import end_group
-from tests.support.spark.flows import ATTEMPTS, appear, elements, publish, quad, server, texts
+from tests.support.spark.flows import (
+    ATTEMPTS,
+    appear,
+    appeared,
+    elements,
+    publish,
+    quad,
+    server,
+    started,
+    texts,
+)
 from tests.support.spark.sessions import NO_CONNECTOR, connectors
 from tests.support.waiting import SECONDS
 
@@ -39,6 +47,7 @@ MOMENTS = {
     "a batch for the topic is committed": "checkpoint-2/commits/[0-9]*",
 }
 SINKS = ("folder", "stream", "topic")
+PROGRAM = "tests.support.spark.flowing"
 
 
 def test_kills_lose_and_double_nothing(
@@ -66,13 +75,13 @@ def test_kills_lose_and_double_nothing(
         streams = f"{served.url}/streams"
         publish(f"{streams}/source", to_messages(messages))
         asyncio.run(_create(f"{streams}/target"))
-        arguments = (str(tmp_path), streams, kafka.address, topic)
+        arguments = (streams, kafka.address, topic)
         for kill in range(kills * ATTEMPTS):
             if seen.total() == kills or not [*_unfinished(tmp_path, batches)]:
                 break
             moment = chance.choice([*MOMENTS])
-            running = _start(tmp_path, arguments)
-            if _wait(tmp_path, MOMENTS[moment], running):
+            running = started(PROGRAM, tmp_path, *arguments)
+            if appeared(tmp_path, MOMENTS[moment], running, SECONDS):
                 # within the batch, or between it and the next one
                 time.sleep(chance.choice((0, 0, chance.random() / 4, chance.random() * 2)))
                 if running.poll() is None:
@@ -81,7 +90,7 @@ def test_kills_lose_and_double_nothing(
             end_group(running)
             assert Counter(elements(f"{streams}/target")).keys() <= {*messages}, (seed, kill)
         for _ in range(ATTEMPTS):
-            running = _start(tmp_path, arguments)
+            running = started(PROGRAM, tmp_path, *arguments)
             if running.wait(SECONDS) == 0:
                 break
         errors = tmp_path / "errors"
@@ -109,26 +118,3 @@ async def _create(url: str) -> None:
 
     async with aiohttp.ClientSession() as client, client.put(url) as answer:
         assert answer.status == 201
-
-
-def _start(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-    with (folder / "errors").open("ab") as errors:
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.support.spark.flowing", *arguments],
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-        )
-
-
-def _wait(folder: Path, pattern: str, running: subprocess.Popen[bytes]) -> bool:
-    """Waits until a path with this pattern appears; False: the program has ended before."""
-    before = {*folder.glob(pattern)}
-    deadline = time.monotonic() + SECONDS
-    while running.poll() is None:
-        if {*folder.glob(pattern)} - before:
-            return True
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    return False

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,14 +16,15 @@ from construct_messages.logs.lines.decoder import to_text
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.spark import session
 from construct_messages.streams.element import Element
-from tests.support.places import ROOT, absent
+from tests.support.places import absent
 from tests.support.processes import end_group
-from tests.support.spark.flows import ATTEMPTS, appear, quad, shapes, texts
+from tests.support.spark.flows import ATTEMPTS, appear, appeared, quad, shapes, started, texts
 from tests.support.spark.windowing import QUERY
 from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
 
+PROGRAM = "tests.support.spark.windowing"
 # what is to be seen of a batch that began after the process did, by a pattern in the folder
 MOMENTS = (
     "checkpoint/offsets/[0-9]*",
@@ -54,13 +53,13 @@ def test_kills_lose_and_double_no_window(tmp_path: Path, request: pytest.Fixture
         if seen.total() == kills:
             break
         moment = chance.choice(MOMENTS)
-        running = _start(tmp_path)
-        if _wait(tmp_path, moment, running):
+        running = started(PROGRAM, tmp_path)
+        if appeared(tmp_path, moment, running, SECONDS * 5):
             time.sleep(chance.choice((0, 0, chance.random() / 4, chance.random() * 2)))
             seen[moment] += running.poll() is None
         end_group(running)
     for _ in range(ATTEMPTS):
-        running = _start(tmp_path)
+        running = started(PROGRAM, tmp_path)
         if running.wait(SECONDS * 5) == 0:
             break
     assert running.returncode == 0, (seed, (tmp_path / "errors").read_text()[-2000:])
@@ -75,26 +74,3 @@ def test_kills_lose_and_double_no_window(tmp_path: Path, request: pytest.Fixture
     assert shapes(found) == expected, seed
     assert len({*re.findall(r"_:\S+_t\S+", "\n".join(found))}) == len(found)
     assert seen.total() > 0
-
-
-def _start(folder: Path) -> subprocess.Popen[bytes]:
-    with (folder / "errors").open("ab") as errors:
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.support.spark.windowing", str(folder)],
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-        )
-
-
-def _wait(folder: Path, pattern: str, running: subprocess.Popen[bytes]) -> bool:
-    """Waits until a path with this pattern appears; False: the program has ended before."""
-    before = {*folder.glob(pattern)}
-    deadline = time.monotonic() + SECONDS * 5
-    while running.poll() is None:
-        if {*folder.glob(pattern)} - before:
-            return True
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    return False

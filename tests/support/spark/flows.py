@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from construct_messages import Message, read_log
 from construct_messages.logs.lines.decoder import to_text
 from tests.support.http.streams import StreamsServer, serving_streams
+from tests.support.places import ROOT
 from tests.support.waiting import SECONDS
 
 if TYPE_CHECKING:
@@ -119,3 +123,27 @@ def elements(url: str) -> list[str]:
 
 def kill(pid: int) -> None:
     os.kill(pid, 9)
+
+
+def started(module: str, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """Starts a program of streaming queries in a group of its own; `errors` in the folder gets what it reports."""
+    with (folder / "errors").open("ab") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, str(folder), *arguments],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+        )
+
+
+def appeared(folder: Path, pattern: str, running: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Waits until a path with this pattern appears; False: the program has ended before."""
+    before = {*folder.glob(pattern)}
+    deadline = time.monotonic() + seconds
+    while running.poll() is None:
+        if {*folder.glob(pattern)} - before:
+            return True
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    return False
