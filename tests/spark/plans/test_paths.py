@@ -27,7 +27,7 @@ from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import iri
 from construct_messages.sparql.relational.relation import column
 from tests.support.queries.algebra_reference import solutions
-from tests.support.queries.paths import SMALL, G, P, Q, X, Y, edge, node_of, random_graphs
+from tests.support.spark.paths import SMALL, G, P, Q, X, Y, edge, node_of, random_graphs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

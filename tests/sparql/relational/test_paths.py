@@ -27,8 +27,8 @@ from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri
 from tests.support.queries.algebra_reference import solutions
-from tests.support.queries.paths import LITERAL, SMALL, G, P, Q, R, X, Y, node_of, random_graphs
 from tests.support.queries.relational import evaluated as by_duckdb
+from tests.support.spark.paths import LITERAL, SMALL, G, P, Q, R, X, Y, node_of, random_graphs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
