@@ -313,8 +313,9 @@ def test_the_pipeline_of_the_guide(tmp_path: Path) -> None:
     (tmp_path / "readings").mkdir()
     appear(tmp_path / "readings" / "1.nq", *FILES[0])
     command = Path(sys.executable).with_name("spark-pipelines")
+    settings = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
     for _ in range(ATTEMPTS):
-        done = run((command, "run"), tmp_path, os.environ | {"PYTHONPATH": str(ROOT)}, SECONDS)
+        done = run((command, "run"), tmp_path, os.environ | settings, SECONDS)
         if "failed to connect back" not in done.errors:
             break
     output = done.log + done.errors

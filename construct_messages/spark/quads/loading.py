@@ -16,7 +16,7 @@ from functools import reduce
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F
 
@@ -55,7 +55,7 @@ _RENAME: Final = "rename it, or read it with construct-messages run"
 # _temporary, _started, _committed, .part- and ._
 _FOREIGN_HIDDEN: Final = "{_[^Scrst]*,_S[^U]*,_c[^o]*,_r[^u]*,_s[^t]*,_t[^e]*,.[^p_]*,.p[^a]*}"
 _LOAD: Final = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{4}/")  # the folder of a load in a table
-_ATTEMPTS: Final = 5
+_ATTEMPTS: Final = 20
 _DEVIATION: Final = 0.02  # of estimates of distinct terms, which need 3 KB for each predicate
 
 
@@ -506,15 +506,14 @@ def _is_there(spark: SparkSession, path: str) -> bool:
 
 
 def _entries(spark: SparkSession, path: str) -> _Entries:
-    for attempt in reversed(range(_ATTEMPTS)):
-        text = spark.read.text(f"{escaped_path(path)}/{RECORD}")
-        try:
-            rows = text.select(F.expr(_FILE), "value").collect()
-        except PySparkException as error:  # another load has just removed an outdated entry
-            if not attempt or not (error.getCondition() or "").startswith("FAILED_READ_FILE"):
-                raise
-        else:
+    # Each file is a line. Other loads remove outdated entries, after they have added their own: list those again
+    for _ in range(_ATTEMPTS):
+        text = spark.read.option("ignoreMissingFiles", True).text(f"{escaped_path(path)}/{RECORD}")
+        rows = text.select(F.expr(_FILE), "value").collect()
+        if len(rows) == len(text.inputFiles()):
             break
+    else:
+        raise incomplete(path, f"not all entries of {RECORD} can be read, or one is empty")
     record = TableRecord.read((value for _, value in rows), path)
     files = {file: TableRecord.read([value], path).entries[0] for file, value in rows}
     return _Entries(record, min(files).partition(f"/{RECORD}/")[0], files)
