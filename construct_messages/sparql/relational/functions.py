@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal, Inexact, localcontext
@@ -16,8 +17,6 @@ from math import ceil, copysign, floor, isfinite
 from operator import add, mul, sub
 from typing import Any, Final
 from urllib.parse import quote
-
-import regex
 
 from construct_messages.errors import (
     ConstructMessagesError,
@@ -30,7 +29,7 @@ from construct_messages.rdf.terms.canonical import resolve
 from construct_messages.rdf.terms.wellformed import is_language
 from construct_messages.sparql.relational.regex import (
     IllegalPattern,
-    Regex,
+    Pattern,
     translate_pattern,
     translate_replacement,
 )
@@ -156,22 +155,13 @@ def _langmatches(tag: Any, range: Any) -> bool | None:
 
 
 @lru_cache(maxsize=256)
-def _pattern(pattern: str, flags: str) -> tuple[Any, Any] | None:
-    """Compiles a pattern of XPath; None if it is illegal. See `relational.regex`."""
+def _pattern(pattern: str, flags: str) -> tuple[Any, Pattern] | None:
+    """Compiles a pattern of XPath; None if it is illegal."""
     try:
         translated = translate_pattern(pattern, flags)
     except IllegalPattern:
         return None
-    # the syntax of Java and that of `regex`, version 1, differ in these two places
-    text = regex.sub(
-        r"\\x\{([0-9a-f]+)\}|\\z|\\.",
-        lambda found: (
-            rf"\U{int(found[1], 16):08x}" if found[1] else r"\Z" if found[0] == r"\z" else found[0]
-        ),
-        translated.java,
-        flags=regex.DOTALL,
-    )
-    return regex.compile(text, regex.V1), translated
+    return translated.compiled(), translated
 
 
 _NO_FLAGS: Final = PlainString("")
@@ -198,19 +188,12 @@ def _replace(value: Any, pattern: Any, replacement: Any, flags: Any = _NO_FLAGS)
 
 
 @lru_cache(maxsize=256)
-def _replacement(replacement: str, pattern: Regex) -> Callable[[Any], str] | None:
+def _replacement(replacement: str, pattern: Pattern) -> Callable[[Any], str] | None:
     """Returns the function from a match to its replacement; None: this is illegal."""
     try:
-        java = translate_replacement(replacement, pattern)
+        return translate_replacement(replacement, pattern)
     except IllegalPattern:
         return None
-    pieces = regex.findall(r"\\(.)|\$(\d)|([^\\$])", java, flags=regex.DOTALL)
-    if not any(number for _, number, _ in pieces):
-        text = "".join(escaped or plain for escaped, _, plain in pieces)
-        return lambda _: text
-    return lambda found: "".join(
-        escaped or plain or (found[int(number)] or "") for escaped, number, plain in pieces
-    )
 
 
 # --- terms ----------------------------------------------------------------------------------------
@@ -409,7 +392,7 @@ def _day(value: TimePoint) -> tuple[int, int, int]:
 
 
 def _calendar(place: int, kinds: tuple[str, ...], other: str) -> Callable[[Any], int | None]:
-    form = regex.compile(other)
+    form = re.compile(other)
 
     def part(value: Any) -> int | None:
         if type(value) is not TimePoint or value.kind not in (*_CALENDAR, *kinds):

@@ -1,31 +1,30 @@
-"""Translation of the regular expressions of REGEX and REPLACE from XPath's syntax to that of `java.util.regex`.
+"""REGEX and REPLACE: XPath's regular expressions, by the library `regex`.
 
 XPath and XQuery Functions and Operators 3.1, section 5.6, over the grammar of XML Schema 1.1 Part 2, appendix G. A
-pattern is parsed in full and written again, so Java's own syntax cannot pass through. The result is a Java pattern that
-matches the same texts. `IllegalPattern` is raised for patterns that SPARQL treats as an error of the expression, and
-`UnsupportedQuery` for patterns that Java cannot match faithfully or that only other engines have (`\\b`, `(?=…)`,
-`[\\w-.]`), so that no solutions are lost silently. No SQL here.
+pattern is parsed in full and written again in the syntax of the library (version 1), so that nothing of its own passes
+through. `IllegalPattern` is raised for patterns that SPARQL treats as an error of the expression, and
+`UnsupportedQuery` for patterns that only other engines have (`\\b`, `(?=…)`, `[\\w-.]`) or that are too large, so that
+no solutions are lost silently.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
+
+import regex
 
 from construct_messages.errors import UnsupportedQuery
 from construct_messages.rdf.terms import PN_BASE, PN_CHARS
 
 # --- characters -----------------------------------------------------------------------------------
-# Characters of regular expressions in Java's syntax: literal ones, escapes for several, and case variants.
-#
-# XML Schema 1.1 Part 2, appendix G; XPath and XQuery Functions and Operators 3.1, section 5.6.2 (flag `i`). No
-# grammar here.
+# XML Schema 1.1 Part 2, appendix G; XPath and XQuery Functions and Operators 3.1, section 5.6.2 (flag `i`).
 
-_PLAIN: Final = re.compile(r"[A-Za-z0-9 \u00a1-\U0010ffff]")
 SINGLE: Final = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in "\\|.?*+(){}$-[]^"}
-_SPACES: Final = r"\x{9}\x{a}\x{d} "
+_SPACES: Final = r"\t\n\r "
 _NAME_START: Final = f":_{PN_BASE}"
 _NAME: Final = f":.{PN_CHARS}"
 # as members of a character class; a complement is a class inside it
@@ -42,7 +41,7 @@ MULTIPLE: Final = {
     "C": f"[^{_NAME}]",
 }
 CATEGORY: Final = re.compile(r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|Z[slp]?|S[mcko]?|C[cfon]?")
-# The blocks that XML Schema 1.0 names; Java knows them by the same names.
+# The blocks that XML Schema 1.0 names; the library has them with `In` before.
 BLOCKS: Final = frozenset(
     """
     BasicLatin Latin-1Supplement LatinExtended-A LatinExtended-B IPAExtensions SpacingModifierLetters
@@ -63,15 +62,13 @@ BLOCKS: Final = frozenset(
 )
 
 
-def java_char(char: str) -> str:
-    """A character in Java's syntax, in a character class or outside."""
-    if _PLAIN.fullmatch(char):
-        return char
-    return f"\\{char}" if char.isascii() and char.isprintable() else f"\\x{{{ord(char):x}}}"
+def escaped(char: str) -> str:
+    """A character in the library's syntax, in a character class or outside."""
+    return f"\\{char}" if char.isascii() and not char.isalnum() else char
 
 
-def java_class(chars: str) -> str:
-    return java_char(chars) if len(chars) == 1 else f"[{''.join(map(java_char, chars))}]"
+def one_of(chars: str) -> str:
+    return escaped(chars) if len(chars) == 1 else f"[{''.join(map(escaped, chars))}]"
 
 
 @lru_cache(maxsize=1)
@@ -106,77 +103,62 @@ class IllegalPattern(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Regex:
+class Pattern:
     """A translated pattern, which needs no flags."""
 
-    java: str
-    groups: int  # how many it captures
-    quoted: bool  # flag `q`, which also applies to the replacement
-    # The length of text up to which Java's stack certainly suffices; None: any. Java recurses where a group is
-    # repeated, and a stack that overflows ends the whole process.
-    limit: int | None
+    text: str
+    groups: int = 0  # how many it captures
+    quoted: bool = False  # flag `q`, which also applies to the replacement
+
+    def compiled(self) -> Any:
+        return regex.compile(self.text, regex.V1)
 
 
 _WHITESPACE: Final = "\t\n\r "
 _CASELESS: Final = "sd"  # the escapes for several characters of which none has case variants
-# Frames of the matcher that are not compiled take up to 160 bytes, and threads of tasks have 1 MB.
-_STACK: Final = 6000
-_DEEPEST_PATTERN: Final = _STACK // 2
 _DEEPEST_NESTING: Final = 100
 _GREATEST_COUNT: Final = 2**31 - 1
+_MOST_ATOMS: Final = 100_000
+"""The most atoms of a pattern, those of least counts as often: the library copies them, 260 bytes each."""
 
 
-@lru_cache(maxsize=256)
-def translate_pattern(pattern: str, flags: str = "") -> Regex:
+def translate_pattern(pattern: str, flags: str = "") -> Pattern:
     r"""Translates a pattern (F&O 5.6.1) with its flags (5.6.2).
 
-    >>> translate_pattern("^a$").java, translate_pattern("A.b", "i").java, translate_pattern(r"[a-z-[aeiou]]").java
-    ('^a\\z', '[Aa][^\\x{a}\\x{d}][Bb]', '[[a-z]&&[^[aeiou]]]')
+    >>> translate_pattern("^a$").text, translate_pattern("A.b", "i").text, translate_pattern(r"[a-z-[aeiou]]").text
+    ('^a\\Z', '[Aa][^\\n\\r][Bb]', '[[a-z]--[aeiou]]')
     """
     if unknown := set(flags) - set("smixq"):
-        raise IllegalPattern(
-            f"{sorted(unknown)[0]!r} is not a flag of a regular expression; flags are s, m, i, x and q"
-        )
+        raise IllegalPattern(f"{sorted(unknown)[0]!r} is not a flag: these are s, m, i, x and q")
     if "q" in flags:
-        java = "".join(
-            java_class(case_variants(char) if "i" in flags else char) for char in pattern
-        )
-        return Regex(java, 0, True, None)
-    return _Parser(
-        _without_whitespace(pattern) if "x" in flags else pattern, frozenset(flags)
-    ).regex()
+        chars = (case_variants(char) if "i" in flags else char for char in pattern)
+        return Pattern("".join(map(one_of, chars)), quoted=True)
+    parser = _Parser(_without_whitespace(pattern) if "x" in flags else pattern, frozenset(flags))
+    return parser.translated()
 
 
-def translate_replacement(text: str, regex: Regex) -> str:
-    r"""Translates the replacement string of REPLACE (F&O 5.6.4) into Java's.
-
-    >>> translate_replacement(r"$1$22\$", translate_pattern("(a)(b)"))
-    '$1$2\\2\\$'
-    """
-    if regex.quoted:
-        return re.sub(r"[\\$]", r"\\\g<0>", text)
-    pieces = []
-    for piece in re.finditer(r"\\([\\$])|\$([0-9]+)|([^\\$])|.", text, re.DOTALL):
-        escaped, number, plain = piece.groups()
-        if escaped:
-            pieces.append(f"\\{escaped}")
-        elif number:
+def translate_replacement(text: str, pattern: Pattern) -> Callable[[Any], str]:
+    """Returns the function from a match to its replacement (F&O 5.6.4)."""
+    if pattern.quoted:
+        return lambda _: text
+    pieces: list[str | int] = []  # numbers of groups, and what is between them
+    for piece in re.finditer(r"\\([\\$])|\$([0-9]+)|([^\\$]+)|.", text, re.DOTALL):
+        special, number, plain = piece.groups()
+        if number:
             digits = len(number)
-            while digits > 1 and int(number[:digits]) > regex.groups:
+            while digits > 1 and int(number[:digits]) > pattern.groups:
                 digits -= 1
-            # a group that does not exist is empty; a digit after a group must not become part of its number
-            pieces.append(
-                f"${int(number[:digits])}" if int(number[:digits]) <= regex.groups else ""
-            )
-            pieces.extend(f"\\{digit}" for digit in number[digits:])
-        elif plain:
-            pieces.append(f"\\{plain}" if "0" <= plain <= "9" else plain)
+            # a group that does not exist is empty
+            if int(number[:digits]) <= pattern.groups:
+                pieces.append(int(number[:digits]))
+            pieces.append(number[digits:])
+        elif special or plain:
+            pieces.append(special or plain)
         else:
-            raise IllegalPattern(
-                f"{piece.group()!r} at {piece.start() + 1} of the replacement {text!r} is not $N, nor escaped as "
-                r"\$ or \\"
-            )
-    return "".join(pieces)
+            raise IllegalPattern(f"{piece.group()!r} is not $N, nor escaped as \\$ or \\\\")
+    return lambda match: "".join(
+        piece if isinstance(piece, str) else match[piece] or "" for piece in pieces
+    )
 
 
 def _without_whitespace(pattern: str) -> str:
@@ -199,41 +181,23 @@ def _without_whitespace(pattern: str) -> str:
 # --- the grammar ----------------------------------------------------------------------------------------------------
 
 
-class _Piece(NamedTuple):
-    """A part of the Java pattern."""
-
-    java: str
-    depth: int = 1  # how deep Java recurses to match it, repetitions without bound apart
-    growth: int = 0  # how much deeper it recurses for each character of the text
-    captured: frozenset[int] = (
-        frozenset()
-    )  # the groups that have certainly captured a string after it has matched
-
-
 class _Parser:
     def __init__(self, pattern: str, flags: frozenset[str]) -> None:
-        self._pattern, self._at, self._groups, self._closed = pattern, 0, 0, set[int]()
+        self._pattern, self._at = pattern, 0
+        self._groups, self._closed, self._atoms = 0, set[int](), 0
         self._any_case = "i" in flags
-        self._cased_atoms, self._cased = (
-            0,
-            set[int](),
-        )  # groups that may capture a character with case variants
-        self._dot = r"[\x{0}-\x{10ffff}]" if "s" in flags else r"[^\x{a}\x{d}]"
+        # groups that may capture a character with case variants
+        self._cased_atoms, self._cased = 0, set[int]()
+        self._dot = "(?s:.)" if "s" in flags else r"[^\n\r]"
         # a newline at the very end begins no line: F&O 5.6.2, flag m
-        self._start = r"(?:^|(?<=\n)(?!\z))" if "m" in flags else "^"
-        self._end = r"(?:(?=\n)|(?<!\n)\z)" if "m" in flags else r"\z"
+        self._start = r"(?:^|(?<=\n)(?!\Z))" if "m" in flags else "^"
+        self._end = r"(?:(?=\n)|(?<!\n)\Z)" if "m" in flags else r"\Z"
 
-    def regex(self) -> Regex:
-        whole = self._alternatives(frozenset(), 0)
+    def translated(self) -> Pattern:
+        text = self._alternatives(0)
         if self._at < len(self._pattern):
-            self._illegal("a ) without its (")
-        if whole.depth > _DEEPEST_PATTERN:
-            raise UnsupportedQuery(
-                f"a regular expression of {len(self._pattern)} characters is too long",
-                fragment="REGEX",
-            )
-        limit = (_STACK - whole.depth) // whole.growth if whole.growth else None
-        return Regex(whole.java, self._groups, False, limit)
+            raise IllegalPattern("a ) without its (")
+        return Pattern(text, self._groups)
 
     # --- reading
 
@@ -245,20 +209,16 @@ class _Parser:
             self._at += len(text)
         return ahead
 
-    def _take(self, what: str) -> str:
+    def _take(self) -> str:
         if self._at == len(self._pattern):
-            self._illegal(f"the end of the pattern where {what} has to stand")
+            raise IllegalPattern("the pattern ends too early")
         self._at += 1
         return self._pattern[self._at - 1]
 
-    def _illegal(self, what: str) -> NoReturn:
-        raise IllegalPattern(
-            f"{what}, at {self._at + 1} of the regular expression {self._pattern!r}"
-        )
-
     def _refuse(self, fragment: str, message: str, hint: str | None = None) -> NoReturn:
+        pattern = repr(self._pattern if len(self._pattern) <= 200 else f"{self._pattern[:200]}…")
         raise UnsupportedQuery(
-            f"the regular expression {self._pattern!r} holds {fragment}, {message}",
+            f"the regular expression {pattern} holds {fragment}, {message}",
             fragment=fragment,
             hint=hint,
         )
@@ -275,119 +235,98 @@ class _Parser:
 
     # --- expressions
 
-    def _alternatives(self, captured: frozenset[int], nesting: int) -> _Piece:
+    def _alternatives(self, nesting: int) -> str:
         if nesting > _DEEPEST_NESTING:
             self._refuse("(", f"more than {_DEEPEST_NESTING} in each other")
-        branches = [self._branch(captured, nesting)]
+        branches = [self._branch(nesting)]
         while self._skip("|"):
-            branches.append(self._branch(captured, nesting))
-        return _Piece(
-            "|".join(branch.java for branch in branches),
-            max(branch.depth for branch in branches) + 2 * (len(branches) > 1),
-            max(branch.growth for branch in branches),
-            frozenset.intersection(*(branch.captured for branch in branches)),
-        )
+            branches.append(self._branch(nesting))
+        return "|".join(branches)
 
-    def _branch(self, captured: frozenset[int], nesting: int) -> _Piece:
-        java, depth, growth = "", 0, 0
+    def _branch(self, nesting: int) -> str:
+        pieces = []
         while self._at < len(self._pattern) and not self._ahead("|") and not self._ahead(")"):
-            piece = self._quantified(captured, nesting)
-            java, depth, growth = java + piece.java, depth + piece.depth, max(growth, piece.growth)
-            captured = piece.captured
-        return _Piece(java, depth, growth, captured)
+            pieces.append(self._quantified(nesting))
+        return "".join(pieces)
 
-    def _quantified(self, before: frozenset[int], nesting: int) -> _Piece:
-        single = not _GROUP.match(self._pattern, self._at)
-        atom = self._atom(before, nesting)
+    def _quantified(self, nesting: int) -> str:
+        before = self._atoms
+        atom = self._atom(nesting)
         counts = _COUNTS.match(self._pattern, self._at)
         if counts is None:
             if self._ahead("{"):
-                self._illegal("a { that begins no quantity")
+                raise IllegalPattern("a { that begins no quantity")
             return atom
         self._at = counts.end()
         if _COUNTS.match(self._pattern, self._at) or self._ahead("+"):
             self._foreign(
                 counts.group() + self._pattern[self._at], "put the repeated part between ( and )"
             )
-        least, most = _bounds(counts)
-        if most is not None and least > most:
-            self._illegal(f"the quantity {counts.group()}")
-        if max(least, most or 0) > _GREATEST_COUNT:
+        least = int(counts[1] or 0)
+        most = int(counts[2] or least)
+        if most < least:
+            raise IllegalPattern(f"the quantity {counts.group()}")
+        self._atoms = before + (self._atoms - before) * max(least, 1)
+        if most > _GREATEST_COUNT or (least > 1 and self._atoms > _MOST_ATOMS):
             self._refuse(counts.group(), "which is too many")
-        java, captured = atom.java + counts.group(), atom.captured if least else before
-        if single and (most is None or counts[1]):
-            # Java matches a* in a loop, but not a{2,}
-            lazy = "?" if counts.group().endswith("}?") else ""
-            java = java if counts[1] else f"{atom.java}{{{least}}}{atom.java}*{lazy}"
-            return _Piece(java, atom.depth + 1, 0, captured)
-        if most is not None and atom.depth * most <= _DEEPEST_PATTERN // 3:
-            return _Piece(java, atom.depth * most + 3, atom.growth, captured)
-        return _Piece(java, atom.depth + 3, atom.depth + atom.growth + 3, captured)
+        return atom + counts.group()
 
-    def _atom(self, captured: frozenset[int], nesting: int) -> _Piece:
-        match char := self._take("an atom"):
+    def _atom(self, nesting: int) -> str:
+        self._atoms += 1
+        match char := self._take():
             case "(":
-                return self._group(captured, nesting)
+                return self._group(nesting)
             case "[":
-                return _Piece(self._char_class(0), captured=captured)
+                return self._char_class(0)
             case ".":
                 self._cased_atoms += 1
-                return _Piece(self._dot, captured=captured)
+                return self._dot
             case "^":
-                return _Piece(self._start, captured=captured)
+                return self._start
             case "$":
-                return _Piece(self._end, captured=captured)
+                return self._end
             case "\\":
-                return self._escape(captured)
+                return self._escape()
             case "?" | "*" | "+" | "{":
-                self._at -= 1
-                self._illegal(f"a {char} with nothing before it")
+                raise IllegalPattern(f"a {char} with nothing before it")
             case "]" | "}":
                 self._foreign(char, f"write \\{char}")
-        return _Piece(java_class(self._variants(char)), captured=captured)
+        return one_of(self._variants(char))
 
-    def _group(self, captured: frozenset[int], nesting: int) -> _Piece:
+    def _group(self, nesting: int) -> str:
         capturing = not self._skip("?:")
         if self._ahead("?"):
             self._foreign(f"({self._pattern[self._at : self._at + 2]}")
         number = self._groups = self._groups + capturing
         cased_before = self._cased_atoms
-        inner = self._alternatives(captured, nesting + 1)
+        inner = self._alternatives(nesting + 1)
         if not self._skip(")"):
-            self._illegal("a ( without its )")
-        if capturing:
-            self._closed.add(number)
-            if self._cased_atoms > cased_before:
-                self._cased.add(number)
-        return _Piece(
-            f"({'' if capturing else '?:'}{inner.java})",
-            inner.depth + 2,
-            inner.growth,
-            inner.captured | {number} if capturing else inner.captured,
-        )
+            raise IllegalPattern("a ( without its )")
+        if not capturing:
+            return f"(?:{inner})"
+        self._closed.add(number)
+        if self._cased_atoms > cased_before:
+            self._cased.add(number)
+        return f"({inner})"
 
-    def _escape(self, captured: frozenset[int]) -> _Piece:
-        char = self._take("what \\ escapes")
+    def _escape(self) -> str:
+        char = self._take()
         if char in "123456789":
-            return self._back_reference(char, captured)
+            return self._back_reference(char)
         members = self._escaped(char)
-        if len(members) == 1:
-            return _Piece(java_class(self._variants(members)), captured=captured)
-        return _Piece(f"[{members}]", captured=captured)
+        return one_of(self._variants(members)) if len(members) == 1 else f"[{members}]"
 
-    def _back_reference(self, number: str, captured: frozenset[int]) -> _Piece:
+    def _back_reference(self, number: str) -> str:
         if int(number) not in self._closed:
-            self._illegal(f"\\{number} before the end of such a group")
+            raise IllegalPattern(f"\\{number} before the end of such a group")
         while (more := _DIGIT.match(self._pattern, self._at)) and int(
             number + more.group()
         ) in self._closed:
             number, self._at = number + more.group(), more.end()
-        if int(number) not in captured:
-            # XPath: then it is the empty string; in Java it matches nothing
-            self._refuse(f"\\{number}", "whose group may not have matched")
         if self._any_case and int(number) in self._cased:
             self._refuse(f"\\{number}", "whose case flag i lets vary")
-        return _Piece(f"(?:\\{number})", captured=captured)
+        # of a group that has matched nothing it is the empty string
+        return rf"(?({number})\g<{number}>|)"
 
     def _escaped(self, char: str) -> str:
         r"""Returns the meaning of `\` and a character: one character, or members of a character class."""
@@ -427,12 +366,12 @@ class _Parser:
             self._foreign(
                 f"[{negative}{self._pattern[self._at]}", "write \\] or \\- for the character"
             )
-        java = f"[{negative}{''.join(members)}]"
+        text = f"[{negative}{''.join(members)}]"
         if self._skip("-["):
-            java = f"[{java}&&[^{self._char_class(nesting + 1)}]]"
+            text = f"[{text}--{self._char_class(nesting + 1)}]"
         if not self._skip("]"):
-            self._illegal("a subtraction that does not end its character class")
-        return java
+            raise IllegalPattern("a subtraction that does not end its character class")
+        return text
 
     def _member(self, *, first: bool) -> str:
         hyphen = self._ahead("-")
@@ -442,45 +381,31 @@ class _Parser:
         if len(low) > 1:
             return low
         if not _RANGE.match(self._pattern, self._at):
-            return "".join(map(java_char, self._variants(low)))
+            return "".join(map(escaped, self._variants(low)))
         self._at += 1
         high = self._end_of_range()
         if len(high) > 1 or low > high:
-            self._illegal(f"the range {low}-{high}")
+            raise IllegalPattern(f"the range {low}-{high}")
         cased = (
             [char for char in cased_characters() if low <= char <= high] if self._any_case else []
         )
         self._cased_atoms += bool(cased)
         variants = {variant for char in cased for variant in case_variants(char)}
         outside = sorted(char for char in variants if not low <= char <= high)
-        return f"{java_char(low)}-{java_char(high)}" + "".join(map(java_char, outside))
+        return f"{escaped(low)}-{escaped(high)}" + "".join(map(escaped, outside))
 
     def _end_of_range(self) -> str:
         """Returns one character, or members of a character class."""
-        match char := self._take("a ]"):
+        match char := self._take():
             case "\\":
-                return self._escaped(self._take("what \\ escapes"))
+                return self._escaped(self._take())
             case "[":
                 self._foreign("[ in a character class", "write \\[")
         return char
 
 
-_COUNTS: Final = re.compile(r"(?:([?*+])|\{([0-9]+)(,?)([0-9]*)\})\??")
-_GROUP: Final = re.compile(r"\(|\\[1-9]")
+_COUNTS: Final = re.compile(r"(?:[?*+]|\{([0-9]+)(?:,([0-9]*))?\})\??")
 _DIGIT: Final = re.compile("[0-9]")
 _PROPERTY: Final = re.compile(r"\{([A-Za-z0-9-]*)\}")
 _GROUP_END: Final = re.compile(r"\]|-\[")
 _RANGE: Final = re.compile(r"-(?!\[|\]|-\[)")
-
-
-def _bounds(counts: re.Match[str]) -> tuple[int, int | None]:
-    """Returns the least and the greatest number of repetitions; None: no bound."""
-    match counts[1]:
-        case "?":
-            return 0, 1
-        case "*":
-            return 0, None
-        case "+":
-            return 1, None
-    least = int(counts[2])
-    return least, int(counts[4]) if counts[4] else None if counts[3] else least
