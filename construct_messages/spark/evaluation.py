@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.calls import exists_in
@@ -37,12 +37,9 @@ from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.scans import quads_of
 from construct_messages.sparql.relational import evaluation
 from construct_messages.sparql.relational.evaluation import PlanSelect
-from construct_messages.sparql.relational.expressions import PythonEvaluator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_EVALUATOR: Final = PythonEvaluator()
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ def evaluated(
     check(plan, allow_full_closure=options.allow_full_closure)
     engine = SparkEngine(table.frame.sparkSession, options.max_path_rounds)
     quads = quads_of(plan, table, engine)
-    sql = PlanSelect(engine, quads, _EVALUATOR, options.labels).select(plan)
+    sql = PlanSelect(engine, quads, options.labels).select(plan)
     frame = engine.frame(sql)
     bound = plan.form == "SELECT" and plan.variables
     return EvaluatedPlan(frame if bound else frame.select(), engine.explained(sql))
@@ -95,7 +92,7 @@ def evaluated(
 
 def check(plan: Plan, *, allow_full_closure: bool = False) -> None:
     """Raises `UnsupportedQuery` for a function that is not supported, and for a path neither end of which is bound."""
-    evaluation.check(plan.pattern, _EVALUATOR)
+    evaluation.check(plan.pattern)
     if not allow_full_closure:
         _check_paths(plan.pattern, NOTHING, NOTHING)
 

@@ -20,7 +20,7 @@ from construct_messages.spark.logs import register
 from construct_messages.spark.logs.writer import LogFormat, write_file
 from construct_messages.spark.quads.loading import count_malformed, load_quads
 from construct_messages.spark.session import translated
-from construct_messages.sparql.relational.expressions import PythonEvaluator
+from construct_messages.sparql.relational.expressions import terms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -143,7 +143,5 @@ TEXTS = [
 
 def test_iris_that_queries_make() -> None:
     """Issue 13, 9: the function IRI makes none that is no IRI."""
-    made = PythonEvaluator().terms(
-        Call("IRI", (Var("x"),)), ["x"], [(literal(text),) for text in TEXTS]
-    )
+    made = terms(Call("IRI", (Var("x"),)), ["x"], [(literal(text),) for text in TEXTS])
     assert made == [f"<{text}>" if is_iri(text) else None for text in TEXTS]

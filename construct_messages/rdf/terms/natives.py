@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ZONE: Final = r"(?:Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
 _DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK: Final = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]+)?"
-_FORMS: Final = {
+FORMS: Final = {
     "integer": r"[+-]?[0-9]+",
     "decimal": r"[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)",
     "double": r"[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN",
@@ -29,7 +29,7 @@ _FORMS: Final = {
     "time": f"{_CLOCK}{_ZONE}",
     "duration": r"(-?)P(?:([0-9]+)D)?(?:T(?=[0-9])(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)(?:[.]([0-9]+))?S)?)?",
 }
-_BOUNDS: Final = {
+INTEGERS: Final = {  # the least and the greatest of each type; None: no limit
     "integer": (None, None),
     "long": (-(1 << 63), (1 << 63) - 1),
     "int": (-(1 << 31), (1 << 31) - 1),
@@ -44,6 +44,7 @@ _BOUNDS: Final = {
     "nonPositiveInteger": (None, 0),
     "negativeInteger": (None, -1),
 }
+BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 def native(lexical: str, datatype: str | None) -> Any:
@@ -57,8 +58,8 @@ def native(lexical: str, datatype: str | None) -> Any:
     if datatype is None or not datatype.startswith(XSD):
         return lexical
     kind = datatype[len(XSD) :]
-    if kind in _BOUNDS:
-        return _integer(lexical.strip(_SPACE), *_BOUNDS[kind])
+    if kind in INTEGERS:
+        return _integer(lexical.strip(_SPACE), *INTEGERS[kind])
     read = _READERS.get(kind)
     return lexical if read is None else read(lexical.strip(_SPACE))
 
@@ -69,7 +70,7 @@ def integer_bounds(datatype: str | None) -> tuple[int | None, int | None]:
     >>> integer_bounds(f"{XSD}byte"), integer_bounds(f"{XSD}decimal")
     ((-128, 127), (None, None))
     """
-    return _BOUNDS.get((datatype or "").removeprefix(XSD), (None, None))
+    return INTEGERS.get((datatype or "").removeprefix(XSD), (None, None))
 
 
 def form_of(value: object) -> tuple[str, str] | None:
@@ -124,7 +125,7 @@ _SPACE: Final = " \t\n\r"  # whitespace collapses (XML Schema, section 4.3.6)
 
 
 def _matched(kind: str, text: str) -> str:
-    if re.fullmatch(_FORMS[kind], text) is None:
+    if re.fullmatch(FORMS[kind], text) is None:
         raise ValueError(f"no xsd:{kind}")
     return text
 
@@ -138,7 +139,7 @@ def _integer(text: str, least: int | None, most: int | None) -> int:
 
 def _boolean(text: str) -> bool:
     try:
-        return {"true": True, "1": True, "false": False, "0": False}[text]
+        return BOOLEANS[text]
     except KeyError:
         raise ValueError("no xsd:boolean") from None
 
@@ -181,7 +182,7 @@ def _time(text: str) -> time:
 def _duration(text: str) -> timedelta:
     from datetime import timedelta
 
-    match = re.fullmatch(_FORMS["duration"], text)
+    match = re.fullmatch(FORMS["duration"], text)
     if match is None or text.endswith(("P", "T")):
         raise ValueError("no xsd:dayTimeDuration")
     sign, days, hours, minutes, seconds, fraction = match.groups()

@@ -55,7 +55,7 @@ def microseconds_of_date_time(text: str) -> int | None:
     if match is None:
         return None
     year, month, day = int(match[1]), int(match[2]), int(match[3])
-    if day > _DAYS[month - 1] and not (month == 2 and day == 29 and _is_leap(year)):
+    if day > days_of_month(year, month):
         return None
     hours, minutes, seconds = (
         (24, 0, 0) if match[4] is None else (int(match[4]), int(match[5]), int(match[6]))
@@ -65,7 +65,7 @@ def microseconds_of_date_time(text: str) -> int | None:
         minutes += ahead if match[8] == "-" else -ahead
     fraction = int((match[7] or "")[:6].ljust(6, "0"))
     return (
-        _days(year, month, day) * _DAY
+        days_of_date(year, month, day) * _DAY
         + ((hours * 60 + minutes) * 60 + seconds) * _SECOND
         + fraction
     )
@@ -78,7 +78,7 @@ def date_time_of(microseconds: int) -> str:
     ('1970-01-01T00:00:01.5Z', '-0001-12-31T23:59:59.999999Z', '10000-01-01T00:00:00Z')
     """
     days, rest = divmod(microseconds, _DAY)
-    year, month, day = _date(days)
+    year, month, day = date_of_days(days)
     seconds, fraction = divmod(rest, _SECOND)
     digits = f".{fraction:06}".rstrip("0").rstrip(".")
     sign = "-" if year < 0 else ""
@@ -86,12 +86,19 @@ def date_time_of(microseconds: int) -> str:
     return f"{sign}{abs(year):04}-{month:02}-{day:02}T{clock}{digits}Z"
 
 
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % _CYCLE_YEARS == 0)
+def days_of_month(year: int, month: int) -> int:
+    """The number of days of a month.
+
+    >>> days_of_month(1900, 2), days_of_month(2000, 2)
+    (28, 29)
+    """
+    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % _CYCLE_YEARS == 0)
+    return _DAYS[month - 1] + leap
 
 
-def _days(year: int, month: int, day: int) -> int:
-    """The days since the 1st of January 1970. Years begin with March, so that the day of leap years is the last."""
+def days_of_date(year: int, month: int, day: int) -> int:
+    """The days since the 1st of January 1970, in the Gregorian calendar, which has a year 0."""
+    # years begin with March, so that the day of leap years is the last
     year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)
     cycle, year = divmod(year, _CYCLE_YEARS)
     return (
@@ -106,8 +113,8 @@ def _days(year: int, month: int, day: int) -> int:
     )
 
 
-def _date(days: int) -> tuple[int, int, int]:
-    """Year, month and day; the inverse of `_days`."""
+def date_of_days(days: int) -> tuple[int, int, int]:
+    """Year, month and day; the inverse of `days_of_date`."""
     cycle, rest = divmod(days + _TO_1970, _CYCLE_DAYS)
     year = (rest - rest // 1460 + rest // 36_524 - rest // 146_096) // 365
     of_year = rest - (365 * year + year // 4 - year // 100)

@@ -1,7 +1,7 @@
 """Evaluation of a plan on an engine of SQL: each node of the algebra as a SELECT. SPARQL 1.1 Query, section 18.6.
 
 Expressions that `native` knows are part of the SELECT. Each other one is evaluated in a stage of its own after the
-native filters: `Evaluator` evaluates its distinct inputs. Solutions that are read twice have a name. The engine is
+native filters: `expressions` evaluates its distinct inputs. Solutions that are read twice have a name. The engine is
 behind `Engine`, and its SQL in `dialects`.
 """
 
@@ -58,9 +58,8 @@ from construct_messages.query.algebra.nodes import (
 from construct_messages.query.optimizer.push_down import links
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.terms import boolean, number
-from construct_messages.sparql.relational import native
+from construct_messages.sparql.relational import expressions, native
 from construct_messages.sparql.relational.dialects import Dialect, Engine
-from construct_messages.sparql.relational.expressions import Evaluator
 from construct_messages.sparql.relational.paths import path
 from construct_messages.sparql.relational.relation import (
     Pairs,
@@ -93,14 +92,14 @@ class BodyBindings:
     variables: Vars
 
 
-def check(node: Node, evaluator: Evaluator) -> None:
+def check(node: Node) -> None:
     """Raises `UnsupportedQuery` for an expression that cannot be evaluated, before anything is."""
     for expression in node.expressions:
-        evaluator.check(replace_exists(expression, lambda _: Var(".e")))
+        expressions.check(replace_exists(expression, lambda _: Var(".e")))
         for exists in exists_in(expression):
-            check(exists.pattern, evaluator)
+            check(exists.pattern)
     for child in node.children:
-        check(child, evaluator)
+        check(child)
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,6 @@ class PlanSelect:
 
     engine: Engine
     quads: Quads
-    evaluator: Evaluator
     labels: Labels = field(default_factory=Labels)
     outer: BodyBindings | None = None
     numbers: Iterator[int] = field(default_factory=count)  # for names that are unique in the query
@@ -121,7 +119,7 @@ class PlanSelect:
 
     def select(self, plan: Plan) -> str:
         """Returns the SELECT of a plan: a column for each of its variables, in order; for ASK at most one row."""
-        check(plan.pattern, self.evaluator)
+        check(plan.pattern)
         match plan.pattern:
             case Slice(pattern, offset, limit, ()):
                 found = self.solutions(pattern).slice(offset, limit)
@@ -541,7 +539,7 @@ class PlanSelect:
             found = self.engine.evaluated(
                 f"(SELECT * FROM ({judged}) AS t WHERE coalesce(t.verdict, TRUE))",
                 list(map(column, inputs)),
-                partial(self.evaluator.truths, condition, [one.name for one in inputs]),
+                partial(expressions.truths, condition, [one.name for one in inputs]),
                 "boolean",
                 where="t.verdict IS NULL",
                 light=relation.light,
@@ -592,7 +590,7 @@ class PlanSelect:
             relation = self._with_comparands(relation, native.comparands([expression]))
         inputs = sorted(mentions(expression))
         names = [variable.name for variable in inputs]
-        evaluate = self.evaluator.truths if truth else self.evaluator.terms
+        evaluate = expressions.truths if truth else expressions.terms
         volatile = is_volatile(expression)  # each solution has a value of its own
         if not names and not volatile:
             (value,) = evaluate(expression, (), [()])
@@ -796,7 +794,7 @@ class PlanSelect:
         line_feed = self.dialect.text("\n")
         lines = f"concat_ws({line_feed}, rest_{name}, ('1 ' || {name}))"
         terms = f"CASE WHEN rest_{name} IS NOT NULL THEN {lines} END AS terms_{name}"
-        evaluate = partial(self.evaluator.aggregates, one.name, one.separator)
+        evaluate = partial(expressions.aggregates, one.name, one.separator)
         source = self.engine.evaluated(
             f"(SELECT t.*, {terms} FROM ({sql}) AS t)",
             [f"terms_{name}"],

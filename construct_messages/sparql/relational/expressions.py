@@ -1,15 +1,14 @@
 """The exact evaluator of SPARQL's expressions outside of Oxigraph: over batches of distinct inputs.
 
-SPARQL 1.1 Query, section 17. `Evaluator` is the interface: an engine's plan calls it with the distinct inputs of an
-expression, in a stage after the filters that the engine evaluates itself. `PythonEvaluator` evaluates in Python; None
-is an error.
+SPARQL 1.1 Query, section 17. An engine's plan calls `terms` and `truths` with the distinct inputs of an expression, in
+a stage after the filters that the engine evaluates itself, and `aggregates`. They may be pickled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import Call, Constant, Exists, Expression, Var
@@ -19,6 +18,7 @@ from construct_messages.sparql.relational.functions import (
     FUNCTIONS,
     OF_TERMS,
     arithmetic,
+    as_double,
     check_constants,
     is_number,
     text_of,
@@ -44,73 +44,44 @@ Evaluated = Callable[[Row], Any]
 _DAY_AND_NIGHT: Final = 14 * 3600  # the greatest difference of a time zone from UTC
 
 
-class Evaluator(Protocol):
-    """Evaluates expressions over rows of terms."""
-
-    def check(self, expression: Expression) -> None:
-        """Raises `UnsupportedQuery` for an expression that it cannot evaluate."""
-        ...
-
-    def terms(
-        self, expression: Expression, names: Sequence[str], rows: Iterable[Row]
-    ) -> list[str | None]:
-        """Returns the term of an expression for each row; None is an error."""
-        ...
-
-    def truths(
-        self, expression: Expression, names: Sequence[str], rows: Iterable[Row]
-    ) -> list[bool | None]:
-        """Returns the effective boolean value for each row; None is an error."""
-        ...
-
-    def aggregates(
-        self, name: str, separator: str, groups: Iterable[Sequence[Any]]
-    ) -> list[str | None]:
-        """Returns SUM or GROUP_CONCAT of each group; None is an error.
-
-        The last value of a group has a line for each of its terms: their number, a space and the term. An error is no
-        term.
-        """
-        ...
+def check(expression: Expression) -> None:
+    """Raises `UnsupportedQuery` for an expression that cannot be evaluated."""
+    compiled(expression, {})
 
 
-class PythonEvaluator:
-    """See `Evaluator`.
+def terms(expression: Expression, names: Sequence[str], rows: Iterable[Row]) -> list[str | None]:
+    """Returns the term of an expression for each row of the variables that are named; None is an error."""
+    evaluated = compiled(expression, {name: place for place, name in enumerate(names)})
+    found = map(evaluated, rows)
+    return [None if value is None else term_of(value) for value in found]
+
+
+def truths(expression: Expression, names: Sequence[str], rows: Iterable[Row]) -> list[bool | None]:
+    """Returns the effective boolean value for each row of the variables that are named; None is an error.
 
     >>> from construct_messages.rdf.terms import number
-    >>> PythonEvaluator().truths(Call(">", (Var("x"), Constant(number("1.5")))), ["x"], [[number("2")], ['"a"']])
+    >>> truths(Call(">", (Var("x"), Constant(number("1.5")))), ["x"], [[number("2")], ['"a"']])
     [True, None]
     """
+    evaluated = compiled(expression, {name: place for place, name in enumerate(names)})
+    return [truth(evaluated(row)) for row in rows]
 
-    def check(self, expression: Expression) -> None:
-        compiled(expression, {})
 
-    def terms(
-        self, expression: Expression, names: Sequence[str], rows: Iterable[Row]
-    ) -> list[str | None]:
-        evaluated = compiled(expression, {name: place for place, name in enumerate(names)})
-        found = map(evaluated, rows)
-        return [None if value is None else term_of(value) for value in found]
+def aggregates(name: str, separator: str, groups: Iterable[Sequence[Any]]) -> list[str | None]:
+    """Returns SUM or GROUP_CONCAT of each group; None is an error.
 
-    def truths(
-        self, expression: Expression, names: Sequence[str], rows: Iterable[Row]
-    ) -> list[bool | None]:
-        evaluated = compiled(expression, {name: place for place, name in enumerate(names)})
-        return [truth(evaluated(row)) for row in rows]
-
-    def aggregates(
-        self, name: str, separator: str, groups: Iterable[Sequence[Any]]
-    ) -> list[str | None]:
-        found: list[str | None] = []
-        for *_, counted in groups:
-            lines = counted.split("\n") if counted else []
-            parts = sorted(line.partition(" ")[::2][::-1] for line in lines)
-            pairs = [(term, int(size)) for term, size in parts]
-            if pairs and not pairs[0][0]:
-                found.append(None)
-            else:
-                found.append(_joined(pairs, separator) if name == "GROUP_CONCAT" else _sum(pairs))
-        return found
+    The last value of a group has a line for each of its terms: their number, a space and the term. An error is no term.
+    """
+    found: list[str | None] = []
+    for *_, counted in groups:
+        lines = counted.split("\n") if counted else []
+        parts = sorted(line.partition(" ")[::-2] for line in lines)
+        pairs = [(term, int(size)) for term, size in parts]
+        if pairs and not pairs[0][0]:
+            found.append(None)
+        else:
+            found.append(_joined(pairs, separator) if name == "GROUP_CONCAT" else _sum(pairs))
+    return found
 
 
 def _joined(pairs: Iterable[tuple[str, int]], separator: str) -> str | None:
@@ -345,17 +316,10 @@ def _comparable(one: Any, other: Any) -> tuple[Any, Any]:
     """Two numbers as values of the higher of their types."""
     kinds = {type(one), type(other)}
     if float in kinds:
-        return _as_double(one), _as_double(other)
+        return as_double(one), as_double(other)
     if Single in kinds:
-        return single(_as_double(one)), single(_as_double(other))
+        return single(as_double(one)), single(as_double(other))
     return one, other
-
-
-def _as_double(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return float("inf") if number > 0 else float("-inf")
 
 
 def equal(one: Any, other: Any) -> bool | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal, Inexact, localcontext
@@ -26,6 +25,7 @@ from construct_messages.errors import (
 )
 from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal, literal_parts
 from construct_messages.rdf.terms.canonical import resolve
+from construct_messages.rdf.terms.natives import BOOLEANS
 from construct_messages.rdf.terms.wellformed import is_language
 from construct_messages.sparql.relational.regex import (
     IllegalPattern,
@@ -34,7 +34,6 @@ from construct_messages.sparql.relational.regex import (
     translate_replacement,
 )
 from construct_messages.sparql.relational.values import (
-    BOOLEANS,
     DATATYPES,
     NAMES,
     NodeValue,
@@ -42,10 +41,10 @@ from construct_messages.sparql.relational.values import (
     Single,
     Tagged,
     TimePoint,
-    is_leap,
     moment,
     number_text,
     order_key,
+    parts_of,
     shortest,
     single,
     term_of,
@@ -266,7 +265,7 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
         return None
     if float in kinds or Single in kinds:
         to = float if float in kinds else single
-        return to(_floating(operator, float(to(_float(left))), float(to(_float(right)))))
+        return to(_floating(operator, float(to(as_double(left))), float(to(as_double(right)))))
     if kinds == {int} and operator != "/":
         return _OPERATORS[operator](left, right)
     with localcontext(EXACT):
@@ -277,7 +276,7 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
             raise ValueOutOfRange(f"{calculation} has too many digits") from None
 
 
-def _float(value: Any) -> float:
+def as_double(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:  # of integers
@@ -358,60 +357,18 @@ def _round_decimal(number: Decimal) -> int:
     return floor(number + Decimal("0.5"))
 
 
-def _isnumeric(value: Any) -> bool:
-    return is_number(value)
-
-
 # --- dates and times ------------------------------------------------------------------------------
 
-_CALENDAR: Final = ("dateTime", "date")
-_CLOCK: Final = ("dateTime", "time")
+
+def _part(name: str) -> Callable[[Any], Any]:
+    return lambda value: parts_of(value).get(name) if type(value) is TimePoint else None
 
 
-def _parts(value: TimePoint) -> tuple[str, str]:
-    """The form without its zone, and the zone as it is written."""
+def _zone(value: TimePoint) -> str:
+    """The zone as it is written."""
     if value.zone is None:
-        return value.text, ""
-    length = 1 if value.text.endswith("Z") else 6
-    return value.text[:-length], value.text[-length:]
-
-
-def _day(value: TimePoint) -> tuple[int, int, int]:
-    """The day of a date or dateTime; 24:00:00 is midnight of the next day."""
-    form = _parts(value)[0]
-    day, _, time = form.partition("T")
-    year, month, number = (int(part) for part in day.rsplit("-", 2))
-    if time.startswith("24"):
-        most = (31, 28 + is_leap(year), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]
-        number += 1
-        if number > most:
-            month, number = month + 1, 1
-        if month > 12:
-            year, month = year + 1, 1
-    return year, month, number
-
-
-def _calendar(place: int, kinds: tuple[str, ...], other: str) -> Callable[[Any], int | None]:
-    form = re.compile(other)
-
-    def part(value: Any) -> int | None:
-        if type(value) is not TimePoint or value.kind not in (*_CALENDAR, *kinds):
-            return None
-        if value.kind in _CALENDAR:
-            return _day(value)[place]
-        found = form.search(_parts(value)[0])
-        return int(found[1])
-
-    return part
-
-
-def _clock(part: Callable[[str], Any]) -> Callable[[Any], Any]:
-    def clock(value: Any) -> Any:
-        if type(value) is not TimePoint or value.kind not in _CLOCK:
-            return None
-        return part(_parts(value)[0].rpartition("T")[2])
-
-    return clock
+        return ""
+    return "Z" if value.text.endswith("Z") else value.text[-6:]
 
 
 def _timezone(value: Any) -> str | None:
@@ -425,7 +382,7 @@ def _timezone(value: Any) -> str | None:
 
 
 def _tz(value: Any) -> Any:
-    return PlainString(_parts(value)[1]) if type(value) is TimePoint else None
+    return PlainString(_zone(value)) if type(value) is TimePoint else None
 
 
 # --- hashes, and new values -----------------------------------------------------------------------
@@ -499,19 +456,19 @@ def _to_date_time(value: Any) -> Any:
     if type(value) is TimePoint and value.kind == "dateTime":
         return value
     if type(value) is TimePoint and value.kind == "date":
-        day, zone = _parts(value)
-        return moment("dateTime", f"{day}T00:00:00{zone}")
+        zone = _zone(value)
+        return moment("dateTime", f"{value.text.removesuffix(zone)}T00:00:00{zone}")
     return None
 
 
 def _to_date(value: Any) -> Any:
     if type(value) is PlainString:
         return moment("date", str(value))
-    if type(value) is not TimePoint or value.kind not in _CALENDAR:
+    if type(value) is not TimePoint or value.kind not in ("dateTime", "date"):
         return None
-    year, month, day = _day(value)
-    number = f"{'-' if year < 0 else ''}{abs(year):04}"
-    return moment("date", f"{number}-{month:02}-{day:02}{_parts(value)[1]}")
+    parts = parts_of(value)
+    year = f"{'-' if parts['year'] < 0 else ''}{abs(parts['year']):04}"
+    return moment("date", f"{year}-{parts['month']:02}-{parts['day']:02}{_zone(value)}")
 
 
 CASTS: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -519,8 +476,8 @@ CASTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "boolean": _to_boolean,
     "integer": _to_number("integer", int),
     "decimal": _to_number("decimal", _decimal_of),
-    "double": _to_number("double", _float),
-    "float": _to_number("float", lambda value: single(_float(value))),
+    "double": _to_number("double", as_double),
+    "float": _to_number("float", lambda value: single(as_double(value))),
     "dateTime": _to_date_time,
     "date": _to_date,
 }
@@ -538,7 +495,7 @@ OF_TERMS: Final[Mapping[str, Callable[..., Any]]] = {
 """Functions of terms."""
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "ISNUMERIC": _isnumeric,
+    "ISNUMERIC": is_number,
     "IRI": _iri,
     "BNODE": _bnode,
     "FRESH": _fresh,
@@ -565,12 +522,10 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "CEIL": _whole(ceil, lambda number: float(ceil(number))),
     "FLOOR": _whole(floor, lambda number: float(floor(number))),
     "RAND": random.random,
-    "YEAR": _calendar(0, ("gYear", "gYearMonth"), r"^(-?\d+)"),
-    "MONTH": _calendar(1, ("gYearMonth", "gMonth", "gMonthDay"), r"(?:^--|^-?\d{4,}-)(\d\d)"),
-    "DAY": _calendar(2, ("gMonthDay", "gDay"), r"(\d\d)$"),
-    "HOURS": _clock(lambda time: int(time[:2]) % 24),
-    "MINUTES": _clock(lambda time: int(time[3:5])),
-    "SECONDS": _clock(lambda time: Decimal(time[6:])),
+    **{
+        name.upper(): _part(name)
+        for name in ("year", "month", "day", "hours", "minutes", "seconds")
+    },
     "TIMEZONE": _timezone,
     "TZ": _tz,
     "MD5": _hash("md5"),

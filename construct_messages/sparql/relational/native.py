@@ -1,7 +1,7 @@
 """Expressions as native SQL, where it is exact: over terms as canonical N-Triples strings.
 
 Native SQL decides an expression for some terms, such as the comparison of integers of up to 18 digits: those for which
-`Native.decided` is true. The others are evaluated by `expressions.Evaluator`. The text is the common subset of the
+`Native.decided` is true. The others are evaluated by `expressions`. The text is the common subset of the
 engines' SQL.
 """
 
@@ -180,7 +180,7 @@ def join_key(variable: Var, dialect: Dialect) -> str:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """SQL of the value of a group, and of the terms that it leaves out (for `Evaluator.aggregates`) or NULL."""
+    """SQL of the value of a group, and of the terms that it leaves out (for `expressions.aggregates`) or NULL."""
 
     sql: str
     rest: str | None = None

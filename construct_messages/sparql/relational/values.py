@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from construct_messages.rdf.terms import RDF, XSD, Term, boolean, literal, literal_parts
-from construct_messages.rdf.terms.natives import integer_bounds
+from construct_messages.rdf.terms.natives import BOOLEANS, FORMS, INTEGERS
+from construct_messages.rdf.terms.values import date_of_days, days_of_date, days_of_month
 
 
 class Single(float):
@@ -36,7 +37,7 @@ class TimePoint(NamedTuple):
     """A point of the time line: a value of one of the types of dates and times."""
 
     kind: str
-    seconds: int  # since the beginning of year 0
+    seconds: int  # since 1970 in UTC
     fraction: Fraction
     zone: int | None  # minutes from UTC
     text: str
@@ -59,17 +60,7 @@ Value = (
     PlainString | Tagged | bool | int | Decimal | Single | float | TimePoint | Opaque | NodeValue
 )
 
-INTEGERS: Final = frozenset(
-    """integer nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger byte short int long unsignedByte
-    unsignedShort unsignedInt unsignedLong""".split()  # noqa: SIM905  # reads better as words
-)
-NUMERIC: Final = INTEGERS | {"decimal", "float", "double"}
-DECIMAL_FORM: Final = re.compile(r"[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)")
-INTEGER_FORM: Final = re.compile(r"[+-]?[0-9]+")
-DOUBLE_FORM: Final = re.compile(
-    r"[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN"
-)
-BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+NUMERIC: Final = frozenset({*INTEGERS, "decimal", "float", "double"})
 
 _YEAR: Final = r"(?P<year>-?(?:[1-9][0-9]{3,}|0[0-9]{3}))"
 _MONTH: Final = r"(?P<month>0[1-9]|1[0-2])"
@@ -94,10 +85,11 @@ _FORMS: Final = {
         "gMonth": f"--{_MONTH}{_ZONE}?",
     }.items()
 }
+_INTEGER, _DECIMAL, _DOUBLE = (re.compile(FORMS[name]) for name in ("integer", "decimal", "double"))
 _NO_FRACTION: Final = Fraction(0)
 TEMPORAL: Final = frozenset(_FORMS)
+_PARTS: Final = ("year", "month", "day", "hours", "minutes")
 _STAND_IN: Final = {"time": (1972, 12, 31), "gMonthDay": (1972, 1, 1), "gDay": (1972, 12, 1)}
-_MONTH_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -121,15 +113,15 @@ def value_of(term: str) -> Any:
 def typed_value(text: str, name: str) -> Any:
     """Returns the value of a lexical form of an XSD type; None if it has none or the type is not known here."""
     if name in INTEGERS:
-        if INTEGER_FORM.fullmatch(text):
+        if _INTEGER.fullmatch(text):
             value = _integer(text)
-            least, most = integer_bounds(XSD + name)
+            least, most = INTEGERS[name]
             if (least is None or value >= least) and (most is None or value <= most):
                 return value
     elif name == "decimal":
-        return Decimal(text) if DECIMAL_FORM.fullmatch(text) else None
+        return Decimal(text) if _DECIMAL.fullmatch(text) else None
     elif name in ("double", "float"):
-        if DOUBLE_FORM.fullmatch(text):
+        if _DOUBLE.fullmatch(text):
             return float(text) if name == "double" else single(float(text))
     elif name == "boolean":
         return BOOLEANS.get(text)
@@ -154,10 +146,6 @@ def single(value: float) -> Single:
 # --- dates and times ------------------------------------------------------------------------------
 
 
-def is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-
-
 def moment(kind: str, text: str) -> TimePoint | None:
     """Returns the point of a lexical form; None if it is not one of the type."""
     found = _FORMS[kind].fullmatch(text)
@@ -167,10 +155,8 @@ def moment(kind: str, text: str) -> TimePoint | None:
     year, month, day = _STAND_IN.get(kind, (1972, 1, 1))
     year = int(parts.get("year") or year)
     month, day = int(parts.get("month") or month), int(parts.get("day") or day)
-    if day > 28 and parts.get("day"):
-        leap = month == 2 and (kind == "gMonthDay" or is_leap(year))
-        if day > _MONTH_DAYS[month - 1] + leap:
-            return None
+    if day > days_of_month(year, month):
+        return None
     clock, fraction = 0, _NO_FRACTION
     if parts.get("midnight"):
         clock = 24 * 3600 if kind != "time" else 0
@@ -179,7 +165,7 @@ def moment(kind: str, text: str) -> TimePoint | None:
         if digits := parts["fraction"]:
             fraction = Fraction(int(digits), 10 ** len(digits))
     zone = minutes_of(parts["zone"]) if parts.get("zone") else None
-    seconds = _days(year, month, day) * 86400 + clock - (zone or 0) * 60
+    seconds = days_of_date(year, month, day) * 86400 + clock - (zone or 0) * 60
     return TimePoint("dateTime" if kind == "dateTimeStamp" else kind, seconds, fraction, zone, text)
 
 
@@ -195,22 +181,24 @@ def minutes_of(zone: str) -> int:
     return -minutes if zone[0] == "-" else minutes
 
 
-def _days(year: int, month: int, day: int) -> int:
-    """Days since the first of March of year 0, in the Gregorian calendar."""
-    if month < 3:
-        year, month = year - 1, month + 12
-    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day
+def parts_of(point: TimePoint) -> dict[str, Any]:
+    """The numbers of those parts that a form has: `year`, `month`, `day`, `hours`, `minutes` and `seconds`.
 
-
-def _date_of(days: int) -> tuple[int, int, int]:
-    """The year, month and day of `_days`."""
-    era, day = divmod(days - 1, 146097)  # of 400 years from a first of March
-    year = (day - day // 1460 + day // 36524 - day // 146096) // 365
-    day -= 365 * year + year // 4 - year // 100
-    month = (5 * day + 2) // 153
-    day -= (153 * month + 2) // 5
-    month = month + 3 if month < 10 else month - 9
-    return year + 400 * era + (month < 3), month, day + 1
+    >>> parts_of(moment("dateTime", "1999-12-31T24:00:00"))
+    {'year': 2000, 'month': 1, 'day': 1, 'hours': 0, 'minutes': 0, 'seconds': Decimal('0')}
+    """
+    found = _FORMS[point.kind].fullmatch(point.text)
+    assert found is not None
+    texts = found.groupdict()
+    parts: dict[str, Any] = {name: int(texts[name]) for name in _PARTS if texts.get(name)}
+    if texts.get("midnight"):
+        if "day" in parts:
+            next_day = date_of_days(days_of_date(**parts) + 1)
+            parts = dict(zip(_PARTS[:3], next_day, strict=True))
+        return {**parts, "hours": 0, "minutes": 0, "seconds": Decimal(0)}
+    if texts.get("seconds"):
+        parts["seconds"] = Decimal(f"{texts['seconds']}.{texts['fraction'] or 0}")
+    return parts
 
 
 # --- terms of values ------------------------------------------------------------------------------
@@ -341,7 +329,7 @@ def _time_key(point: TimePoint) -> str:
     """The form of a dateTime in UTC; years of another length than four digits are after these or, negative, before."""
     days, seconds = divmod(point.seconds, 86400)
     minutes, seconds = divmod(seconds, 60)
-    year, month, day = _date_of(days)
+    year, month, day = date_of_days(days)
     digits = f"{abs(year):04}"
     if year < 0:
         digits = f"-{f'{len(digits):02}{digits}'.translate(_COMPLEMENT)}"

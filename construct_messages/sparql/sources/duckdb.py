@@ -30,7 +30,6 @@ from construct_messages.rdf.terms import XSD, Lenient, Term, literal, map_blanks
 from construct_messages.sparql.client.urls import is_object_url
 from construct_messages.sparql.relational.duckdb import DuckDbEngine, connected, strings
 from construct_messages.sparql.relational.evaluation import PlanSelect, check
-from construct_messages.sparql.relational.expressions import Evaluator, PythonEvaluator
 from construct_messages.sparql.relational.quads import (
     QuadsTable,
     RdfFile,
@@ -61,11 +60,11 @@ class PlanEvaluation:
 
     def sql(self, source: DuckDbSource) -> str:
         """Returns the SELECT of the plan, whose stages before the last have been evaluated."""
-        check(self.plan.pattern, source.evaluator)
+        check(self.plan.pattern)
         quads = source.quads(self)
         # DuckDB puts joins in an order of its own
         self.plan = optimize(self.plan, self.statistics, hints=Hints(join="joins"))
-        return PlanSelect(self.engine, quads, source.evaluator, self.labels).select(self.plan)
+        return PlanSelect(self.engine, quads, self.labels).select(self.plan)
 
     def batches(self, source: DuckDbSource) -> Generator[pa.RecordBatch]:
         """Yields the solutions: a column of terms for each variable of the plan, NULL where it is unbound."""
@@ -147,7 +146,6 @@ class DuckDbSource:
         memory_limit: of DuckDB, as in `"1500MB"`; None: its default, 80 % of the memory.
         threads: of DuckDB; None: one for each core.
         spill: the folder for data beyond the memory; None: a temporary one, which is removed at the end.
-        evaluator: evaluates the expressions that are not native SQL; None: in Python.
 
     Raises:
         QuadsError: there is no complete table.
@@ -165,9 +163,8 @@ class DuckDbSource:
         memory_limit: str | None = None,
         threads: int | None = None,
         spill: str | os.PathLike[str] | None = None,
-        evaluator: Evaluator | None = None,
     ) -> None:
-        self._open(memory_limit, threads, spill, evaluator)
+        self._open(memory_limit, threads, spill)
         self._path, self._reading = path, threading.Lock()
         self._version: object = None
         self._read()
@@ -195,11 +192,9 @@ class DuckDbSource:
         memory_limit: str | None,
         threads: int | None,
         spill: str | os.PathLike[str] | None,
-        evaluator: Evaluator | None,
     ) -> None:
         if spill is None:
             self._spill, spill = temporary_folder(self)
-        self.evaluator = evaluator or PythonEvaluator()
         self._connection = connected(
             memory_limit=memory_limit,
             threads=threads,
@@ -302,7 +297,7 @@ class DuckDbFiles(DuckDbSource):
         paths: N-Triples, N-Quads, Turtle, TriG, RDF/XML or JSON-LD, also compressed.
         format: that of all files, by extension, name or media type; None: that of each extension.
         lenient: accept terms that are not RDF; `"skip"`: leave out their statements. Both are logged.
-        memory_limit, threads, spill, evaluator: see `DuckDbSource`.
+        memory_limit, threads, spill: see `DuckDbSource`.
 
     Raises:
         UsageError: there is no such file, or an unknown format.
@@ -317,11 +312,10 @@ class DuckDbFiles(DuckDbSource):
         memory_limit: str | None = None,
         threads: int | None = None,
         spill: str | os.PathLike[str] | None = None,
-        evaluator: Evaluator | None = None,
     ) -> None:
         self._files = [RdfFile.at(path, format) for path in paths]
         self._lenient = lenient
-        self._open(memory_limit, threads, spill, evaluator)
+        self._open(memory_limit, threads, spill)
 
     def _read(self) -> None:
         """Does nothing: files are read for each query."""

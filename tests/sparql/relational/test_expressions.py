@@ -15,14 +15,13 @@ pytest.importorskip("regex")
 from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.query.algebra.nodes import Call, Var
 from construct_messages.rdf.terms import UNBOUND, Term, from_pyoxigraph, iri, literal
-from construct_messages.sparql.relational import values
-from construct_messages.sparql.relational.expressions import PythonEvaluator
+from construct_messages.rdf.terms.values import date_of_days, days_of_date
+from construct_messages.sparql.relational import expressions
 from construct_messages.sparql.relational.values import order_key
 from tests.support.queries.edges import EXACT, FALSE, TRUE, XSD_PREFIX, read
 from tests.support.spark.function_cases import EXPRESSIONS
 from tests.support.spark.terms import BOOLEANS, OTHERS, typed
 
-EVALUATOR = PythonEvaluator()
 STRINGS = (
     *map(literal, ("", "abc", 'ab"c\\d\n\té', "\\n", "a😀b😀", "straße ŉ ﬁ", "İSTANBUL ΣΑΣ")),
     *(literal(text, language=tag) for text, tag in (("abc", "en"), ("b", "en-gb"), ("", "de"))),
@@ -44,7 +43,7 @@ def by_pyoxigraph(text: str, rows: list[tuple[Term, ...]]) -> list[Term | None]:
 
 def ours(text: str, rows: list[tuple[Term, ...]]) -> list[str | None]:
     names = list("xyz"[: len(rows[0])])
-    return EVALUATOR.terms(read(text), names, [[term or None for term in row] for row in rows])
+    return expressions.terms(read(text), names, [[term or None for term in row] for row in rows])
 
 
 @pytest.mark.parametrize(
@@ -66,20 +65,20 @@ def test_operators_are_pyoxigraphs(operator: str) -> None:
 
 @pytest.mark.parametrize("text", EXACT)
 def test_what_the_specifications_say(text: str) -> None:
-    assert EVALUATOR.terms(read(text), [], [[]]) == [EXACT[text]]
+    assert expressions.terms(read(text), [], [[]]) == [EXACT[text]]
 
 
 def test_too_many_digits_are_refused() -> None:
     huge = typed("9" * 4000, "decimal")
     product = Call("*", (Var("x"), Var("x")))
     with pytest.raises(ValueOutOfRange):
-        EVALUATOR.terms(product, ["x"], [[huge]])
+        expressions.terms(product, ["x"], [[huge]])
 
 
 @pytest.mark.parametrize("text", ['REGEX(?x, "(?=a)")', 'REGEX(?x, "\\\\bfoo")'])
 def test_patterns_of_other_engines_are_refused_before(text: str) -> None:
     with pytest.raises(UnsupportedQuery):
-        EVALUATOR.check(read(text))
+        expressions.check(read(text))
 
 
 @pytest.mark.parametrize(
@@ -94,14 +93,14 @@ def test_patterns_of_other_engines_are_refused_before(text: str) -> None:
 def test_arithmetic_of_dates_is_refused_before(text: str) -> None:
     """Many engines have it, so that no solutions would surprise."""
     with pytest.raises(UnsupportedQuery, match="durations have no"):
-        EVALUATOR.check(read(text))
+        expressions.check(read(text))
 
 
 def test_aggregates() -> None:
     one, half, a, b = typed("1", "integer"), typed("0.5", "decimal"), literal("a"), literal("b")
 
     def aggregate(name: str, *groups: list[str] | None) -> list[str | None]:
-        return EVALUATOR.aggregates(
+        return expressions.aggregates(
             name, "-", [(number, group and "\n".join(group)) for number, group in enumerate(groups)]
         )
 
@@ -168,4 +167,4 @@ def test_keys_of_dates_are_those_of_the_calendar(moment: datetime, days: int) ->
     text = moment.isoformat()
     key = text.rstrip("0") if moment.microsecond else text
     assert order_key(typed(text, "dateTime")) == f"5{key}"
-    assert values._days(*values._date_of(days)) == days
+    assert days_of_date(*date_of_days(days)) == days

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Expression, Var
 from construct_messages.rdf.terms import RDF, XSD, Term, iri, literal
 from construct_messages.spark.dialect import SparkSql
+from construct_messages.sparql.relational import expressions as evaluator
 from construct_messages.sparql.relational import native
 from construct_messages.sparql.relational.dialects import Dialect, DuckDb
 from construct_messages.sparql.relational.duckdb import DuckDbEngine
 from construct_messages.sparql.relational.evaluation import PlanSelect
-from construct_messages.sparql.relational.expressions import PythonEvaluator
 from construct_messages.sparql.relational.relation import column
 from construct_messages.sparql.relational.scans import Quads
 from tests.support.queries.relational import connection_of, planned
@@ -187,7 +187,7 @@ def check(
     expressions: Sequence[Expression],
     rows: Sequence[tuple[Term | None, ...]],
 ) -> None:
-    evaluator, names = PythonEvaluator(), ["x", "y"][: len(rows[0])]
+    names = ["x", "y"][: len(rows[0])]
     wrong = []
     for expression, answers in zip(expressions, asked(engine, expressions, rows), strict=True):
         terms = evaluator.terms(expression, names, rows)
@@ -313,7 +313,6 @@ GROUPS: list[list[Term | None]] = [
 def test_aggregates(engine: tuple[Dialect, Ask]) -> None:
     """SUM, MIN and MAX of groups, which have numbers."""
     dialect, ask = engine
-    evaluator = PythonEvaluator()
     keys = evaluator.terms(
         call("ORDERKEY", X), ["x"], [(term,) for group in GROUPS for term in group]
     )
@@ -370,7 +369,7 @@ def test_equal_values_share_a_join_key(engine: tuple[Dialect, Ask]) -> None:
     rows = ask(joined, ["n", "x"], list(enumerate(terms)))
     together = {(terms[one], terms[other]) for one, other in rows}
     pairs = list(product(terms, repeat=2))
-    equal = PythonEvaluator().truths(call("=", X, Y), ["x", "y"], pairs)
+    equal = evaluator.truths(call("=", X, Y), ["x", "y"], pairs)
     assert {pair for pair, same in zip(pairs, equal, strict=True) if same} <= together
     assert len(together) < len(pairs) / 4
 
@@ -412,7 +411,7 @@ def test_equality_is_a_key_to_join_by(condition: str) -> None:
     plan = planned(query)
     engine = _Explaining(connection_of(quads))
     table = Quads("quads", False, plan.dataset, engine.dialect)
-    select = PlanSelect(engine, table, PythonEvaluator()).select(plan)
+    select = PlanSelect(engine, table).select(plan)
     found = engine.connection.execute(select).fetchall()
     engine.explain(select)
     operators = set(re.findall(r"─ ([A-Z][A-Za-z ]+[a-z]) ─", "".join(engine.plans)))

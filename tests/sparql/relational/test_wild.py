@@ -19,7 +19,6 @@ from construct_messages.rdf.terms import UNBOUND, Term, from_pyoxigraph, map_bla
 from construct_messages.sparql.engine import StoreQuery
 from construct_messages.sparql.relational.duckdb import DuckDbEngine
 from construct_messages.sparql.relational.evaluation import PlanSelect
-from construct_messages.sparql.relational.expressions import PythonEvaluator
 from construct_messages.sparql.relational.quads import load
 from construct_messages.sparql.relational.scans import Quads
 from construct_messages.sparql.sources.duckdb import DuckDbSource
@@ -73,7 +72,7 @@ def by_duckdb(query: Wild, connection: object, *, distinct: bool) -> Counter[tup
     plan = optimize(query.outcome, Statistics(), hints=Hints(join="joins"))
     engine = DuckDbEngine(connection)  # type: ignore[arg-type]
     quads = Quads("quads", distinct, plan.dataset, engine.dialect)
-    select = PlanSelect(engine, quads, PythonEvaluator()).select(plan)
+    select = PlanSelect(engine, quads).select(plan)
     return Counter(map(comparable, engine.connection.execute(select).fetchall()))
 
 

@@ -17,7 +17,6 @@ from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term
 from construct_messages.sparql.relational.duckdb import DuckDbEngine
 from construct_messages.sparql.relational.evaluation import PlanSelect
-from construct_messages.sparql.relational.expressions import PythonEvaluator
 from construct_messages.sparql.relational.scans import COLUMNS, Quads
 from tests.support.queries.w3c import Answer, Case
 
@@ -49,7 +48,7 @@ def evaluated(
     connection = connection_of(quads)
     engine = DuckDbEngine(connection)
     table = Quads("quads", False, plan.dataset, engine.dialect, asks=asks)
-    select = PlanSelect(engine, table, PythonEvaluator()).select(plan)
+    select = PlanSelect(engine, table).select(plan)
     found = connection.execute(select).fetchall()
     connection.close()
     return [tuple(Term(value or "") for value in row) for row in found]

@@ -16,7 +16,7 @@ import pyoxigraph as ox
 
 from construct_messages.query.algebra.nodes import Call, Var
 from construct_messages.rdf.terms import Term, as_term
-from construct_messages.sparql.relational.expressions import PythonEvaluator
+from construct_messages.sparql.relational.expressions import truths
 from tests.support.spark.random_queries import CONSTANTS, PREFIXES
 
 LITERALS: Final = tuple(
@@ -27,9 +27,7 @@ LITERALS: Final = tuple(
     and not one.endswith('00"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
 )
 _ITSELF: Final = Call("<=", (Var("x"), Var("x")))
-ORDERED: Final = tuple(
-    one for one in LITERALS if PythonEvaluator().truths(_ITSELF, ["x"], [(one,)]) == [True]
-)
+ORDERED: Final = tuple(one for one in LITERALS if truths(_ITSELF, ["x"], [(one,)]) == [True])
 FORMS: Final = (
     "SELECT ?s ?t {{ {left} OPTIONAL {{ {right} FILTER ({condition}) }} }}",
     "SELECT ?s {{ {left} FILTER EXISTS {{ {right} FILTER ({condition}) }} }}",
