@@ -29,7 +29,7 @@ from construct_messages.rdf.terms.natives import BOOLEANS
 from construct_messages.rdf.terms.wellformed import is_language
 from construct_messages.sparql.relational.regex import (
     IllegalPattern,
-    Pattern,
+    XPathPattern,
     translate_pattern,
     translate_replacement,
 )
@@ -44,7 +44,7 @@ from construct_messages.sparql.relational.values import (
     moment,
     number_text,
     order_key,
-    parts_of,
+    part_of,
     shortest,
     single,
     term_of,
@@ -154,7 +154,7 @@ def _langmatches(tag: Any, range: Any) -> bool | None:
 
 
 @lru_cache(maxsize=256)
-def _pattern(pattern: str, flags: str) -> tuple[Any, Pattern] | None:
+def _pattern(pattern: str, flags: str) -> tuple[Any, XPathPattern] | None:
     """Compiles a pattern of XPath; None if it is illegal."""
     try:
         translated = translate_pattern(pattern, flags)
@@ -187,7 +187,7 @@ def _replace(value: Any, pattern: Any, replacement: Any, flags: Any = _NO_FLAGS)
 
 
 @lru_cache(maxsize=256)
-def _replacement(replacement: str, pattern: Pattern) -> Callable[[Any], str] | None:
+def _replacement(replacement: str, pattern: XPathPattern) -> Callable[[Any], str] | None:
     """Returns the function from a match to its replacement; None: this is illegal."""
     try:
         return translate_replacement(replacement, pattern)
@@ -361,7 +361,7 @@ def _round_decimal(number: Decimal) -> int:
 
 
 def _part(name: str) -> Callable[[Any], Any]:
-    return lambda value: parts_of(value).get(name) if type(value) is TimePoint else None
+    return lambda value: part_of(value, name) if type(value) is TimePoint else None
 
 
 def _zone(value: TimePoint) -> str:
@@ -466,9 +466,9 @@ def _to_date(value: Any) -> Any:
         return moment("date", str(value))
     if type(value) is not TimePoint or value.kind not in ("dateTime", "date"):
         return None
-    parts = parts_of(value)
-    year = f"{'-' if parts['year'] < 0 else ''}{abs(parts['year']):04}"
-    return moment("date", f"{year}-{parts['month']:02}-{parts['day']:02}{_zone(value)}")
+    year, month, day = (part_of(value, name) for name in ("year", "month", "day"))
+    number = f"{'-' if year < 0 else ''}{abs(year):04}"
+    return moment("date", f"{number}-{month:02}-{day:02}{_zone(value)}")
 
 
 CASTS: Final[Mapping[str, Callable[[Any], Any]]] = {

@@ -103,7 +103,7 @@ class IllegalPattern(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class XPathPattern:
     """A translated pattern, which needs no flags."""
 
     text: str
@@ -122,7 +122,7 @@ _MOST_ATOMS: Final = 100_000
 """The most atoms of a pattern, those of least counts as often: the library copies them, 260 bytes each."""
 
 
-def translate_pattern(pattern: str, flags: str = "") -> Pattern:
+def translate_pattern(pattern: str, flags: str = "") -> XPathPattern:
     r"""Translates a pattern (F&O 5.6.1) with its flags (5.6.2).
 
     >>> translate_pattern("^a$").text, translate_pattern("A.b", "i").text, translate_pattern(r"[a-z-[aeiou]]").text
@@ -132,18 +132,18 @@ def translate_pattern(pattern: str, flags: str = "") -> Pattern:
         raise IllegalPattern(f"{sorted(unknown)[0]!r} is not a flag: these are s, m, i, x and q")
     if "q" in flags:
         chars = (case_variants(char) if "i" in flags else char for char in pattern)
-        return Pattern("".join(map(one_of, chars)), quoted=True)
+        return XPathPattern("".join(map(one_of, chars)), quoted=True)
     parser = _Parser(_without_whitespace(pattern) if "x" in flags else pattern, frozenset(flags))
     return parser.translated()
 
 
-def translate_replacement(text: str, pattern: Pattern) -> Callable[[Any], str]:
+def translate_replacement(text: str, pattern: XPathPattern) -> Callable[[Any], str]:
     """Returns the function from a match to its replacement (F&O 5.6.4)."""
     if pattern.quoted:
         return lambda _: text
     pieces: list[str | int] = []  # numbers of groups, and what is between them
     for piece in re.finditer(r"\\([\\$])|\$([0-9]+)|([^\\$]+)|.", text, re.DOTALL):
-        special, number, plain = piece.groups()
+        special, number, others = piece.groups()
         if number:
             digits = len(number)
             while digits > 1 and int(number[:digits]) > pattern.groups:
@@ -152,10 +152,13 @@ def translate_replacement(text: str, pattern: Pattern) -> Callable[[Any], str]:
             if int(number[:digits]) <= pattern.groups:
                 pieces.append(int(number[:digits]))
             pieces.append(number[digits:])
-        elif special or plain:
-            pieces.append(special or plain)
+        elif special or others:
+            pieces.append(special or others)
         else:
             raise IllegalPattern(f"{piece.group()!r} is not $N, nor escaped as \\$ or \\\\")
+    if not any(isinstance(piece, int) for piece in pieces):
+        plain = "".join(map(str, pieces))
+        return lambda _: plain
     return lambda match: "".join(
         piece if isinstance(piece, str) else match[piece] or "" for piece in pieces
     )
@@ -193,11 +196,11 @@ class _Parser:
         self._start = r"(?:^|(?<=\n)(?!\Z))" if "m" in flags else "^"
         self._end = r"(?:(?=\n)|(?<!\n)\Z)" if "m" in flags else r"\Z"
 
-    def translated(self) -> Pattern:
+    def translated(self) -> XPathPattern:
         text = self._alternatives(0)
         if self._at < len(self._pattern):
             raise IllegalPattern("a ) without its (")
-        return Pattern(text, self._groups)
+        return XPathPattern(text, self._groups)
 
     # --- reading
 

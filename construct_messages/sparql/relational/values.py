@@ -88,7 +88,7 @@ _FORMS: Final = {
 _INTEGER, _DECIMAL, _DOUBLE = (re.compile(FORMS[name]) for name in ("integer", "decimal", "double"))
 _NO_FRACTION: Final = Fraction(0)
 TEMPORAL: Final = frozenset(_FORMS)
-_PARTS: Final = ("year", "month", "day", "hours", "minutes")
+_DATE: Final = ("year", "month", "day")
 _STAND_IN: Final = {"time": (1972, 12, 31), "gMonthDay": (1972, 1, 1), "gDay": (1972, 12, 1)}
 
 
@@ -181,24 +181,25 @@ def minutes_of(zone: str) -> int:
     return -minutes if zone[0] == "-" else minutes
 
 
-def parts_of(point: TimePoint) -> dict[str, Any]:
-    """The numbers of those parts that a form has: `year`, `month`, `day`, `hours`, `minutes` and `seconds`.
+def part_of(point: TimePoint, name: str) -> Any:
+    """The `year`, `month`, `day`, `hours`, `minutes` or `seconds` of a form; None if its type has none.
 
-    >>> parts_of(moment("dateTime", "1999-12-31T24:00:00"))
-    {'year': 2000, 'month': 1, 'day': 1, 'hours': 0, 'minutes': 0, 'seconds': Decimal('0')}
+    >>> [part_of(moment("dateTime", "1999-12-31T24:00:00"), name) for name in ("year", "day", "seconds")]
+    [2000, 1, Decimal('0')]
     """
-    found = _FORMS[point.kind].fullmatch(point.text)
+    form = _FORMS[point.kind]
+    if name not in form.groupindex:
+        return None
+    found = form.fullmatch(point.text)
     assert found is not None
-    texts = found.groupdict()
-    parts: dict[str, Any] = {name: int(texts[name]) for name in _PARTS if texts.get(name)}
-    if texts.get("midnight"):
-        if "day" in parts:
-            next_day = date_of_days(days_of_date(**parts) + 1)
-            parts = dict(zip(_PARTS[:3], next_day, strict=True))
-        return {**parts, "hours": 0, "minutes": 0, "seconds": Decimal(0)}
-    if texts.get("seconds"):
-        parts["seconds"] = Decimal(f"{texts['seconds']}.{texts['fraction'] or 0}")
-    return parts
+    if "midnight" in form.groupindex and found["midnight"]:
+        if name in _DATE:
+            next_day = date_of_days(days_of_date(*(int(found[one]) for one in _DATE)) + 1)
+            return next_day[_DATE.index(name)]
+        return Decimal(0) if name == "seconds" else 0
+    if name == "seconds":
+        return Decimal(f"{found[name]}.{found['fraction'] or 0}")
+    return int(found[name])
 
 
 # --- terms of values ------------------------------------------------------------------------------
