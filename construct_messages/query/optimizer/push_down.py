@@ -240,9 +240,7 @@ def push_down_filters(node: Node, outside: Vars = NOTHING) -> Node:
     node = node.with_children(tuple(push_down_filters(part, inside) for part in node.children))
     around = outside.union(*(part.possible for part in node.children))
     node = node.map_expressions(
-        lambda one: map_bodies(
-            one, lambda body: _prune_optionals(push_down_filters(body, around), NOTHING)
-        )
+        lambda one: map_bodies(one, lambda body: push_down_filters(body, around))
     )
     match node:
         case Filter(pattern, condition):
@@ -355,50 +353,6 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
             return None
         case _:
             assert_never(node)
-
-
-def _prune_optionals(node: Node, read: Vars) -> Node:
-    """The body of an EXISTS without the OPTIONALs that cannot decide whether it has a solution.
-
-    `read` are the variables whose values decide whether the solutions of the node count.
-
-    >>> from construct_messages.query.algebra.nodes import Triple
-    >>> from construct_messages.rdf.terms import iri
-    >>> left, right = (Bgp((Triple(Var("x"), iri("urn:p"), Var(name)),)) for name in "yz")
-    >>> optional = LeftJoin(left, right)
-    >>> _prune_optionals(optional, NOTHING) == left, _prune_optionals(optional, frozenset({Var("z")})) == left
-    (True, False)
-    """
-    match node:
-        case LeftJoin(left, right) if not (right.possible - left.certain) & read:
-            return _prune_optionals(left, read)
-        case LeftJoin(left, right, condition):
-            return LeftJoin(
-                _prune_optionals(left, read | right.possible | mentions(condition)),
-                right,
-                condition,
-            )
-        case Join(left, right):
-            left, right = (
-                _prune_optionals(left, read | right.possible),
-                _prune_optionals(right, read | left.possible),
-            )
-            return merge_bgps(Join(left, right))
-        case Union(left, right):
-            return Union(_prune_optionals(left, read), _prune_optionals(right, read))
-        case Minus(left, right):
-            return node.with_children((_prune_optionals(left, read | right.possible), right))
-        case Filter(pattern, condition):
-            return Filter(_prune_optionals(pattern, read | mentions(condition)), condition)
-        case Extend(pattern, variable, expression):
-            return Extend(
-                _prune_optionals(pattern, read | mentions(expression) | {variable}),
-                variable,
-                expression,
-            )
-        case Distinct(pattern) | OrderBy(pattern):
-            return _prune_optionals(pattern, read)
-    return node
 
 
 def _required_for_truth(condition: Expression) -> Vars:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import count
 from types import MappingProxyType
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 from construct_messages.query.algebra.calls import (
     conjuncts,
@@ -524,30 +524,25 @@ class PlanSelect:
         kinds: native.Kinds = MappingProxyType({}),
     ) -> SolutionBag:
         """Returns the solutions for which a condition is true; those that SQL decides need no stage."""
+        if sql is None and _is_constant(condition):
+            (holds,) = expressions.truths(condition, (), [()])
+            return relation.where("TRUE" if holds else "FALSE")
+        wide = relation.with_columns_of(mentions(condition), self.dialect)
         if sql is None:
-            relation, value = self._staged(relation, condition, None, truth=True)
-            source, truth = value.source, value.sql
+            found, truth = self._evaluated(wide, wide.source, condition, "boolean"), "t.value"
         else:
-            wide = relation.with_columns_of(mentions(condition), self.dialect)
             wide = self._with_comparands(wide, native.comparands([condition]), kinds)
             if _is_exact(sql):
                 wide = wide.where(sql.sql)
                 return wide.without(wide.possible - relation.possible)
             verdict = f"CASE WHEN {sql.decided} THEN coalesce({sql.sql}, FALSE) END"
             judged = wide.selected(["t.*", f"{self.dialect.once(verdict)} AS verdict"])
-            inputs = sorted(mentions(condition))
-            found = self.engine.evaluated(
-                f"(SELECT * FROM ({judged}) AS t WHERE coalesce(t.verdict, TRUE))",
-                list(map(column, inputs)),
-                partial(expressions.truths, condition, [one.name for one in inputs]),
-                "boolean",
-                where="t.verdict IS NULL",
-                light=relation.light,
-            )
-            source, truth = f"{found} AS t", "coalesce(t.verdict, t.value)"
+            rows = f"(SELECT * FROM ({judged}) AS t WHERE coalesce(t.verdict, TRUE))"
+            found = self._evaluated(wide, rows, condition, "boolean", "t.verdict IS NULL")
+            truth = "coalesce(t.verdict, t.value)"
         kept = ", ".join(f"t.{name}" for name in relation.columns) or "1 AS one"
-        text = f"SELECT {kept} FROM {source} WHERE {truth}"
-        return replace(relation, sql=text, table=False, light=False)
+        text = f"SELECT {kept} FROM {found} AS t WHERE {truth}"
+        return relation.made(text, stable=relation.stable and not is_volatile(condition))
 
     def _extend(self, relation: SolutionBag, variable: Var, expression: Expression) -> SolutionBag:
         marked, value = self._with_marks(relation, expression)
@@ -557,11 +552,10 @@ class PlanSelect:
             name = column(value) if value in marked.possible else self.dialect.null
             found = marked.bind(variable, name, certain=value in marked.certain)
         else:
-            sql = None if is_volatile(value) else native.term(value, self.dialect)
-            wide, staged = self._staged(marked, value, sql, truth=False)
-            names = ", ".join([*(f"t.{name}" for name in wide.columns), f"{staged.sql} AS value"])
-            text = f"(SELECT {names} FROM {staged.source}) AS t"
-            wide = replace(wide, sql=f"SELECT * FROM {text}", table=False, light=False)
+            wide, source, term = self._term(marked, value)
+            names = ", ".join([*(f"t.{name}" for name in wide.columns), f"{term} AS value"])
+            text = f"SELECT * FROM (SELECT {names} FROM {source} AS t) AS t"
+            wide = wide.made(text, stable=wide.stable and not is_volatile(value))
             found = wide.bind(variable, self.dialect.once("value"))
         return found.without(found.possible - relation.possible - {variable})
 
@@ -570,47 +564,38 @@ class PlanSelect:
         variable = self._fresh("v")
         return self._extend(relation, variable, value), variable
 
-    def _staged(
-        self,
-        relation: SolutionBag,
-        expression: Expression,
-        sql: native.Native | None,
-        *,
-        truth: bool,
-    ) -> tuple[SolutionBag, _Staged]:
-        """Evaluates an expression for its distinct inputs, except where native SQL decides it.
+    def _term(self, relation: SolutionBag, value: Expression) -> tuple[SolutionBag, str, str]:
+        """Returns the solutions, the source to read them from as `t`, and there the term of an expression, in SQL."""
+        sql = None if is_volatile(value) else native.term(value, self.dialect)
+        if sql is None and _is_constant(value):
+            (term,) = expressions.terms(value, (), [()])
+            known = self.dialect.null if term is None else self.dialect.text(term)
+            return relation, relation.source, known
+        wide = relation.with_columns_of(mentions(value), self.dialect)
+        if sql is None:
+            return wide, self._evaluated(wide, wide.source, value, "string"), "t.value"
+        if _is_exact(sql):
+            return wide, wide.source, sql.sql
+        wide = self._with_comparands(wide, native.comparands([value]))
+        undecided = f"NOT coalesce({sql.decided}, FALSE)"
+        source = self._evaluated(wide, wide.source, value, "string", undecided)
+        return wide, source, f"CASE WHEN {sql.decided} THEN {sql.sql} ELSE t.value END"
 
-        Returns the solutions `t`, which the caller reads from the source, and the value as SQL.
-        """
-        if sql is not None and sql.decided == native.ALWAYS:
-            wide = relation.with_columns_of(mentions(expression), self.dialect)
-            return wide, _Staged(f"{wide.source} AS t", sql.sql)
-        relation = relation.with_columns_of(mentions(expression) - relation.possible, self.dialect)
-        if sql is not None:
-            relation = self._with_comparands(relation, native.comparands([expression]))
+    def _evaluated(
+        self, relation: SolutionBag, rows: str, expression: Expression, kind: str, where: str = ""
+    ) -> str:
+        """Adds the column `value` to rows of some solutions: of an expression, for its distinct inputs."""
         inputs = sorted(mentions(expression))
-        names = [variable.name for variable in inputs]
-        evaluate = expressions.truths if truth else expressions.terms
-        volatile = is_volatile(expression)  # each solution has a value of its own
-        if not names and not volatile:
-            (value,) = evaluate(expression, (), [()])
-            sql_of_value = "CAST(NULL AS BOOLEAN)" if truth and value is None else None
-            sql_of_value = sql_of_value or _sql_of(value, self.dialect)
-            return relation, _Staged(f"{relation.source} AS t", sql_of_value)
-        source = self.engine.evaluated(
-            relation.source,
+        evaluate = expressions.truths if kind == "boolean" else expressions.terms
+        return self.engine.evaluated(
+            rows,
             list(map(column, inputs)),
-            partial(evaluate, expression, names),
-            "boolean" if truth else "string",
-            where="" if sql is None else f"NOT coalesce({sql.decided}, FALSE)",
+            partial(evaluate, expression, [one.name for one in inputs]),
+            kind,
+            where=where,
             light=relation.light,
-            volatile=volatile,
+            volatile=is_volatile(expression),  # each solution has a value of its own
         )
-        relation = replace(relation, stable=relation.stable and not volatile)
-        value = "t.value"
-        if sql is not None:
-            value = f"CASE WHEN {sql.decided} THEN {sql.sql} ELSE t.value END"
-        return relation, _Staged(f"{source} AS t", value)
 
     def _number(self, relation: SolutionBag, variable: Var) -> SolutionBag:
         # the variable's name distinguishes the numbers of two nodes
@@ -640,13 +625,10 @@ class PlanSelect:
             names = ", ".join([*(f"l.{name}" for name in relation.columns), value])
             sql = f"SELECT {names} FROM {keyed.source} AS l LEFT JOIN {there} AS r ON l.{key_name} = r.there"
             bound = frozenset({marked})
-            relation = replace(
-                relation,
-                sql=sql,
+            relation = relation.made(
+                sql,
                 possible=relation.possible | bound,
                 certain=relation.certain | bound,
-                table=False,
-                light=False,
                 stable=found.stable,
             )
         value_of = replace_exists(expression, variables.__getitem__)
@@ -853,20 +835,10 @@ class _Across:
     is_native: bool = True  # whether each condition is in `met`
 
 
-@dataclass(frozen=True)
-class _Staged:
-    """Where the solutions `t` are read from, and the value of an expression for each, as SQL."""
-
-    source: str
-    sql: str
-
-
 def _is_exact(sql: native.Native | None) -> bool:
     """Whether SQL decides a condition for all terms."""
     return sql is not None and sql.decided == native.ALWAYS
 
 
-def _sql_of(value: Any, dialect: Dialect) -> str:
-    if value is None:
-        return dialect.null
-    return str(value).upper() if isinstance(value, bool) else dialect.text(value)
+def _is_constant(expression: Expression) -> bool:
+    return not mentions(expression) and not is_volatile(expression)

@@ -302,24 +302,34 @@ class _Writer:
 
     def in_case(self, function: str, argument: Expression) -> Native | None:
         """UCASE or LCASE of a variable or its STR, of characters of ASCII."""
+        texts = self.texts(argument)
+        if texts is None:
+            return None
+        x, parts = texts
+        quote = self.text('"')
+        branches = " ".join(
+            f"WHEN {test} THEN concat({quote}, {function}({text}), {end})"
+            for test, text, end in parts
+        )
+        plain = self.dialect.matches(x, r"[ -\[\]-~]*")
+        return Native(f"CASE {branches} END", f"({x} IS NULL OR {plain})")
+
+    def texts(self, argument: Expression) -> tuple[str, list[tuple[str, str, str]]] | None:
+        """The column of a variable or its STR, and for each kind of its terms that are strings there: a test, the
+        characters without escapes, and the rest of the literal."""
         quote = self.text('"')
         match argument:
             case Var():
                 x = self.column(argument)
-                text, rest = self.lexical(x), f"substring({x}, length({self.lexical(x)}) + 2)"
-                branches = (
-                    f"WHEN {self.is_text(x)} THEN concat({quote}, {function}({text}), {rest})"
-                )
+                rest = f"substring({x}, length({self.lexical(x)}) + 2)"
+                return x, [(self.is_text(x), self.lexical(x), rest)]
             case Call("STR", (Var() as variable,)):
                 x = self.column(variable)
-                branches = " ".join(
-                    f"WHEN {test} THEN concat({quote}, {function}({text}), {quote})"
-                    for test, text in ((_is_iri(x), _inside(x)), (_is_literal(x), self.lexical(x)))
-                )
-            case _:
-                return None
-        plain = self.dialect.matches(x, r"[ -\[\]-~]*")
-        return Native(f"CASE {branches} END", f"({x} IS NULL OR {plain})")
+                return x, [
+                    (_is_iri(x), _inside(x), quote),
+                    (_is_literal(x), self.lexical(x), quote),
+                ]
+        return None
 
     def language(self, x: str) -> str:
         tag = self.text(r"\"@([A-Za-z0-9-]+?)(?:--(?:ltr|rtl))?$")
@@ -478,18 +488,13 @@ class _Writer:
 
     def tested(self, name: str, text: Expression, part: str) -> Native | None:
         """STRSTARTS, STRENDS or CONTAINS of a variable or its STR, and a plain string."""
-        match text:
-            case Var():
-                x = self.column(text)
-                branches = f"WHEN {self.is_text(x)} THEN {self.test(name, self.lexical(x), part)}"
-            case Call("STR", (Var() as variable,)):
-                x = self.column(variable)
-                branches = (
-                    f"WHEN {_is_iri(x)} THEN {self.test(name, _inside(x), part)} "
-                    f"WHEN {_is_literal(x)} THEN {self.test(name, self.lexical(x), part)}"
-                )
-            case _:
-                return None
+        texts = self.texts(text)
+        if texts is None:
+            return None
+        x, parts = texts
+        branches = " ".join(
+            f"WHEN {test} THEN {self.test(name, chars, part)}" for test, chars, _ in parts
+        )
         return Native(f"CASE {branches} END", f"({x} IS NULL OR {self.plain(x)})")
 
     def test(self, name: str, text: str, part: str) -> str:

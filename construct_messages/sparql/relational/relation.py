@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from construct_messages.query.algebra.nodes import NOTHING, Var, Vars
 from construct_messages.sparql.relational.dialects import Dialect
@@ -75,6 +75,10 @@ class SolutionBag:
         condition = f" WHERE {where}" if where else ""
         return f"SELECT {', '.join(values) or '1 AS one'} FROM {self.source} AS t{condition}"
 
+    def made(self, sql: str, **changes: Any) -> SolutionBag:
+        """Returns the solutions of another SELECT, with changes of other fields."""
+        return replace(self, sql=sql, table=False, light=False, **changes)
+
     def only(self, variables: Vars) -> SolutionBag:
         """Projects to some variables; keeps duplicates, and drops the order."""
         kept = self.possible & variables
@@ -96,15 +100,8 @@ class SolutionBag:
             return self
         kept = self.possible - variables
         sql = self.selected([*columns(kept), *self.extra])
-        return replace(
-            self,
-            sql=sql,
-            possible=kept,
-            certain=self.certain & kept,
-            table=False,
-            light=False,
-            values=self.values_of(kept),
-        )
+        values = self.values_of(kept)
+        return self.made(sql, possible=kept, certain=self.certain & kept, values=values)
 
     def with_columns_of(self, variables: Vars, dialect: Dialect) -> SolutionBag:
         """Adds columns for variables that have none, unbound in every solution."""
@@ -112,13 +109,7 @@ class SolutionBag:
         if not new:
             return self
         nulls = [f"{dialect.null} AS {name}" for name in columns(new)]
-        return replace(
-            self,
-            sql=self.selected(["t.*", *nulls]),
-            possible=self.possible | new,
-            table=False,
-            light=False,
-        )
+        return self.made(self.selected(["t.*", *nulls]), possible=self.possible | new)
 
     def where(self, condition: str) -> SolutionBag:
         return replace(self, sql=self.selected(["*"], condition), table=False)
@@ -136,13 +127,10 @@ class SolutionBag:
                 f"WHERE {name} IS NULL OR new IS NULL OR {name} = new"
             )
         bound = frozenset({variable})
-        return replace(
-            self,
-            sql=sql,
+        return self.made(
+            sql,
             possible=self.possible | bound,
             certain=self.certain | bound if certain else self.certain,
-            table=False,
-            light=False,
             values=self.values_of(self.possible - bound),
         )
 
@@ -159,10 +147,10 @@ class SolutionBag:
         names = columns(self.possible)
         if not self.possible:
             sql = f"{self.selected([])} LIMIT 1"
-            return replace(self, sql=sql, table=False, light=False, order=())
+            return self.made(sql, order=())
         if not self.order:
             sql = f"SELECT DISTINCT {', '.join(names)} FROM {self.source} AS t"
-            return replace(self, sql=sql, table=False, light=False)
+            return self.made(sql)
         first = self.slice(0, 1, self.possible)
         return replace(first, stable=self.stable)
 
@@ -180,7 +168,7 @@ class SolutionBag:
             sql = self.selected(["*"]) + (f" ORDER BY {self.ordering}" if self.order else "")
             sql += "" if limit is None else f" LIMIT {limit}"
             sql += f" OFFSET {offset}" if offset else ""
-        return replace(self, sql=sql, table=False, light=False, stable=False)
+        return self.made(sql, stable=False)
 
 
 # --- two bags -------------------------------------------------------------------------------------
@@ -329,7 +317,7 @@ def semi_join(
     how = "SEMI" if keep else "ANTI"
     sql = f"SELECT l.* FROM {left.source} AS l {how} JOIN {right.source} AS r ON {on}"
     stable = left.stable and right.stable
-    return replace(left, sql=sql, table=False, light=False, stable=stable)
+    return left.made(sql, stable=stable)
 
 
 @dataclass(frozen=True)
@@ -360,7 +348,7 @@ class Pairs:
         names = columns(self.solutions.possible)
         counted = self.solutions.selected([*names, pairs])
         sql = f"SELECT {', '.join(names)} FROM ({counted}) AS t WHERE {kept.format(mark=mark)}"
-        return replace(self.solutions, sql=sql, table=False, light=False)
+        return self.solutions.made(sql)
 
 
 def compatible_pairs(
