@@ -22,12 +22,11 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
 )
-from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import iri
 from construct_messages.sparql.relational.relation import column
 from tests.support.queries.algebra_reference import solutions
-from tests.support.spark.paths import SMALL, G, P, Q, X, Y, edge, node_of, random_graphs
+from tests.support.spark.paths import SMALL, G, P, Q, X, Y, edge, node_of, random_graphs, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,24 +36,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-def _table(spark: SparkSession, quads: Iterable[Quad], *, distinct: bool = True) -> QuadTable:
-    from construct_messages.spark.quads.table import QuadTable
-
-    rows = [(quad.subject, quad.predicate, quad.object, quad.graph) for quad in quads]
-    frame = spark.createDataFrame(
-        rows, "subject string, predicate string, object string, graph string"
-    )
-    return QuadTable(frame.localCheckpoint(), Statistics(distinct=distinct))
-
-
 @pytest.fixture(scope="module")
 def small(spark: SparkSession) -> QuadTable:
-    return _table(spark, SMALL * 2, distinct=False)
+    return table_of(spark, SMALL * 2)
 
 
 @pytest.fixture(scope="module")
 def graphs(spark: SparkSession) -> QuadTable:
-    return _table(spark, random_graphs())
+    return table_of(spark, random_graphs(), distinct=True)
 
 
 @pytest.fixture(params=["driver", "executors"])
@@ -163,14 +152,14 @@ def test_what_joins_an_absent_node_with_itself_does_not_go_on_from_it(small: Qua
 
 def test_a_chain_of_200(spark: SparkSession) -> None:
     """In rounds that grow with the logarithm of its length, once it has shown to be long."""
-    chain = _table(spark, [edge(number, P, number + 1) for number in range(200)])
+    chain = table_of(spark, [edge(number, P, number + 1) for number in range(200)], distinct=True)
     node = Path(node_of(0), Closure(P, "*"), Y)
     found = _found(evaluated(node, chain, Dataset(), max_rounds=12), node)
     assert found == Counter(frozenset({(Y, node_of(number))}) for number in range(201))
 
 
 def test_too_many_rounds_are_an_error(spark: SparkSession) -> None:
-    chain = _table(spark, [edge(number, P, number + 1) for number in range(4)])
+    chain = table_of(spark, [edge(number, P, number + 1) for number in range(4)], distinct=True)
     node = Path(node_of(0), Closure(P, "*"), Y)
     with pytest.raises(
         LimitExceeded, match=r"<urn:p>\* still finds new nodes after 3 rounds"

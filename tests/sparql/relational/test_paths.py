@@ -23,12 +23,23 @@ from construct_messages.query.algebra.nodes import (
     Sequence,
     VarOrTerm,
 )
-from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri
 from tests.support.queries.algebra_reference import solutions
 from tests.support.queries.relational import evaluated as by_duckdb
-from tests.support.spark.paths import LITERAL, SMALL, G, P, Q, R, X, Y, node_of, random_graphs
+from tests.support.spark.paths import (
+    LITERAL,
+    SMALL,
+    G,
+    P,
+    Q,
+    R,
+    X,
+    Y,
+    node_of,
+    random_graphs,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,11 +52,8 @@ Solve = Callable[[Plan, Several[Quad]], list[Solution]]
 
 def by_spark(session: SparkSession, plan: Plan, quads: Several[Quad]) -> list[Solution]:
     from construct_messages.spark.evaluation import evaluate
-    from construct_messages.spark.quads.table import QuadTable
 
-    schema = "subject string, predicate string, object string, graph string"
-    frame = session.createDataFrame([tuple(quad) for quad in quads] * 2, schema)
-    return [tuple(row) for row in evaluate(plan, QuadTable(frame, Statistics())).collect()]
+    return [tuple(row) for row in evaluate(plan, table_of(session, [*quads] * 2)).collect()]
 
 
 @pytest.fixture

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from construct_messages.query.algebra.nodes import Link, Var
+from construct_messages.query.optimizer.optimize import Statistics
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term, iri
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from construct_messages.spark.quads.table import QuadTable
 
 P, Q, R = (Link(iri(f"urn:{name}")) for name in "pqr")
 X, Y, G = map(Var, "xyg")
@@ -43,3 +50,12 @@ SMALL: Final = [
     *(edge(*ends) for ends in ((7, P, 8), (8, Q, 9), (9, P, 7), (10, P, 10))),
     Quad(node_of(5), R.predicate, LITERAL, None),
 ]
+
+
+def table_of(spark: SparkSession, quads: Iterable[Quad], *, distinct: bool = False) -> QuadTable:
+    """Quads as a table on Spark; `distinct` if each is there once."""
+    from construct_messages.spark.quads.table import QuadTable
+
+    schema = "subject string, predicate string, object string, graph string"
+    frame = spark.createDataFrame([tuple(quad) for quad in quads], schema)
+    return QuadTable(frame.localCheckpoint(), Statistics(distinct=distinct))
