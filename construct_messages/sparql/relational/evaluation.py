@@ -89,7 +89,10 @@ class BodyBindings:
 
     solutions: SolutionBag
     key: Var
-    variables: Vars
+
+    @property
+    def variables(self) -> Vars:
+        return self.solutions.possible - {self.key}
 
 
 def check(node: Node) -> None:
@@ -461,7 +464,6 @@ class PlanSelect:
                 sql = native.condition(one, self.dialect, sides, kinds)
             if sql is None:
                 found.undecided.append(one)
-                found.is_native = False
             elif _is_exact(sql):
                 found.met.append(f"({sql.sql})")
                 found.not_excluded.append(f"({sql.sql})")
@@ -673,7 +675,7 @@ class PlanSelect:
             return only.without(hidden)
         needed = hidden.union(left.possible & right.possible, *map(mentions, keyed))
         rest, right, settled = left, right.only(needed), None
-        if across.is_native:
+        if len(across.met) == len(keyed):  # SQL decides each for some pairs
             right = self._table(right)
             if keep:
                 rest = left = self._table(left)
@@ -689,7 +691,7 @@ class PlanSelect:
         key = self._fresh("t")
         left = self._table(self._table(relation).with_key_of(variables, key, self.dialect))
         bindings = self._table(left.only(variables | {key}).distinct())
-        outer = BodyBindings(bindings, key, variables)
+        outer = BodyBindings(bindings, key)
         right = replace(self, outer=outer)._unordered(body).only(frozenset({key}))
         return semi_join(left, right, keep=keep).without(frozenset({key}))
 
@@ -795,10 +797,9 @@ class PlanSelect:
         inside = self
         if self.outer:
             # variables that are not projected differ from those of the same name outside
-            bound, key = self.outer.variables & kept, self.outer.key
-            solutions = self.outer.solutions.only(bound | {key})
-            inside = replace(self, outer=BodyBindings(solutions, key, bound))
-            kept |= {key}
+            kept |= {self.outer.key}
+            solutions = self.outer.solutions.only(kept)
+            inside = replace(self, outer=replace(self.outer, solutions=solutions))
         found = inside.solutions(pattern, tuple(one.only(kept) for one in known))
         return found.without(found.possible - kept)
 
@@ -832,7 +833,6 @@ class _Across:
     met: list[str] = field(default_factory=list)  # all are true for a pair only if SQL decides so
     not_excluded: list[str] = field(default_factory=list)  # true also where SQL does not decide
     undecided: list[Expression] = field(default_factory=list)  # that need a stage, too
-    is_native: bool = True  # whether each condition is in `met`
 
 
 def _is_exact(sql: native.Native | None) -> bool:

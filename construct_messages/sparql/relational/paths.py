@@ -213,7 +213,7 @@ class _Matching:
         begin = (
             self.itself(start)
             if path.kind == "*"
-            else self.from_seeds(self.pairs(path.path, start, None), start)
+            else _from_seeds(self.pairs(path.path, start, None), start)
         )
         steps = f"SELECT {pair} FROM ({self.pairs(step(path.path), None, None)}) AS t"
         found = self.engine.reached(begin, steps, self.keys, written(path))
@@ -234,18 +234,14 @@ class _Matching:
                 )
                 source = f" FROM (SELECT {graph} FROM {found.source} AS t) AS t"
             return f"SELECT {keys}{term} AS s, {term} AS e{source}"
-        nodes = self.nodes()
-        if isinstance(start, _Seeds):
-            graph = " AND t.graph = n.graph" if start.graph else ""
-            seeds = f"SELECT 1 FROM ({start.sql}) AS n WHERE t.node = n.node{graph}"
-            nodes = f"SELECT * FROM ({nodes}) AS t WHERE EXISTS ({seeds})"
-        return f"SELECT {keys}node AS s, node AS e FROM ({nodes}) AS t"
+        nodes = _from_seeds(self.nodes(), start)
+        return f"SELECT {keys}s, s AS e FROM ({nodes}) AS t"
 
     def nodes(self) -> str:
-        """Returns the subjects and objects of the graph, each once."""
+        """Returns the subjects and objects of the graph, each once, as `s`."""
         every = self.links(Var("p"))
         keys = ", ".join([*self.keys, ""])
-        sides = (f"SELECT {keys}{end} AS node FROM ({every}) AS t" for end in ("s", "e"))
+        sides = (f"SELECT {keys}{end} AS s FROM ({every}) AS t" for end in ("s", "e"))
         return " UNION ".join(sides)
 
     def swapped(self, pairs: str) -> str:
@@ -263,10 +259,11 @@ class _Matching:
             return pairs
         return f"SELECT {self.pair} FROM ({pairs}) AS t WHERE {' AND '.join(conditions)}"
 
-    def from_seeds(self, pairs: str, start: _Bound) -> str:
-        """Returns the pairs that begin at a seed, where there are seeds."""
-        if not isinstance(start, _Seeds):
-            return pairs
-        graph = " AND t.graph = n.graph" if start.graph else ""
-        seeds = f"SELECT 1 FROM ({start.sql}) AS n WHERE t.s = n.node{graph}"
-        return f"SELECT {self.pair} FROM ({pairs}) AS t WHERE EXISTS ({seeds})"
+
+def _from_seeds(pairs: str, start: _Bound) -> str:
+    """Returns the pairs that begin at a seed, where there are seeds."""
+    if not isinstance(start, _Seeds):
+        return pairs
+    graph = " AND t.graph = n.graph" if start.graph else ""
+    seeds = f"SELECT 1 FROM ({start.sql}) AS n WHERE t.s = n.node{graph}"
+    return f"SELECT * FROM ({pairs}) AS t WHERE EXISTS ({seeds})"

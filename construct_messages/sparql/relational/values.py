@@ -56,10 +56,6 @@ class NodeValue(NamedTuple):
     term: str
 
 
-Value = (
-    PlainString | Tagged | bool | int | Decimal | Single | float | TimePoint | Opaque | NodeValue
-)
-
 NUMERIC: Final = frozenset({*INTEGERS, "decimal", "float", "double"})
 
 _YEAR: Final = r"(?P<year>-?(?:[1-9][0-9]{3,}|0[0-9]{3}))"
