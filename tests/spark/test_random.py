@@ -26,12 +26,12 @@ from tests.support.spark.w3c import NOW
 
 pytest.importorskip("pyspark")
 
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.optimize import optimize
 from construct_messages.spark.construct import construct_messages as on_spark
 from construct_messages.spark.evaluation import evaluate
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
+from tests.support.queries.algebra_text import translate_query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -60,7 +60,7 @@ from construct_messages.query.algebra.nodes import (
 from construct_messages.query.checks import check
 from construct_messages.query.syntax import nodes as syntax
 from construct_messages.query.syntax.nodes import aggregates, walk
-from construct_messages.query.syntax.parser import Query, parse
+from construct_messages.query.syntax.parser import Query
 from construct_messages.rdf.terms import Term, iri
 
 # --- active graph ---------------------------------------------------------------------------------
@@ -320,27 +320,6 @@ _MOST_NESTED: Final = 64
 _Clause = TypeVar(
     "_Clause", syntax.GroupClause, syntax.HavingClause, syntax.OrderClause, syntax.ValuesPattern
 )
-
-
-def translate_query(
-    select: str,
-    *,
-    now: Term,
-    base: str | None = None,
-    default_graphs: Sequence[str] = (),
-    named_graphs: Sequence[str] = (),
-) -> Plan:
-    """Translates the text of a SELECT or ASK query; see `translate`.
-
-    >>> from construct_messages.rdf.terms import parse_term
-    >>> now = parse_term('"2026-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
-    >>> plan = translate_query("SELECT ?s { ?s <urn:p> 01 }", now=now)
-    >>> plan.variables, plan.pattern.certain
-    (('s',), frozenset({Var(name='s')}))
-    """
-    return translate(
-        parse(select, base=base), now=now, default_graphs=default_graphs, named_graphs=named_graphs
-    )
 
 
 def translate(

@@ -125,7 +125,7 @@ def comparands(expressions: Iterable[Expression]) -> Vars:
 
 
 def comparand(
-    variable: Var, dialect: Dialect, kinds: Kinds = MappingProxyType({})
+    variable: Var, dialect: Dialect, kinds: Kinds
 ) -> tuple[dict[Var, str], dict[Var, str]]:
     """Returns hidden variables for comparisons of a variable, and their SQL; that of the last three needs the first.
 
@@ -272,7 +272,7 @@ class _Writer:
                     f"WHEN {_is_literal(x)} THEN regexp_replace({x}, {suffix}, {quote}) END"
                 )
             case Call("UCASE" | "LCASE" as name, (argument,)):
-                return self.in_case("upper" if name == "UCASE" else "lower", argument)
+                return self.in_case(name, argument)
             case Call("LANG", (Var() as variable,)):
                 quote = self.text('"')
                 x = self.column(variable)
@@ -300,13 +300,13 @@ class _Writer:
             f"WHEN right({x}, 1) = '>' THEN {found} ELSE {of_language} END END"
         )
 
-    def in_case(self, function: str, argument: Expression) -> Native | None:
+    def in_case(self, name: str, argument: Expression) -> Native | None:
         """UCASE or LCASE of a variable or its STR, of characters of ASCII."""
         texts = self.texts(argument)
         if texts is None:
             return None
         x, parts = texts
-        quote = self.text('"')
+        quote, function = self.text('"'), "upper" if name == "UCASE" else "lower"
         branches = " ".join(
             f"WHEN {test} THEN concat({quote}, {function}({text}), {end})"
             for test, text, end in parts

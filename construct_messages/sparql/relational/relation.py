@@ -186,12 +186,10 @@ def union(left: SolutionBag, right: SolutionBag, dialect: Dialect) -> SolutionBa
     )
 
 
-def join(
-    left: SolutionBag, right: SolutionBag, dialect: Dialect, overlapping: Vars | None = None
-) -> SolutionBag:
-    """Join: the compatible pairs, merged. With `overlapping`, only pairs that both bind one of these variables."""
+def join(left: SolutionBag, right: SolutionBag, dialect: Dialect) -> SolutionBag:
+    """Join: the compatible pairs, merged."""
     unsure = _unsure(left, right)
-    one, other, conditions = _matched(left, right, dialect, overlapping)
+    one, other, conditions = _matched(left, right, dialect)
     kept = merged(left.possible, right.possible, frozenset(unsure))
     on = " AND ".join(conditions)
     joined = f"JOIN {other} AS r ON {on}" if on else f"CROSS JOIN {other} AS r"
@@ -220,7 +218,6 @@ def _matched(
     left: SolutionBag,
     right: SolutionBag,
     dialect: Dialect,
-    overlapping: Vars | None,
     nowhere: str | None = None,
 ) -> tuple[str, str, list[str]]:
     """Returns the sources of both sides of a join, and its conditions over `l` and `r`.
@@ -242,12 +239,6 @@ def _matched(
         f"(l.{name} IS NULL OR r.{name} IS NULL OR l.{name} = r.{name})"
         for name in map(column, unsure[_SPLIT:])
     ]
-    if overlapping is not None and not overlapping & (left.certain & right.certain):
-        both = (
-            f"l.{column(one)} IS NOT NULL AND r.{column(one)} IS NOT NULL"
-            for one in sorted(overlapping & shared)
-        )
-        conditions.append(f"({' OR '.join(both)})")
     return one, other, conditions
 
 
@@ -356,12 +347,13 @@ def compatible_pairs(
     right: SolutionBag,
     names: tuple[Var, Var],
     dialect: Dialect,
-    overlapping: Vars | None = None,
-    condition: Sequence[str] = (),
+    overlapping: Vars | None,
+    condition: Sequence[str],
 ) -> Pairs:
-    """The pairs that meet a condition, SQL over the columns of `l` and `r`; overlapping as in `join`.
+    """The pairs that meet a condition, SQL over the columns of `l` and `r`.
 
-    Neither side has the variables that are named, for `key` and `mark`.
+    With `overlapping`, only pairs that both bind one of these variables. Neither side has the variables that are named,
+    for `key` and `mark`.
     """
     key, mark = names
     alone = dialect.explode(dialect.array("''", "'alone'"))
@@ -369,7 +361,13 @@ def compatible_pairs(
     twice = replace(keyed, sql=keyed.selected([*columns(keyed.possible), f"{alone} AS alone"]))
     # a solution that is to stay alone has a key that no partner has
     nowhere = f"concat({dialect.text(chr(10))}, {column(key)})"
-    one, other, conditions = _matched(twice, right, dialect, overlapping, nowhere)
+    one, other, conditions = _matched(twice, right, dialect, nowhere)
+    if overlapping is not None and not overlapping & (left.certain & right.certain):
+        both = (
+            f"l.{name} IS NOT NULL AND r.{name} IS NOT NULL"
+            for name in columns(overlapping & left.possible & right.possible)
+        )
+        conditions.append(f"({' OR '.join(both)})")
     marked = f"(SELECT *, 'x' AS {column(mark)} FROM {other} AS t)"
     kept = merged(left.possible | {key}, right.possible | {mark}, frozenset(_unsure(left, right)))
     on = " AND ".join(["l.alone = ''", *conditions, *condition])

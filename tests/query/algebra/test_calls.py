@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import Position, QueryError, UnsupportedQuery
 from construct_messages.query.algebra.nodes import Bgp, Call, Constant, Filter
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.rdf.terms import literal, number
-from tests.support.queries.algebra_text import NOW, text
+from tests.support.queries.algebra_text import NOW, text, translate_query
 
 EXPRESSIONS = [
     ("variable", "?x", "?x"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from construct_messages.errors import Position, QueryError, UnsupportedQuery
-from construct_messages.query.algebra.translation import translate_query
-from tests.support.queries.algebra_text import NOW, cases, text
+from tests.support.queries.algebra_text import NOW, cases, text, translate_query
 
 
 @pytest.mark.parametrize(("query", "wanted"), [*cases("groups"), *cases("graphs")])

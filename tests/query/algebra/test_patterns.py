@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.query.algebra.translation import translate_query
-from tests.support.queries.algebra_text import NOW, cases, text
+from tests.support.queries.algebra_text import NOW, cases, text, translate_query
 
 
 @pytest.mark.parametrize(("query", "wanted"), cases("patterns"))

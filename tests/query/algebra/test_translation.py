@@ -18,8 +18,7 @@ from construct_messages.query.algebra.nodes import (
     Node,
     Var,
 )
-from construct_messages.query.algebra.translation import translate_query
-from tests.support.queries.algebra_text import NOW, cases, text
+from tests.support.queries.algebra_text import NOW, cases, text, translate_query
 
 
 @pytest.mark.parametrize(("query", "wanted"), [*cases("modifiers"), *cases("numbers")])

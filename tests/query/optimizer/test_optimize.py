@@ -32,7 +32,6 @@ from construct_messages.query.algebra.nodes import (
     Union,
     Var,
 )
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.optimize import (
     Hints,
     PredicateStatistics,
@@ -43,7 +42,7 @@ from construct_messages.query.optimizer.optimize import (
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal
 from tests.support.queries.algebra_reference import solutions
-from tests.support.queries.algebra_text import NOW, cases, text
+from tests.support.queries.algebra_text import NOW, cases, text, translate_query
 from tests.support.queries.algebra_trees import GRAPH, QUADS, TERMS, P, Q
 from tests.support.spark.random_queries import dataset, query_over
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from construct_messages.query.algebra.nodes import mentions
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.optimize import shared_scans
 from construct_messages.rdf.terms import iri
-from tests.support.queries.algebra_text import NOW
+from tests.support.queries.algebra_text import NOW, translate_query
 
 # a query, and for each of its patterns the predicate and the variables that conditions on its quads read
 CASES = [

@@ -35,9 +35,9 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
 )
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.rdf.terms import XSD, Term, iri, literal
 from tests.support.queries import algebra_reference
+from tests.support.queries.algebra_text import translate_query
 from tests.support.queries.algebra_trees import QUADS, TERMS, VARIABLES, P, Q
 from tests.support.spark.sessions import UNCOMPILED, new_session, optimized
 

@@ -14,14 +14,13 @@ import pytest
 
 from construct_messages.errors import QueryError, UnsupportedQuery
 from construct_messages.query.algebra.nodes import Plan, Var
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.rdf.message import Message, Quad
 from construct_messages.rdf.terms import UNBOUND, from_pyoxigraph
 from tests.support.conformance.wild import BASE, VOLATILE, invented, wild
 from tests.support.places import shared_path
 from tests.support.queries.algebra_reference import solutions
-from tests.support.queries.algebra_text import NOW
+from tests.support.queries.algebra_text import NOW, translate_query
 from tests.support.queries.w3c import Answer, Case, agree, cases, expected
 
 pytestmark = [pytest.mark.suite, pytest.mark.slow]

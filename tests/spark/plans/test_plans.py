@@ -34,13 +34,13 @@ from construct_messages.query.algebra.nodes import (
     Vars,
     linked,
 )
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.optimize import optimize
 from construct_messages.query.optimizer.push_down import Links, links
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.rdf.terms import iri, literal
 from tests.support.engines.construct_cases import CASES, DECLARED, ON_SPARK
 from tests.support.places import ROOT, shared_path
+from tests.support.queries.algebra_text import translate_query
 from tests.support.queries.w3c import Case, cases
 from tests.support.spark.sessions import (
     LARGEST,

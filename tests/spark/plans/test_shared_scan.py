@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.optimize import (
     Hints,
     PredicateStatistics,
@@ -14,7 +13,7 @@ from construct_messages.query.optimizer.optimize import (
     optimize,
 )
 from construct_messages.rdf.terms import iri
-from tests.support.queries.algebra_text import NOW
+from tests.support.queries.algebra_text import NOW, translate_query
 from tests.support.spark.sessions import executed
 
 if TYPE_CHECKING:

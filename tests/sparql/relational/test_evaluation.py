@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 pytest.importorskip("duckdb")
 
 from construct_messages.query.algebra.nodes import Node, Plan, Project
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.rdf.terms import XSD, Term, from_pyoxigraph, literal
 from tests.support.queries import algebra_reference
+from tests.support.queries.algebra_text import translate_query
 from tests.support.queries.algebra_trees import QUADS, VARIABLES, trees, written
 from tests.support.queries.relational import evaluated as by_duckdb
 from tests.support.spark.sessions import UNCOMPILED, new_session

@@ -172,7 +172,7 @@ def asked(
     numbered = [(n, *row) for n, row in enumerate(rows)]
     source = "given"
     for variable in sorted(native.comparands(expressions)):
-        for made in native.comparand(variable, dialect):
+        for made in native.comparand(variable, dialect, {}):
             values = ", ".join(f"{sql} AS {column(one)}" for one, sql in made.items())
             source = f"(SELECT t.*, {values} FROM {source} AS t)"
     found = sorted(ask(f"SELECT {', '.join(selected)} FROM {source} AS t", names, numbered))

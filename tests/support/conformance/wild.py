@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from construct_messages.errors import QueryError
 from construct_messages.query.algebra.nodes import Plan, Var
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term
 from tests.support.places import shared_path
 from tests.support.queries.algebra_reference import leaves
-from tests.support.queries.algebra_text import NOW
+from tests.support.queries.algebra_text import NOW, translate_query
 
 
 class Wild(NamedTuple):

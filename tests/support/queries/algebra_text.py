@@ -6,6 +6,7 @@ A case is a line `# name`, the query, and indented the text of its plan; where l
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
@@ -13,13 +14,29 @@ from typing import Any, Final
 import pytest
 from _pytest.mark import ParameterSet
 
-from construct_messages.query.algebra.nodes import Call, Constant, Link, Triple, Var
+from construct_messages.query.algebra.nodes import Call, Constant, Link, Plan, Triple, Var
+from construct_messages.query.algebra.translation import translate
+from construct_messages.query.syntax.parser import parse
 from construct_messages.rdf.terms import RDF, XSD, Term
 
 _PREFIXES: Final = {XSD: "xsd", RDF: "rdf"}
 _KNOWN: Final = re.compile(rf"<({'|'.join(map(re.escape, _PREFIXES))})(\w+)>")
 
 NOW: Final = Term(f'"2026-01-01T00:00:00Z"^^<{XSD}dateTime>')
+
+
+def translate_query(
+    select: str,
+    *,
+    now: Term,
+    base: str | None = None,
+    default_graphs: Sequence[str] = (),
+    named_graphs: Sequence[str] = (),
+) -> Plan:
+    """Translates the text of a SELECT or ASK query; see `translate`."""
+    return translate(
+        parse(select, base=base), now=now, default_graphs=default_graphs, named_graphs=named_graphs
+    )
 
 
 def text(what: Any) -> str:

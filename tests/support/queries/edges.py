@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from construct_messages.query.algebra.nodes import Expression, Extend, Var
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.rdf.terms import iri, literal
+from tests.support.queries.algebra_text import translate_query
 from tests.support.queries.relational import NOW
 from tests.support.spark.terms import typed
 

@@ -10,7 +10,6 @@ import duckdb
 import pyarrow as pa
 
 from construct_messages.query.algebra.nodes import Plan
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.optimize import Hints, Statistics, optimize
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.rdf.message import Quad
@@ -18,6 +17,7 @@ from construct_messages.rdf.terms import Term
 from construct_messages.sparql.relational.duckdb import DuckDbEngine
 from construct_messages.sparql.relational.evaluation import PlanSelect
 from construct_messages.sparql.relational.scans import COLUMNS, Quads
+from tests.support.queries.algebra_text import translate_query
 from tests.support.queries.w3c import Answer, Case
 
 NOW: Final = Term('"2024-02-29T12:34:56.789Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')

@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from construct_messages.query.algebra.nodes import Plan
-from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import Term
+from tests.support.queries.algebra_text import translate_query
 from tests.support.queries.w3c import Answer, Case
 from tests.support.spark.sessions import executed, size
 
