@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check slow lint fuzz fuzz-duckdb fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-loads kill-streams full-disks power-cuts kill-queries kill-runs kill-brokers logs-brokers kill-grpc kill-kafka kill-flows hdfs loads-at-once soak-relay calls-mcp image-test soak-windows jar editor bench benchmark-suite load docs screenshots
+.PHONY: check slow lint fuzz fuzz-duckdb fuzz-syntax fuzz-logs fuzz-results fuzz-spark fuzz-windows w3c-spark combinations sanitize soak-pages kill-loads kill-streams full-disks power-cuts kill-queries kill-runs kill-brokers logs-brokers kill-grpc kill-kafka kill-flows hdfs loads-at-once soak-relay calls-mcp image-test soak-windows editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest -n 3` alone leaves out the slow tests and takes two minutes or little more
 check: lint
@@ -69,10 +69,6 @@ fuzz-duckdb:
 # loads of a table of quads, killed at 40 random points
 kill-loads:
 	$(PYTHON) -m pytest -q -n 0 --kills 40 tests/sparql/relational/test_quads.py -k killed
-
-# the jar of Java functions, in the package; needs javac 17 or later
-jar:
-	$(PYTHON) -m tests.support.spark.jar
 
 # the bundle of CodeMirror for the page, in the package; needs npm
 editor:

@@ -56,7 +56,7 @@ FLOORS = {
     "logs/columns": floors("types", "options", "solutions / tables", "quads", "decoder / encoder"),
     "sparql": floors("children / client / results", "engine / relational", "sources"),
     "sparql/relational": floors(
-        "dialects / regex / values",
+        "dialects / documents / regex / values",
         "functions / relation",
         "expressions / native / scans",
         "duckdb / paths / tables",
@@ -115,7 +115,7 @@ FLOORS = {
     "query/algebra": floors("nodes", "calls", "separable / translation"),
     "query/optimizer": floors("push_down", "optimize"),
     "spark": floors(
-        "dialect / evaluator / jar / line_numbers / planning",
+        "dialect / evaluator / line_numbers / planning",
         "engine / messages / session",
         "quads",
         "scans / terms",

@@ -39,7 +39,6 @@ from construct_messages.errors import (
     shown,
 )
 from construct_messages.rdf.arguments import checked
-from construct_messages.spark import jar
 
 if TYPE_CHECKING:
     from socketserver import BaseServer
@@ -510,8 +509,7 @@ def new_settings(given: Mapping[str, str], *, input_bytes: int | None = None) ->
     if input_bytes is not None:
         java = _SHORT_LIVED if input_bytes < _LITTLE_BYTES else _LONG_LIVED
         sized = {**java, _PARTITIONS: str(_partitions(input_bytes, os.cpu_count() or 1))}
-    chosen = {**quiet, **_BOUNDED, **sized, **given}
-    return {**chosen, **jar.settings(chosen)}
+    return {**quiet, **_BOUNDED, **sized, **given}
 
 
 def _partitions(input_bytes: int, cores: int) -> int:

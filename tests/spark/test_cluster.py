@@ -19,11 +19,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pyoxigraph as ox
 import pytest
 
 from construct_messages import construct_messages, read_log
-from construct_messages.spark.logs.verification import verify_folder
 from tests.support.commands import Done
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
@@ -269,18 +267,16 @@ def test_connect(cluster: Cluster, connect: str, here: Callable[..., Done]) -> N
     assert done.errors.startswith(check(cluster.place / "connected", COUNTRIES, here))
 
 
-def test_a_server_gets_the_jar_from_its_client(cluster: Cluster, connect: str) -> None:
+def test_a_server_reads_lines_for_its_client(cluster: Cluster, connect: str) -> None:
     (cluster.place / "lines.nt").write_text('<urn:s> <urn:p> "a" .\n<urn:s>  <urn:p> "\\u0062" .\n')
     code = (
         "import sys\n"
-        "from construct_messages.spark.jar import has_functions\n"
         "from construct_messages.spark.quads.loading import load_quads\n"
         "from construct_messages.spark.session import remote_session\n"
         "spark = remote_session(sys.argv[1])\n"
-        "print(has_functions(spark), sorted(row.object for row in load_quads(spark, sys.argv[2]).collect()))\n"
-        "print(has_functions(spark))\n"
-        "from construct_messages.spark import QuadTable, select\n"
         "spark.addArtifacts('construct_messages.zip', pyfile=True)\n"
+        "print(sorted(row.object for row in load_quads(spark, sys.argv[2]).collect()))\n"
+        "from construct_messages.spark import QuadTable, select\n"
         "table = QuadTable.of(load_quads(spark, sys.argv[2]), check=True)\n"
         "print(select(spark, 'SELECT ?o WHERE { ?s <urn:p> ?o } ORDER BY ?o', table).collect())\n"
         "spark.stop()\n"
@@ -288,13 +284,11 @@ def test_a_server_gets_the_jar_from_its_client(cluster: Cluster, connect: str) -
     done = cluster.run(
         cluster.client / "python", "-c", code, connect, cluster.place / "lines.nt", java=False
     )
-    said = "False ['\"a\"', '\"b\"']\nTrue\n[Row(o='a'), Row(o='b')]\n"
+    said = "['\"a\"', '\"b\"']\n[Row(o='a'), Row(o='b')]\n"
     assert (done.status, done.log) == (0, said), done.errors
 
 
-def test_connect_without_shipped_files(
-    cluster: Cluster, connect: str, here: Callable[..., Done]
-) -> None:
+def test_connect_without_shipped_files(cluster: Cluster, connect: str) -> None:
     command = local(page("sc://"), cluster, COMPANIES, "unshipped").replace(
         "sc://host:15002", connect
     )
@@ -307,17 +301,3 @@ def test_connect_without_shipped_files(
         "hint: ship this package to them by --py-files, as a .zip, and install its requirements where they run\n",
     )
     assert not (cluster.place / "unshipped").exists()
-
-    # what a query of lines makes into lines needs no workers, but for the order of all kinds of terms
-    query = cluster.place / "unordered.rq"
-    query.write_text(COMPANIES.read_text().partition("ORDER BY")[0])
-    command = command.replace(str(COMPANIES), str(query))
-    (cluster.place / "dump.nt").write_text(
-        "".join(f"{quad.triple} .\n" for quad in ox.parse(path=DATA))
-    )
-    command = command.replace("dump.ttl", "dump.nt").replace("trig", "nq")
-    done = cluster.run(BASH, "-euc", command, java=False)
-    assert (done.status, done.log) == (0, ""), done.errors
-    assert done.errors.startswith(check(cluster.place / "unshipped", query, here))
-    found = verify_folder(cluster.place / "unshipped")
-    assert (len(found.runs), found.problems) == (1, [])

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 Term = TypeVar("Term", bound=str)
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
-INTERFACE: Final = 7
+INTERFACE: Final = 8
 """The number of the interface that `Wire` describes; module.c has the same. Raise both with each change of it."""
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
 """The environment variable that disables the compiled module, if it is set to anything."""
@@ -42,6 +42,17 @@ class Wire(Protocol):
     def count_canonical(self, documents: list[bytes], graphs: bool, /) -> int | None:
         """Returns the number of lines of all documents together, if each is canonical lines, one or more, all
         different: `count_canonical` of `logs/lines/decoder.py`.
+        """
+        ...
+
+    def columns(
+        self, lines: bytes, graphs: bool, scope: bytes, /
+    ) -> tuple[int, list[bytes], bytes, list[int]]:
+        """Takes canonical lines apart: `Lines` of `sparql/relational/documents.py`.
+
+        `scope` begins the labels of blank nodes. Returns the number of their statements; for each of their 3 or 4
+        columns, the offsets and the bytes of Arrow's strings, and after these the bits of validity of the graphs; the
+        other lines; and the numbers of these, from 0.
         """
         ...
 

@@ -271,6 +271,14 @@ static const byte *known_iri_end(Known *known, const byte *start, const byte *li
     return end;
 }
 
+/* Where a term ends that is in canonical form, may be in this position, and has a space after it. */
+static const byte *canonical_end(Known *known, const byte *at, const byte *limit, int part)
+{
+    const byte *end = *at == '<' ? known_iri_end(known, at, limit) : part == 1 ? NULL : *at == '_' ? blank_end(at) :
+                      part == 2 ? literal_end(at) : NULL;
+    return end && *end == ' ' ? end : NULL;
+}
+
 /* The canonical statement at the start of a line, whose other fields are set; false: there is none.
  *
  * Its number is one of the ends of its terms and of the middle of its object.
@@ -280,9 +288,7 @@ static bool parse(Line *line, const byte *limit, bool graphs, Known *known)
     const byte *at = line->start, *end;
     line->number = 0;
     for (int part = 0; part < (graphs ? 4 : 3) && !(part == 3 && *at == '.'); part++, at = end + 1) {
-        end = *at == '<' ? known_iri_end(known, at, limit) : part == 1 ? NULL : *at == '_' ? blank_end(at) :
-              part == 2 ? literal_end(at) : NULL;
-        if (!end || *end != ' ')
+        if (!(end = canonical_end(known, at, limit, part)))
             return false;
         size_t size = (size_t)(end - at);
         line->number = mixed(line->number, end, size);
@@ -336,6 +342,126 @@ PyObject *count_canonical(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (found < 0)
         return found == -1 ? PyErr_NoMemory() : NULL;
     return found ? PyLong_FromSsize_t(count) : Py_NewRef(Py_None);
+}
+
+/* --- columns ------------------------------------------------------------------------------------------------------ */
+
+/* Terms as Arrow has strings: where each ends, and their bytes. */
+typedef struct {
+    Buffer ends, bytes;
+} Column;
+
+/* Canonical statements; of the last column, the bits of the cells that are not empty; all other lines. */
+typedef struct {
+    Column columns[4];
+    Buffer bits, others;
+    PyObject *numbers;  /* of the other lines, from 0 */
+    const byte *scope;
+    size_t scope_size;
+    size_t count;
+    Known known;
+} Table;
+
+/* Ends a cell; false: an error. */
+static bool end_cell(Column *column)
+{
+    if (column->bytes.size > INT32_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "more than 2 GB of terms");
+        return false;
+    }
+    int32_t end = (int32_t)column->bytes.size;
+    return add(&column->ends, &end, sizeof end);
+}
+
+/* Finds the terms of the canonical statement that a line is; returns how many there are, 0: it is something else. */
+static int find_terms(Known *known, const byte *at, const byte *limit, int most, const byte *starts[4],
+                      const byte *ends[4])
+{
+    for (int part = 0;; part++, at = ends[part - 1] + 1) {
+        if (part >= 3 && *at == '.')
+            return at + 1 == limit ? part : 0;
+        if (part == most || !(ends[part] = canonical_end(known, at, limit, part)))
+            return 0;
+        starts[part] = at;
+    }
+}
+
+/* Adds a row; labels of blank nodes begin with the scope. */
+static bool add_row(Table *table, int found, int width, const byte *starts[4], const byte *ends[4])
+{
+    if (table->count % 8 == 0 && !add(&table->bits, "", 1))
+        return false;
+    for (int part = 0; part < width; part++) {
+        Column *column = &table->columns[part];
+        if (part < found) {
+            const byte *start = starts[part];
+            if (*start == '_') {
+                if (!add(&column->bytes, start, 2) || !add(&column->bytes, table->scope, table->scope_size))
+                    return false;
+                start += 2;
+            }
+            if (!add(&column->bytes, start, (size_t)(ends[part] - start)))
+                return false;
+            if (part == 3)
+                table->bits.start[table->count / 8] |= (byte)(1 << table->count % 8);
+        }
+        if (!end_cell(column))
+            return false;
+    }
+    table->count++;
+    return true;
+}
+
+static bool fill(Table *table, const byte *at, const byte *limit, int width)
+{
+    const byte *starts[4], *ends[4], *end;
+    for (int part = 0; part < width; part++)
+        if (!end_cell(&table->columns[part]))
+            return false;
+    for (Py_ssize_t number = 0; at < limit && (end = memchr(at, '\n', (size_t)(limit - at))); number++, at = end + 1) {
+        int found = find_terms(&table->known, at, end, width, starts, ends);
+        if (found ? !add_row(table, found, width, starts, ends)
+                  : !add(&table->others, at, (size_t)(end + 1 - at)) ||
+                        !append(table->numbers, PyLong_FromSsize_t(number)))
+            return false;
+    }
+    return true;
+}
+
+static PyObject *bytes_of(const Buffer *buffer)
+{
+    return PyBytes_FromStringAndSize((const char *)buffer->start, (Py_ssize_t)buffer->size);
+}
+
+PyObject *columns(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *lines, *result = NULL, *buffers = PyList_New(0);
+    char *start, *scope;
+    Py_ssize_t size, scope_size;
+    int graphs;
+    Table table = {.numbers = PyList_New(0)};
+    if (buffers && table.numbers && PyArg_ParseTuple(arguments, "Spy#:columns", &lines, &graphs, &scope, &scope_size) &&
+        PyBytes_AsStringAndSize(lines, &start, &size) == 0) {
+        int width = graphs ? 4 : 3;
+        table.scope = (const byte *)scope;
+        table.scope_size = (size_t)scope_size;
+        bool done = fill(&table, (const byte *)start, (const byte *)start + size, width);
+        for (int part = 0; done && part < width; part++)
+            done = append(buffers, bytes_of(&table.columns[part].ends)) &&
+                   append(buffers, bytes_of(&table.columns[part].bytes));
+        if (done && append(buffers, bytes_of(&table.bits)))
+            result = Py_BuildValue("nONO", (Py_ssize_t)table.count, buffers, bytes_of(&table.others), table.numbers);
+    }
+    for (int part = 0; part < 4; part++) {
+        PyMem_Free(table.columns[part].ends.start);
+        PyMem_Free(table.columns[part].bytes.start);
+    }
+    PyMem_Free(table.bits.start);
+    PyMem_Free(table.others.start);
+    forget(&table.known);
+    Py_XDECREF(table.numbers);
+    Py_XDECREF(buffers);
+    return result;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */

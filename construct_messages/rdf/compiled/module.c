@@ -4,6 +4,7 @@
 
 static PyMethodDef methods[] = {
     {"are_distinct", are_distinct, METH_O, NULL},
+    {"columns", columns, METH_VARARGS, NULL},
     {"count_canonical", count_canonical, METH_VARARGS, NULL},
     {"jelly_rows", jelly_rows, METH_VARARGS, NULL},
     {"jelly_statements", jelly_statements, METH_VARARGS, NULL},
@@ -17,7 +18,7 @@ static PyMethodDef methods[] = {
 /* The same as INTERFACE of __init__.py. */
 static int add_interface(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "INTERFACE", 7);
+    return PyModule_AddIntConstant(module, "INTERFACE", 8);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_interface}, {0, NULL}};

@@ -113,6 +113,7 @@ void forget(Known *known);
 
 PyObject *are_distinct(PyObject *module, PyObject *terms);
 PyObject *statements(PyObject *module, PyObject *arguments);
+PyObject *columns(PyObject *module, PyObject *arguments);
 PyObject *count_canonical(PyObject *module, PyObject *arguments);
 PyObject *lines_of(PyObject *module, PyObject *statements);
 PyObject *jelly_rows(PyObject *module, PyObject *arguments);

@@ -165,7 +165,7 @@ class Lenience:
         *,
         # resolves relative IRIs; None: they are errors, as their meaning depends on the document
         base: str | None = None,
-        # False: passes terms unchanged or not at all, as Spark's reader of lines does
+        # False: passes terms unchanged or not at all, and skips no statement, as Spark does
         mends: bool = True,
     ) -> None:
         self.how, self.base, self.mends = how, base, mends
@@ -248,7 +248,7 @@ class Lenience:
         >>> lenience.skips(TermError("IRI <a> is relative", kind="a relative IRI")), str(lenience)
         (True, 'left out: 1 statement with a relative IRI (the first: IRI <a> is relative)')
         """
-        if self.is_strict or not (error.kind or ended):
+        if self.is_strict or not self.mends or not (error.kind or ended):
             return False
         kind = error.kind or f"an {ENCODED[1]}"
         self.count(("left out", f"statement with {kind}"), error.message)

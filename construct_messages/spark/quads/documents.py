@@ -1,25 +1,21 @@
-"""Parsing of whole RDF files in Python workers, by pyoxigraph, to Arrow batches of terms; `logs/rdfxml/` first converts
-RDF/XML.
+"""Reading of RDF in Python workers, to batches of Arrow: lines, and whole files of formats whose statements are not
+lines, or that Spark's text reader cannot unpack.
 
-For formats whose statements are not lines, and packed files that Spark's text reader cannot unpack. A worker parses a
-file at a time and opens nothing: Spark reads the bytes. Blank nodes are numbered in the order of their first occurrence
-in a file, so that a task that runs again makes the same labels.
+A worker opens nothing: Spark reads the bytes. `sparql/relational/documents` parses them.
 """
 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyoxigraph as ox
+from pyarrow import compute
 
-from construct_messages.errors import QuadsError, TermError, UsageError
-from construct_messages.logs.rdfxml import NTriplesFile
+from construct_messages.errors import QuadsError, UsageError
 from construct_messages.rdf.files.unpacking import (
     COMPRESSIONS,
     UnpackedFile,
@@ -28,14 +24,20 @@ from construct_messages.rdf.files.unpacking import (
 )
 from construct_messages.rdf.formats.media_types import (
     EXTENSIONS,
-    RDF_XML,
     DocumentFormat,
     find_document_format,
     format_of_document,
 )
 from construct_messages.rdf.labels import of_file
-from construct_messages.rdf.terms import Lenience, Term, from_pyoxigraph, map_blanks
+from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.line_numbers import TEXT_SHOWN
+from construct_messages.sparql.relational.documents import (
+    LineError,
+    Lines,
+    Row,
+    document_rows,
+    reason_of,
+)
 
 QUADS: Final = "subject string, predicate string, object string, graph string"
 """The schema of quads."""
@@ -53,15 +55,9 @@ _HINT: Final = "fix the file, check its extension, or load with on_error='quaran
 _MOST_ROWS: Final = 10_000
 _MOST_CHARACTERS: Final = 1 << 24
 
-_VERSION: Final = re.compile(
-    rb"""[ \t]*VERSION[ \t]*(?:"[^"\\]*"|'[^'\\]*')[ \t]*(?:#.*)?""", re.DOTALL
-)
-
-# the parser is given a line alone, whose number in the file is another
-_LINE_1: Final = re.compile(r" at line 1(?= between columns)| line 1(?= column)| \(line 1\)\Z")
+_MOST_BYTES: Final = 1 << 28
 
 Batches = Iterator[pa.RecordBatch]
-Row = tuple[Term, Term, Term, Term | None]
 
 
 class Kind(NamedTuple):
@@ -132,67 +128,76 @@ def lines(
     `file`; a malformed line raises if `strict`.
     """
 
-    def statements(batches: Batches) -> Iterator[tuple[str | None, ...]]:
-        for file, text in _rows(batches):
-            try:
-                for row in _line(file, text, graphs, lenient):
-                    yield (*row, file) if named else row
-            except (SyntaxError, TermError) as error:
-                if strict:
-                    shown = text.decode("utf-8", "replace")[:TEXT_SHOWN]
-                    raise QuadsError(f"{file}: malformed line: {shown}", hint=MEND) from error
+    def parsed(batches: Batches) -> Batches:
+        file = ""
 
-    return lambda batches: _tables(statements(batches))
+        def report(_: int, line: str, error: LineError | None) -> None:
+            if strict and error is not None:
+                shown = line[:TEXT_SHOWN]
+                raise QuadsError(f"{file}: malformed line: {shown}", hint=MEND) from error
+
+        reader = Lines(graphs, _lenience(lenient), report)
+        for batch in batches:
+            for file, first, block in _blocks(batch):
+                for quads in reader.read(block, of_file(file), first):
+                    yield _named(quads, file) if named else quads
+
+    return parsed
 
 
-def reasons(
-    graphs: bool, lenient: bool = False, *, malformed: bool = True
-) -> Callable[[Batches], Batches]:
-    """Returns a function for `mapInArrow`: from `file`, `line` (a number) and `text` (bytes) to why they are malformed.
-
-    If not all of the lines are `malformed`, well-formed ones are dropped.
+def reasons(graphs: bool, lenient: bool = False) -> Callable[[Batches], Batches]:
+    """Returns a function for `mapInArrow`: from `file`, `text` (bytes) and `line` (a number) to the malformed lines,
+    with why they are.
     """
 
-    def reason(file: str, line: bytes) -> str | None:
-        try:
-            list(_line(file, line, graphs, lenient))
-        except (SyntaxError, TermError) as error:
-            return _LINE_1.sub("", str(error))
-        return f"not a line of {'N-Quads' if graphs else 'N-Triples'}" if malformed else None
-
     def explained(batches: Batches) -> Batches:
+        found: list[tuple[int, str, str]] = []
+
+        def report(number: int, line: str, error: LineError | None) -> None:
+            if error is not None:
+                found.append((number, line, reason_of(error)))
+
+        reader = Lines(graphs, _lenience(lenient), report)
         for batch in batches:
-            rows = [
-                (file, line, text.decode("utf-8", "replace"), why)
-                for file, line, text in _rows(iter([batch]))
-                if (why := reason(file, text)) is not None
-            ]
-            if rows:
-                yield _failures(rows)
+            for file, first, block in _blocks(batch):
+                for _ in reader.read(block, of_file(file), first):
+                    pass
+                if found:
+                    numbers = batch.column("line")
+                    yield _failures(
+                        [(file, numbers[row].as_py(), line, why) for row, line, why in found]
+                    )
+                    found.clear()
 
     return explained
+
+
+def _lenience(lenient: bool) -> Lenience | None:
+    return Lenience(mends=False) if lenient else None
+
+
+def _named(quads: pa.RecordBatch, file: str) -> pa.RecordBatch:
+    return quads.append_column("file", pa.repeat(pa.scalar(file, pa.string()), len(quads)))
+
+
+def _blocks(batch: pa.RecordBatch) -> Iterator[tuple[str, int, bytes]]:
+    """Yields the lines of each file in a batch of `file` and `text`, with the index of the first of them."""
+    files = compute.run_end_encode(batch.column("file"))
+    first = 0
+    for file, end in zip(files.values.to_pylist(), files.run_ends.to_pylist(), strict=True):
+        while first < end:
+            text = batch.column("text").slice(first, end - first)
+            while text.nbytes > _MOST_BYTES and len(text) > 1:
+                text = text.slice(0, len(text) // 2)
+            ended = compute.binary_join_element_wise(text, b"", b"\n")
+            size = compute.sum(compute.binary_length(ended)).as_py()
+            yield file, first, bytes(memoryview(ended.buffers()[2])[:size])
+            first += len(text)
 
 
 def _rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def _line(file: str, text: bytes, graphs: bool, lenient: bool) -> Iterator[Row]:
-    """Yields the statement of a line, if there is one; labels of blank nodes get the scope of their file."""
-    if _VERSION.fullmatch(text):
-        return
-    scope = of_file(file)
-    lenience = Lenience(mends=False) if lenient else None
-
-    def read(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
-        term_read = from_pyoxigraph(term, lenience=lenience)
-        return map_blanks(term_read, lambda blank: Term(f"_:{scope}{blank[2:]}"))
-
-    format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
-    for quad in ox.parse(text, format, lenient=lenient):
-        graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
-        yield read(quad.subject), read(quad.predicate), read(quad.object), graph
 
 
 def _failures(rows: Sequence[tuple[str, int | None, str | None, str]]) -> pa.RecordBatch:
@@ -206,33 +211,9 @@ def _quads(file: str, content: bytes, format: str | None, lenient: bool) -> Iter
     unpacked: Any = io.BytesIO(content)
     if kind.packing:
         unpacked = UnpackedFile(unpacked, kind.packing.lower())
-    scope = of_file(file)
-    labels: dict[Term, Term] = {}
-    lenience = Lenience(mends=False) if lenient else None
-
-    def relabelled(blank: Term) -> Term:
-        return labels.setdefault(blank, Term(f"_:{scope}b{len(labels)}"))
-
-    def read(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
-        return map_blanks(from_pyoxigraph(term, lenience=lenience), relabelled)
-
     document: Any = unmarked(unpacked)
-    format_read = kind.format.parsed_as
-    if kind.format == RDF_XML:
-        document, format_read = (
-            NTriplesFile(document, file, lenient=lenient),
-            ox.RdfFormat.N_TRIPLES,
-        )
     with reading_errors(file, QuadsError, _HINT):
-        try:
-            for quad in ox.parse(document, format_read, base_iri=file, lenient=lenient):
-                named = not isinstance(quad.graph_name, ox.DefaultGraph)
-                graph = read(quad.graph_name) if named else None
-                yield read(quad.subject), read(quad.predicate), read(quad.object), graph
-        except SyntaxError as error:
-            if isinstance(document, NTriplesFile):
-                raise document.located(error) from error
-            raise
+        yield from document_rows(document, kind.format, file, of_file(file), _lenience(lenient))
 
 
 def _tables(rows: Iterator[tuple[str | None, ...]]) -> Batches:

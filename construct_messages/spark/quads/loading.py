@@ -1,7 +1,7 @@
 """Loads RDF files as quads, and writes and reads tables of quads with their statistics.
 
-`load_quads` reads dumps through Spark's readers, from any filesystem of Spark: lines by a function in Java (`jar`), and
-every other format one file at a time in Python workers (`documents`). `write_quads` removes duplicates, because an
+`load_quads` reads dumps through Spark's readers, from any filesystem of Spark, and Python workers parse them
+(`documents`): lines in blocks, and every other format one file at a time. `write_quads` removes duplicates, because an
 RDF dataset is a set (RDF 1.2 Concepts, section 4), and writes statistics; `append_quads` does so for each file.
 `read_quads` reads both. `sparql/relational/tables` describes the tables. No queries here.
 """
@@ -25,9 +25,8 @@ from construct_messages.query.optimizer.optimize import PredicateStatistics, Sta
 from construct_messages.rdf.files.output import refuse_foreign, refuse_input
 from construct_messages.rdf.formats.media_types import N_QUADS, N_TRIPLES
 from construct_messages.rdf.terms import Term
-from construct_messages.spark import jar
-from construct_messages.spark.dialect import fail, literal
-from construct_messages.spark.line_numbers import numbered, shown_line
+from construct_messages.spark.dialect import literal
+from construct_messages.spark.line_numbers import numbered
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.malformed import malformed
 from construct_messages.spark.quads.table import QuadTable, loaded
@@ -211,7 +210,6 @@ class _Dump:
             if (group := {kind for kind in text if kind.format == known})
         ]
         self._one_group = len(self._lines) + bool(self._whole) == 1
-        self._by_java = bool(self._lines) and jar.add_functions(spark)
 
     def _is_text(self, kind: documents.Kind) -> bool:
         """Returns whether Spark's text reader can read a file."""
@@ -256,10 +254,8 @@ class _Dump:
         """Returns the quads without the `failed` files and lines; without these, a malformed one ends the job. If
         `named`, `file` is the URL of their file.
         """
-        read = _by_java if self._by_java else _by_python
         frames = [
-            read(self._text(kinds), graphs, failed is None, self._lenient, named)
-            for graphs, kinds in self._lines
+            self._read_lines(graphs, kinds, failed is None, named) for graphs, kinds in self._lines
         ]
         if self._whole:
             contents = self._contents()
@@ -269,15 +265,21 @@ class _Dump:
             frames.append(contents.mapInArrow(parsed, _schema(named)))
         return reduce(DataFrame.unionByName, frames)
 
+    def _read_lines(
+        self, graphs: bool, kinds: set[documents.Kind], strict: bool, named: bool
+    ) -> DataFrame:
+        lines = self._text(kinds).selectExpr(f"{_FILE} AS file", _BYTES)
+        parsed = documents.lines(graphs, strict, self._lenient, named=named)
+        quads = lines.mapInArrow(parsed, _schema(named))
+        # if no line can name a graph, Spark should know this without reading the lines
+        return quads if graphs else quads.withColumn("graph", F.lit(None).cast("string"))
+
     def failures(self) -> DataFrame:
         """Returns the malformed files and lines: file, number of the line, text and reason."""
         frames = []
         for graphs, kinds in self._lines:
-            text = numbered(self._text(kinds))
-            if self._by_java:
-                text = text.filter(f"{_statement(graphs, self._lenient, file='file')} IS NULL")
-            reasons = documents.reasons(graphs, self._lenient, malformed=self._by_java)
-            lines = text.selectExpr("file", "line", _BYTES)
+            lines = numbered(self._text(kinds)).selectExpr("file", "line", _BYTES)
+            reasons = documents.reasons(graphs, self._lenient)
             frames.append(lines.mapInArrow(reasons, documents.FAILURES))
         if self._whole:
             frames.append(
@@ -290,39 +292,6 @@ class _Dump:
 
 def _schema(named: bool) -> str:
     return documents.NAMED if named else documents.QUADS
-
-
-def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool, named: bool) -> DataFrame:
-    """Returns the quads of lines, by the function of the jar."""
-    statement = _statement(graphs, lenient)
-    if strict:
-        hint = literal(f"\n  hint: {documents.MEND}")
-        line = shown_line("value")
-        failure = fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {line}, {hint})")
-        statement = f"coalesce({statement}, {failure})"
-    file = [f"{_FILE} AS file"] if named else []
-    statements = text.selectExpr(f"{statement} AS statement", *file).filter(
-        "statement.subject IS NOT NULL"
-    )
-    # if no line can name a graph, Spark should know this without reading the lines
-    graph = "statement.graph" if graphs else "CAST(NULL AS STRING) AS graph"
-    return statements.selectExpr(
-        "statement.subject", "statement.predicate", "statement.object", graph, *named * ["file"]
-    )
-
-
-def _statement(graphs: bool, lenient: bool, file: str = _FILE) -> str:
-    # the file name is not computed from the line; otherwise rules of Spark would evaluate the statement twice
-    return jar.statement("value", file, graphs=graphs, lenient=lenient)
-
-
-def _by_python(
-    text: DataFrame, graphs: bool, strict: bool, lenient: bool, named: bool
-) -> DataFrame:
-    """Returns the same quads as `_by_java`, parsed by pyoxigraph in workers, for sessions that refuse the jar."""
-    lines = text.selectExpr(f"{_FILE} AS file", _BYTES)
-    parsed = documents.lines(graphs, strict, lenient, named=named)
-    return lines.mapInArrow(parsed, _schema(named))
 
 
 def count_malformed(quads: DataFrame | QuadTable) -> int:

@@ -1,8 +1,7 @@
 """SQL of the number of terms that are not RDF in a term that was read leniently.
 
 RFC 3986 over the characters of RFC 3987; RFC 5646. The patterns of Java accept the same as pyoxigraph. They are
-possessive where a stack could overflow; there, sets of single characters are faster than ranges. Lines are read by
-`Statement.java`.
+possessive where a stack could overflow; there, sets of single characters are faster than ranges.
 """
 
 from __future__ import annotations

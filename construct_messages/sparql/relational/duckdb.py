@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from construct_messages.errors import UsageError, shown
 from construct_messages.sparql.relational.dialects import Dialect, DuckDb, Function
+from construct_messages.sparql.relational.documents import strings
 
 _TYPES: Final = {"string": "VARCHAR", "boolean": "BOOLEAN", "integer": "BIGINT"}
 BATCH: Final = 20_000  # rows
@@ -146,13 +147,6 @@ class DuckDbEngine:
             f"WITH RECURSIVE r({pair}) AS (SELECT {pair} FROM ({begin}) AS t "
             f"UNION SELECT {further} FROM r JOIN {steps} AS n ON r.e = n.s{same}) SELECT {pair} FROM r"
         )
-
-
-def strings(values: Iterable[str | None]) -> pa.Array:
-    """Makes a column of strings. `pyarrow.array` would import pandas, where that is installed: half a second."""
-    builder = pa.lib.StringBuilder()
-    builder.append_values(values)
-    return builder.finish()
 
 
 def _text(value: object) -> str | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from itertools import compress, islice
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 import duckdb
 import msgspec
 import pyarrow as pa
-import pyoxigraph as ox
+from pyarrow import compute
 
 from construct_messages.errors import (
     CannotWrite,
@@ -32,10 +32,7 @@ from construct_messages.errors import (
     UsageError,
     shown,
 )
-from construct_messages.logs.lines.decoder import LineParser, read_lines
-from construct_messages.logs.rdfxml import NTriplesFile
 from construct_messages.query.optimizer.optimize import PredicateStatistics, Statistics
-from construct_messages.rdf import formats
 from construct_messages.rdf.files.output import atomic_file, sync_folder
 from construct_messages.rdf.files.unpacking import (
     COMPRESSIONS,
@@ -47,14 +44,21 @@ from construct_messages.rdf.formats.media_types import (
     EXTENSIONS,
     N_QUADS,
     N_TRIPLES,
-    RDF_XML,
     DocumentFormat,
     find_document_format,
     format_of_document,
 )
 from construct_messages.rdf.labels import of_file
-from construct_messages.rdf.terms import Lenience, Lenient, Term, from_pyoxigraph, map_blanks
-from construct_messages.sparql.relational.duckdb import connected, strings
+from construct_messages.rdf.terms import Lenience, Lenient, Term
+from construct_messages.sparql.relational.documents import (
+    SCHEMA,
+    LineError,
+    Lines,
+    document_rows,
+    reason_of,
+    strings,
+)
+from construct_messages.sparql.relational.duckdb import connected
 from construct_messages.sparql.relational.tables import (
     RECORD,
     LoadEntry,
@@ -74,13 +78,6 @@ _LOGGER: Final = logging.getLogger(__name__)
 _GROUP_ROWS: Final = 122_880
 _BLOCK: Final = 1 << 22
 _ROWS: Final = 50_000
-_SCHEMA: Final = pa.schema(
-    [(name, pa.string()) for name in ("subject", "predicate", "object", "graph")]
-)
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
-_DIRECTIVE: Final = re.compile(
-    r"""[ \t]*(?:VERSION[ \t]*(?:"[^"\\]*"|'[^'\\]*')[ \t]*)?(?:#.*)?[\r\n]*"""
-)
 _LOAD: Final = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{4}")
 _HINT: Final = "fix the file, or write it anew by construct-messages convert --skip-invalid"
 
@@ -174,7 +171,7 @@ def read_remote_quads(url: str) -> QuadsTable:
         ) from error
     if remote is None:
         raise QuadsError(f"{url}: there are no Parquet files", hint="check the URL")
-    if missing := [name for name in _SCHEMA.names if name not in remote.schema.names]:
+    if missing := [name for name in SCHEMA.names if name not in remote.schema.names]:
         raise QuadsError(f"{url} is no table of quads: it has no column {missing[0]}")
     return QuadsTable((), statistics, repeated, remote)
 
@@ -392,7 +389,7 @@ def _registered(
             failure.append(error)
             raise
 
-    connection.register("quads_read", pa.RecordBatchReader.from_batches(_SCHEMA, guarded()))
+    connection.register("quads_read", pa.RecordBatchReader.from_batches(SCHEMA, guarded()))
     try:
         yield
     except duckdb.Error:
@@ -486,124 +483,50 @@ class RdfFile:
         """Yields the quads, or those of some predicates; each line or document is checked."""
         with reading_errors(self.path, QuadsError, _HINT), self.path.open("rb") as raw:
             file: Any = unmarked(UnpackedFile(raw, self.packing) if self.packing else raw)
-            if self.format in (N_TRIPLES, N_QUADS):
-                yield from _Lines(self, lenience, predicates).read(file)
-            else:
-                yield from _of_document(self, file, lenience, predicates)
+            lines = self.format in (N_TRIPLES, N_QUADS)
+            read = self._lines(file, lenience) if lines else self._document(file, lenience)
+            if predicates is None:
+                yield from read
+                return
+            wanted = strings(predicates)
+            for batch in read:
+                yield batch.filter(compute.is_in(batch.column(1), value_set=wanted))
 
-
-class _Lines:
-    """Reads the quads of N-Triples or N-Quads."""
-
-    def __init__(
-        self, file: RdfFile, lenience: Lenience, predicates: Collection[Term] | None
-    ) -> None:
-        self._path, self._scope = file.path, of_file(file.url)
-        self._predicates, self._graphs = predicates, file.format == N_QUADS
-        self._parser = LineParser(formats.N_QUADS if self._graphs else formats.N_TRIPLES, lenience)
-
-    def read(self, file: Any) -> Iterator[pa.RecordBatch]:
-        """Yields the quads of an open file."""
+    def _lines(self, file: Any, lenience: Lenience) -> Iterator[pa.RecordBatch]:
+        """Yields the quads of an open file of N-Triples or N-Quads."""
+        lines, scope = Lines(self.format == N_QUADS, lenience, self._report), of_file(self.url)
         number, rest = 1, b""
         while block := file.read(_BLOCK):
             block = rest + block
             end = block.rfind(b"\n") + 1
             block, rest = block[:end], block[end:]
             if block:
-                yield from self._of_block(block, number)
+                yield from lines.read(block, scope, number)
                 number += block.count(b"\n")
         if rest:
-            yield from self._of_block(rest + b"\n", number)
+            yield from lines.read(rest + b"\n", scope, number)
 
-    def _of_block(self, block: bytes, first: int) -> Iterator[pa.RecordBatch]:
-        """Yields the quads of complete lines; `first` is the number of the first of them."""
-        try:
-            found = read_lines(block, graphs=self._graphs)
-        except UnicodeDecodeError as error:
-            line = first + block.count(b"\n", 0, error.start)
-            raise QuadsError(
-                f"{self._path}: line {line} is not UTF-8: {error.reason}", hint=_HINT
-            ) from error
-        terms = found.terms
-        for place in found.blanks:
-            terms[place] = Term(f"_:{self._scope}{str(terms[place])[2:]}")
-        number = first
-        for others in found.others:
-            if others:
-                for line in _LINE.findall(others):
-                    terms += self._of_line(line, number)
-                    number += line.endswith("\n")
-            number += 1
-        columns = [terms[place::4] for place in range(4)]
-        if self._predicates is not None:
-            wanted = list(map(self._predicates.__contains__, columns[1]))
-            columns = [list(compress(column, wanted)) for column in columns]
-        if columns[0]:
-            yield pa.RecordBatch.from_arrays(list(map(strings, columns)), schema=_SCHEMA)
+    def _report(self, number: int, line: str, error: LineError | None) -> None:
+        excerpt = line if len(line) <= 100 else f"{line[:100]}…"
+        if error is None:  # the lenience has counted it
+            _LOGGER.warning("%s: line %s is left out: %s", self.path, number, excerpt)
+            return
+        where = f"{self.path}: line {number}"
+        if isinstance(error, UnicodeDecodeError):
+            raise QuadsError(f"{where} is {reason_of(error)}", hint=_HINT) from error
+        raise QuadsError(f"{where}: {reason_of(error)}: {excerpt}", hint=_HINT) from error
 
-    def _of_line(self, line: str, number: int) -> list[Term | None]:
-        """Returns the terms of a line that is not canonical."""
-        if _DIRECTIVE.fullmatch(line):
-            return []
-        excerpt = line.rstrip("\r\n")
-        excerpt = excerpt if len(excerpt) <= 100 else f"{excerpt[:100]}…"
-        try:
-            quads = list(self._parser.parse(line))
-        except (SyntaxError, TermError) as error:
-            message = error.msg if isinstance(error, SyntaxError) else error.message
-            message = re.sub(
-                r" at line 1(?= between columns)| line 1(?= column)| \(line 1\)\Z", "", message
-            )
-            raise QuadsError(
-                f"{self._path}: line {number}: {message}: {excerpt}", hint=_HINT
-            ) from error
-        if not quads:  # the lenience has counted it
-            _LOGGER.warning("%s: line %s is left out: %s", self._path, number, excerpt)
-        scope = self._scope
-        return [
-            None if term is None else map_blanks(term, lambda node: Term(f"_:{scope}{node[2:]}"))
-            for quad in quads
-            for term in quad
-        ]
+    def _document(self, file: Any, lenience: Lenience) -> Iterator[pa.RecordBatch]:
+        """Yields the quads of an open document of another format."""
 
+        def left_out(error: TermError) -> None:
+            _LOGGER.warning("%s: a statement is left out: %s", self.path, error.message)
 
-def _of_document(
-    source: RdfFile, file: Any, lenience: Lenience, predicates: Collection[Term] | None
-) -> Iterator[pa.RecordBatch]:
-    base, scope, labels = source.url, of_file(source.url), dict[Term, Term]()
-    parsed_as, lenient = source.format.parsed_as, not lenience.is_strict
-    document: Any = file
-    if source.format == RDF_XML:
-        document, parsed_as = NTriplesFile(file, base, lenient=lenient), ox.RdfFormat.N_TRIPLES
-
-    def read(term: Any) -> Term:
-        return map_blanks(
-            from_pyoxigraph(term, lenience=lenience if lenient else None),
-            lambda node: labels.setdefault(node, Term(f"_:{scope}b{len(labels)}")),
-        )
-
-    def rows() -> Iterator[tuple[Term | None, ...]]:
-        for quad in ox.parse(document, parsed_as, base_iri=base, lenient=lenient):
-            graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name
-            try:
-                row = (read(quad.subject), read(quad.predicate), read(quad.object))
-                named = graph and read(graph)
-            except TermError as error:
-                if not lenience.skips(error):
-                    raise
-                _LOGGER.warning("%s: a statement is left out: %s", source.path, error.message)
-            else:
-                if predicates is None or row[1] in predicates:
-                    yield *row, named
-
-    try:
-        for batch in _batched(rows(), _ROWS):
+        given = None if lenience.is_strict else lenience
+        rows = document_rows(file, self.format, self.url, of_file(self.url), given, left_out)
+        for batch in _batched(rows, _ROWS):
             columns = list(map(strings, zip(*batch, strict=True)))
-            yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
-    except SyntaxError as error:
-        if isinstance(document, NTriplesFile):
-            raise document.located(error) from error
-        raise
+            yield pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
 def _batched(rows: Iterator[_T], size: int) -> Iterator[list[_T]]:

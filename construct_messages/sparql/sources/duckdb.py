@@ -28,7 +28,8 @@ from construct_messages.rdf.options import UNION
 from construct_messages.rdf.solutions import ArrowSolutions, Solutions
 from construct_messages.rdf.terms import XSD, Lenient, Term, literal, map_blanks
 from construct_messages.sparql.client.urls import is_object_url
-from construct_messages.sparql.relational.duckdb import DuckDbEngine, connected, strings
+from construct_messages.sparql.relational.documents import strings
+from construct_messages.sparql.relational.duckdb import DuckDbEngine, connected
 from construct_messages.sparql.relational.evaluation import PlanSelect, check
 from construct_messages.sparql.relational.quads import (
     QuadsTable,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.errors import QuadsError
-from construct_messages.spark import jar
 from construct_messages.spark.quads.loading import load_quads
 from construct_messages.spark.session import translated
 from tests.support.spark.sessions import activate, new_session
@@ -52,13 +51,10 @@ def test_the_number_of_a_line(
 
 
 @pytest.mark.parametrize("extension", PACK)
-@pytest.mark.parametrize("by_java", [True, False], ids=["Java", "Python"])
 def test_numbers_in_the_quarantine(
     spark: SparkSession,
     tmp_path: Path,
     extension: str,
-    by_java: bool,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The same bad line several times in files of many parts, and parts of many files."""
     bad = "<urn:s> <urn:p> ."
@@ -70,8 +66,6 @@ def test_numbers_in_the_quarantine(
         path = tmp_path / "in" / f"{name}{extension}"
         path.write_bytes(PACK[extension]("\n".join(lines).encode()))
         expected += [(path.name, n) for n, line in enumerate(lines, 1) if line == bad]
-    if not by_java:
-        monkeypatch.setattr(jar, "add_functions", lambda _: False)
     session = new_session(spark, {"spark.sql.files.maxPartitionBytes": "700"})
     activate(session)
     kept = str(tmp_path / "quarantine")

@@ -1,8 +1,9 @@
-"""Lines of N-Triples and N-Quads, by Java and in Python workers: what pyoxigraph reads, and nothing else."""
+"""Lines of N-Triples and N-Quads as Python workers read them: what pyoxigraph reads, and nothing else."""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyoxigraph as ox
@@ -11,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import QuadsError, TermError
+from construct_messages.rdf import compiled
 from construct_messages.rdf.labels import of_file
 from construct_messages.rdf.terms import Lenience, from_pyoxigraph, parse_term
-from construct_messages.spark import jar
 from construct_messages.spark.quads.malformed import malformed
 
 pytest.importorskip("pyspark")
@@ -55,20 +56,46 @@ def by_pyoxigraph(
 FILE = "file:///dump.nq"
 
 
-def by_spark(
-    spark: SparkSession,
-    batch: list[bytes],
-    *,
-    graphs: bool = True,
-    scoped: bool = False,
-    lenient: bool = False,
+def by_worker(
+    batch: list[bytes], *, graphs: bool = True, scoped: bool = False, lenient: bool = False
 ) -> list[Statement | str | None]:
-    """What both ways of reading lines give, which is the same; labels of blank nodes have no scope if not `scoped`."""
-    by_java = by_function(spark, batch, graphs=graphs, lenient=lenient)
-    by_python = by_worker(batch, graphs=graphs, lenient=lenient)
-    both = zip(batch, by_java, by_python, strict=True)
-    assert [case for case in both if case[1] != case[2]] == []
-    return by_java if scoped else [_unscoped(found) for found in by_java]
+    """What the function of workers gives for each line; labels of blank nodes have no scope if not `scoped`.
+
+    All lines at once give the same, and the same lines are malformed.
+    """
+    found = [_by_worker([line], graphs, lenient) for line in batch]
+    malformed, statements = _at_once(batch, graphs, lenient)
+    assert malformed == [n for n, each in enumerate(found) if each == "malformed"]
+    assert statements == Counter(each for each in found if isinstance(each, tuple))
+    return found if scoped else [_unscoped(each) for each in found]
+
+
+def _by_worker(line: list[bytes], graphs: bool, lenient: bool) -> Statement | str | None:
+    read = documents.lines(graphs, strict=True, lenient=lenient)
+    try:
+        rows = [
+            tuple(row.values()) for each in read(iter([_batch(line)])) for row in each.to_pylist()
+        ]
+    except QuadsError:
+        return "malformed"
+    return rows[0] if rows else None
+
+
+def _at_once(
+    batch: list[bytes], graphs: bool, lenient: bool
+) -> tuple[list[int], Counter[Statement]]:
+    """The indexes of the malformed lines, and the statements of the others."""
+    lines = _batch(batch)
+    read = documents.lines(graphs, strict=False, lenient=lenient)
+    statements = [tuple(row.values()) for each in read(iter([lines])) for row in each.to_pylist()]
+    lines = lines.append_column("line", pa.array(range(len(batch)), pa.int64()))
+    failed = documents.reasons(graphs, lenient)(iter([lines]))
+    return sorted(row["line"] for each in failed for row in each.to_pylist()), Counter(statements)
+
+
+def _batch(lines: list[bytes]) -> pa.RecordBatch:
+    columns = [pa.array([FILE] * len(lines)), pa.array(lines, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, ["file", "text"])
 
 
 def _unscoped(found: Statement | str | None) -> Statement | str | None:
@@ -81,37 +108,6 @@ def _unscoped(found: Statement | str | None) -> Statement | str | None:
     assert predicate
     assert object
     return subject, predicate, object, graph
-
-
-def by_function(
-    spark: SparkSession, batch: list[bytes], *, graphs: bool, lenient: bool
-) -> list[Statement | str | None]:
-    frame = spark.createDataFrame(
-        [(n, bytearray(line)) for n, line in enumerate(batch)], "n int, bytes binary"
-    )
-    frame = frame.selectExpr("n", "CAST(bytes AS STRING) AS value")
-    statement = jar.statement("value", f"'{FILE}'", graphs=graphs, lenient=lenient)
-    found: list[Statement | str | None] = ["malformed"] * len(batch)
-    for n, terms in (
-        frame.selectExpr("n", f"{statement} AS statement").filter("statement IS NOT NULL").collect()
-    ):
-        found[n] = None if terms[0] is None else (terms[0], terms[1], terms[2], terms[3])
-    return found
-
-
-def by_worker(batch: list[bytes], *, graphs: bool, lenient: bool) -> list[Statement | str | None]:
-    """The statements by the function that workers call where a session refuses the jar."""
-    read = documents.lines(graphs, strict=True, lenient=lenient)
-    found: list[Statement | str | None] = []
-    for line in batch:
-        table = pa.RecordBatch.from_pydict({"file": [FILE], "text": [line]})
-        try:
-            rows = [row for each in read(iter([table])) for row in each.to_pylist()]
-        except QuadsError:
-            found.append("malformed")
-            continue
-        found.append(tuple(rows[0].values()) if rows else None)  # type: ignore[arg-type]  # four columns
-    return found
 
 
 OBJECTS = [
@@ -353,9 +349,14 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("pure", [False, True], ids=["compiled", "pure"])
 @pytest.mark.parametrize("graphs", [True, False], ids=["nq", "nt"])
-def test_lines_are_read_as_pyoxigraph_reads_them(spark: SparkSession, graphs: bool) -> None:
-    found = by_spark(spark, CASES, graphs=graphs)
+def test_lines_are_read_as_pyoxigraph_reads_them(
+    graphs: bool, pure: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if pure:
+        monkeypatch.setattr(compiled, "wire", None)
+    found = by_worker(CASES, graphs=graphs)
     expected = [by_pyoxigraph(line, graphs=graphs) for line in CASES]
     wrong = [case for case in zip(CASES, found, expected, strict=True) if case[1] != case[2]]
     assert not wrong
@@ -363,7 +364,7 @@ def test_lines_are_read_as_pyoxigraph_reads_them(spark: SparkSession, graphs: bo
     assert found.count("malformed") > 50
 
 
-def test_versions_are_no_statements(spark: SparkSession) -> None:
+def test_versions_are_no_statements() -> None:
     versions = [
         b'VERSION "1.2"',
         b"  VERSION '1.2' # now",
@@ -371,17 +372,17 @@ def test_versions_are_no_statements(spark: SparkSession) -> None:
         b"VERSION 1.2",
         b'VERSION """1.2"""',
     ]
-    assert by_spark(spark, versions) == [None, None, "malformed", "malformed", "malformed"]
+    assert by_worker(versions) == [None, None, "malformed", "malformed", "malformed"]
 
 
-def test_blank_nodes_are_scoped_once(spark: SparkSession) -> None:
+def test_blank_nodes_are_scoped_once() -> None:
     scope = of_file(FILE)
     batch = [
         b"_:a <u:p> _:b _:g .",
         b"_:a  <u:p> <<( _:b <u:p> <<( <u:s> <u:p> _:c )>> )>> _:g .",
         b'<u:s> <u:p> "_:a" .',
     ]
-    assert by_spark(spark, batch, scoped=True) == [
+    assert by_worker(batch, scoped=True) == [
         (f"_:{scope}a", "<u:p>", f"_:{scope}b", f"_:{scope}g"),
         (
             f"_:{scope}a",
@@ -393,8 +394,8 @@ def test_blank_nodes_are_scoped_once(spark: SparkSession) -> None:
     ]
 
 
-def test_what_was_read_before_changes_nothing(spark: SparkSession) -> None:
-    """The function of the jar keeps subjects, predicates and datatypes: the next line may only begin like them."""
+def test_what_was_read_before_changes_nothing() -> None:
+    """The compiled module keeps terms: those of the next line may only begin or end like them."""
     long = "http://e.x/" + "a" * 300
     subjects = [
         "<http://e.x/a>",
@@ -429,23 +430,29 @@ def test_what_was_read_before_changes_nothing(spark: SparkSession) -> None:
         for _ in range(2)
     ]
     expected = [by_pyoxigraph(line, graphs=True) for line in batch]
-    assert by_spark(spark, batch) == expected
+    assert by_worker(batch) == expected
     assert expected.count("malformed") < len(batch) * 2 / 3
 
 
-def test_blank_nodes_of_two_files_stay_apart_line_by_line(spark: SparkSession) -> None:
+def test_blank_nodes_of_two_files_stay_apart_line_by_line() -> None:
     files = [f"file:///{name}.nq" for name in ("a", "b", "b", "a", "ab", "a")]
-    frame = spark.createDataFrame([*enumerate(files)], "n int, file string").coalesce(1)
-    for line in ("_:x <u:p> _:x .", "_:x <u:p> _:x.# not canonical"):
-        read = jar.statement(f"'{line}'", "file", graphs=True, lenient=False)
-        found = [
-            row.statement.object
-            for row in frame.selectExpr("n", f"{read} AS statement").orderBy("n").collect()
-        ]
-        assert found == [f"_:{of_file(file)}x" for file in files]
+    for line in (b"_:x <u:p> _:x .", b"_:x <u:p> _:x.# not canonical"):
+        batch = pa.RecordBatch.from_pydict({"file": files, "text": [line] * len(files)})
+        read = documents.lines(True, strict=True, named=True)(iter([batch]))
+        found = [(row["object"], row["file"]) for each in read for row in each.to_pylist()]
+        assert found == [(f"_:{of_file(file)}x", file) for file in files]
 
 
-def test_long_lines_overflow_no_stack(spark: SparkSession) -> None:
+def test_a_batch_of_more_bytes_than_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_MOST_BYTES", 100)
+    bad = {7, 8, 31}
+    lines = [b"bad" if n in bad else b'<u:s> <u:p> "%d" .' % n for n in range(40)]
+    malformed, statements = _at_once(lines, False, False)
+    assert malformed == sorted(bad)
+    assert {each[2] for each in statements} == {f'"{n}"' for n in range(40) if n not in bad}
+
+
+def test_long_lines_overflow_no_stack() -> None:
     long = 100_000
     texts = ["x" * long, '\\"' * long, "é" * long, "\\u00e9" * long, "\t" * long, "\\u00e9é" * long]
     batch = [f'<u:s> <u:p> "{text}" .'.encode() for text in texts]
@@ -459,7 +466,7 @@ def test_long_lines_overflow_no_stack(spark: SparkSession) -> None:
         b"<" * long,
         b'"' * long,
     ]
-    for found, line in zip(by_spark(spark, batch), batch, strict=True):
+    for found, line in zip(by_worker(batch), batch, strict=True):
         assert found == by_pyoxigraph(line, graphs=True)
 
 
@@ -521,7 +528,7 @@ def test_lenient_lines(spark: SparkSession, graphs: bool) -> None:
     """Issue 13, 9: malformed IRIs and language tags are passed and counted, as elsewhere, and nothing else is."""
     # where pyoxigraph is lenient, two escaped surrogates are a character to it
     cases = [line for line in CASES if b"\\uD83D" not in line]
-    found = by_spark(spark, cases, graphs=graphs, lenient=True)
+    found = by_worker(cases, graphs=graphs, lenient=True)
     for line, statement in zip(cases, found, strict=True):
         lenience = Lenience(mends=False)
         assert (line, statement) == (line, by_pyoxigraph(line, graphs=graphs, lenience=lenience))
@@ -537,18 +544,13 @@ def test_lenient_lines(spark: SparkSession, graphs: bool) -> None:
     assert sum(count for _, count in counted) > 10
 
 
-@settings(
-    max_examples=6,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
-)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.data_too_large])
 @given(batch=BATCHES, chance=st.randoms(use_true_random=False))
-def test_any_line_is_read_as_pyoxigraph_reads_it(
-    spark: SparkSession, batch: list[str], chance: random.Random
-) -> None:
+def test_any_line_is_read_as_pyoxigraph_reads_it(batch: list[str], chance: random.Random) -> None:
     encoded = [_mutated(line, chance).encode() for line in batch]
     # two noncharacters are written by pyoxigraph as escapes and by `terms.py` as they are
     encoded = [
         line for line in encoded if b"\xef\xbf\xbe" not in line and b"\xef\xbf\xbf" not in line
     ]
-    for found, line in zip(by_spark(spark, encoded), encoded, strict=True):
+    for found, line in zip(by_worker(encoded), encoded, strict=True):
         assert (line, found) == (line, by_pyoxigraph(line, graphs=True))
