@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import subprocess
 import sys
+from itertools import pairwise
 from typing import Any
 
 import pyoxigraph as ox
@@ -85,6 +87,7 @@ def alike(wire: Wire, lines: bytes, graphs: bool) -> int:
     """Asserts that each statement is what pyoxigraph reads of its line, and that all others are there; returns how
     many statements there are.
     """
+    in_columns(wire, lines, graphs)
     found = wire.statements(lines, graphs, True)
     try:
         text = lines.decode()
@@ -97,6 +100,31 @@ def alike(wire: Wire, lines: bytes, graphs: bool) -> int:
     for line, quad in read:
         assert list(to_message(ox.parse(line, format=format))) == [quad], line
     return len(read)
+
+
+def in_columns(wire: Wire, lines: bytes, graphs: bool) -> None:
+    """Asserts that columns have the canonical statements, byte by byte, and that all other lines are there."""
+    count, parts, others, numbers = wire.columns(lines, graphs, b"f1")
+    every = [line + b"\n" for line in lines.split(b"\n")[:-1]]
+    assert others == b"".join(every[number] for number in numbers)
+    canonical = [line for number, line in enumerate(every) if number not in {*numbers}]
+    columns = [
+        [cells[start:end] for start, end in pairwise(memoryview(ends).cast("i"))]
+        for ends, cells in zip(parts[:-1:2], parts[1:-1:2], strict=True)
+    ]
+    assert [len(column) for column in columns] == [count] * (4 if graphs else 3)
+    rows = [
+        [re.sub(b"^_:f1", b"_:", cell) for cell in row if cell] + [b".\n"]
+        for row in zip(*columns, strict=True)
+    ]
+    unscoped = b"".join(map(b" ".join, rows))
+    assert unscoped == b"".join(canonical)
+    if graphs:
+        named = [bool(parts[-1][row // 8] >> row % 8 & 1) for row in range(count)]
+        assert named == [cell != b"" for cell in columns[3]]
+    read = wire.statements(unscoped, graphs, False)
+    assert read is not None
+    assert (len(read[0]), any(read[2])) == (4 * count, False)
 
 
 @GRAPHS
@@ -239,6 +267,7 @@ def test_nothing_is_left_in_memory(wire: Wire) -> None:
             before = sys.getallocatedblocks()
             for _ in range(50):
                 wire.statements(broken, True, True)
+                wire.columns(broken, True, b"f1")
                 wire.count_canonical([broken, lines], True)
                 wire.lines_of([("<urn:s>", "<urn:p>", '"o"', None), ("<urn:s>", "", "", None)])
             gc.collect()
@@ -252,6 +281,8 @@ def test_nothing_is_left_in_memory(wire: Wire) -> None:
 def test_wrong_arguments(wire: Wire, arguments: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
         wire.statements(*arguments)  # type: ignore[arg-type, call-arg]
+    with pytest.raises(TypeError):
+        wire.columns(*arguments)  # type: ignore[arg-type, call-arg]
     with pytest.raises(TypeError):
         wire.count_canonical(*arguments)  # type: ignore[arg-type, call-arg]
     with pytest.raises(TypeError):
