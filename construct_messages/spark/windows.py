@@ -54,6 +54,7 @@ from construct_messages.rdf.terms import to_pyoxigraph
 from construct_messages.spark.logs.files import (
     Place,
     is_there,
+    make_folder,
     place_of,
     read_bytes,
     remove_file,
@@ -403,13 +404,13 @@ class _Record:
 
     @classmethod
     def read(cls, state: Place, number: int) -> _Record:
-        path = f"{state.path}/{number}.json"
-        if not is_there(state.at(path)):
+        record = state / f"{number}.json"
+        if not is_there(record):
             raise UsageError(
-                f"the checkpoint has no record of the windows of batch {number}, {path}",
+                f"the checkpoint has no record of the windows of batch {number}, {record.path}",
                 hint="name a new checkpoint, if this one is not whole, or that of another query",
             )
-        return cls(**json.loads(read_bytes(state, path)))
+        return cls(**json.loads(read_bytes(record)))
 
     def watermark(self, lateness: int) -> int | None:
         """The time before which no message enters windows any more; None: there was none yet."""
@@ -429,10 +430,9 @@ class _Windows:
 
     def check(self, digest: str) -> None:
         """Raises if the checkpoint is that of another query."""
-        path = f"{self.state.path}/{_QUERY}"
-        if not is_there(self.state.at(path)):
+        if not is_there(self.state / _QUERY):
             _write(self.state, _QUERY, digest)
-        elif read_bytes(self.state, path).decode() != digest:
+        elif read_bytes(self.state / _QUERY).decode() != digest:
             raise UsageError(
                 f"{self.output.checkpoint} is the checkpoint of another query, or of other options",
                 hint="name a new folder",
@@ -560,9 +560,8 @@ class _Windows:
 
 def _write(state: Place, name: str, text: str) -> None:
     """Writes a file, whole or not at all."""
-    state.files.create_dir(state.path, recursive=True)
-    path = f"{state.path}/{name}"
-    write_bytes(state.at(path), text.encode(), f"{path}~")
+    make_folder(state)
+    write_bytes(state / name, text.encode(), state / f"{name}~")
 
 
 def _infos(state: Place) -> list[Any]:
@@ -576,6 +575,6 @@ def _clean(state: Place, needed: Collection[str]) -> None:
         if info.base_name in needed or not _OWN.fullmatch(info.base_name):
             continue
         if info.type == fs.FileType.Directory:
-            remove_folder(state.at(info.path))
+            remove_folder(state / info.base_name)
         else:
-            remove_file(state.at(info.path))
+            remove_file(state / info.base_name)

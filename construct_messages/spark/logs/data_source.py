@@ -17,7 +17,6 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from construct_messages.errors import UsageError
 from construct_messages.feeds.table import kinds_for
-from construct_messages.spark.logs.committer import LogJob
 from construct_messages.spark.logs.options import (
     FolderStreamOptions,
     ReadOptions,
@@ -25,12 +24,7 @@ from construct_messages.spark.logs.options import (
     ServerStreamOptions,
     WriteOptions,
 )
-from construct_messages.spark.logs.sinks import (
-    FolderWriter,
-    LogWriter,
-    ServerWriter,
-    TableWriter,
-)
+from construct_messages.spark.logs.sinks import FolderWriter, LogJob, ServerWriter
 from construct_messages.spark.logs.source import SCHEMA, LogReader
 
 _ELEMENTS: Final = StructType(
@@ -92,12 +86,12 @@ class LogSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         self._check_messages(schema)
         if not self._is_stream and "batchid" not in self.options:
-            return LogWriter(LogJob.begin(WriteOptions.of(self._given), overwrite=overwrite))
+            return LogJob.begin(WriteOptions.of(self._given), overwrite=overwrite)
         if overwrite:
             raise UsageError(
                 "a stream, or a folder of micro-batches, only grows", hint='write by mode("append")'
             )
-        return TableWriter(self._sink())
+        return self._sink()
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         self._check_messages(schema)

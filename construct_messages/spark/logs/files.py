@@ -67,8 +67,9 @@ class Place(NamedTuple):
     def is_local(self) -> bool:
         return isinstance(self.files, fs.LocalFileSystem)
 
-    def at(self, path: str) -> Place:
-        return self._replace(path=path)
+    def __truediv__(self, name: str) -> Place:
+        """The place of a file or folder in this folder."""
+        return self._replace(path=f"{self.path}/{name}")
 
 
 class File(NamedTuple):
@@ -159,14 +160,18 @@ def find(path: str, s3: S3Settings = (), *, grows: bool = False) -> list[File]:
     If it `grows`, a folder that exists may be empty, and a pattern may match nothing yet. A pattern has `*`, `?` and
     `[…]`. Names that begin with `.` or `_` are ignored, as in Spark, unless named.
     """
-    place = place_of(path, s3)
+    place, files = place_of(path, s3), list[File]()
     try:
         infos = [place.files.get_file_info(place.path)]
         may_be_empty = grows and infos[0].type == fs.FileType.Directory
         if infos[0].type == fs.FileType.NotFound:
             may_be_empty = grows and _WILD.search(place.path) is not None
             infos = _matching(place)
-        files = [file for info in infos for file in _files_of(place, info)]
+        for info in infos:
+            found = [info] if info.type == fs.FileType.File else []
+            for each in found or visible_below(place._replace(path=info.path)).values():
+                uri = place._replace(path=each.path).uri
+                files.append(File(uri, each.size, each.mtime_ns or 0))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error}") from error
     if not files and not may_be_empty:
@@ -187,45 +192,56 @@ def _matching(place: Place) -> list[Any]:
             if folder.type == fs.FileType.Directory
             for info in place.files.get_file_info(fs.FileSelector(folder.path))
             if fnmatchcase(info.base_name, pattern)
-            and (not _is_hidden(info.base_name) or _is_hidden(pattern))
+            and (is_visible(info.base_name) or not is_visible(pattern))
         ]
     return infos
 
 
-def _files_of(place: Place, info: Any) -> Iterator[File]:
-    if info.type == fs.FileType.File:
-        yield File(place.at(info.path).uri, info.size, info.mtime_ns or 0)
-    elif info.type == fs.FileType.Directory:
-        for found in visible_below(place, info.path):
-            yield File(place.at(found.path).uri, found.size, found.mtime_ns or 0)
+def files_below(folder: Place) -> dict[str, Any]:
+    """Returns the files in a folder, at any depth, by their paths in it; none if there is no folder."""
+    selector = fs.FileSelector(folder.path, recursive=True, allow_not_found=True)
+    infos = [info for info in folder.files.get_file_info(selector) if info.type == fs.FileType.File]
+    return {info.path.removeprefix(folder.path).lstrip("/"): info for info in infos}
 
 
-def visible_below(place: Place, folder: str) -> Iterator[Any]:
-    """Returns the files in a folder, at any depth, without hidden ones; nothing if there is not a folder."""
-    for info in place.files.get_file_info(
-        fs.FileSelector(folder, recursive=True, allow_not_found=True)
-    ):
-        below = info.path.removeprefix(folder).split("/")
-        if info.type == fs.FileType.File and not any(map(_is_hidden, below)):
-            yield info
+def visible_below(folder: Place) -> dict[str, Any]:
+    return {name: info for name, info in files_below(folder).items() if is_visible(name)}
 
 
-def read_bytes(place: Place, path: str) -> bytes:
-    with place.files.open_input_stream(path, compression=None) as file:
+def is_visible(name: str) -> bool:
+    """Whether no part of a path is hidden, as in Spark."""
+    return not any(part.startswith((".", "_")) for part in name.split("/"))
+
+
+def kind_of(place: Place) -> fs.FileType:
+    return place.files.get_file_info(place.path).type
+
+
+def is_there(place: Place) -> bool:
+    return bool(kind_of(place) != fs.FileType.NotFound)
+
+
+def make_folder(place: Place) -> None:
+    """Makes a folder, and those above, unless they exist."""
+    place.files.create_dir(place.path, recursive=True)
+
+
+def move(place: Place, to: Place) -> None:
+    place.files.move(place.path, to.path)
+
+
+def read_bytes(place: Place) -> bytes:
+    with place.files.open_input_stream(place.path, compression=None) as file:
         return bytes(file.read())
 
 
-def write_bytes(place: Place, contents: bytes, before: str) -> None:
-    """Writes a file, which is complete when it has its name, and has the path `before` until then."""
-    with place.files.open_output_stream(before, compression=None) as file:
+def write_bytes(place: Place, contents: bytes, before: Place) -> None:
+    """Writes a file, which is complete when it has its name, and has the name `before` until then."""
+    with before.files.open_output_stream(before.path, compression=None) as file:
         file.write(contents)
     if place.files.type_name == "hdfs":  # its rename replaces no file
         remove_file(place)
-    place.files.move(before, place.path)
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith((".", "_"))
+    move(before, place)
 
 
 def remove_file(place: Place) -> None:
@@ -237,25 +253,17 @@ def remove_file(place: Place) -> None:
             raise
 
 
-def is_there(place: Place) -> bool:
-    return bool(place.files.get_file_info(place.path).type != fs.FileType.NotFound)
-
-
 def remove_folder(place: Place) -> None:
     """Removes a folder, if there is one, although tasks of a job that has ended may still make files in it."""
-    if place.files.type_name == "hdfs" and not is_there(place):
-        return
     for attempt in range(_ATTEMPTS):
         try:
             place.files.delete_dir(place.path)
-        except FileNotFoundError:
-            return
         except OSError:  # a task has made another file in an emptied folder
-            if attempt == _ATTEMPTS - 1:
+            if is_there(place) and attempt == _ATTEMPTS - 1:
                 raise
-            time.sleep(_PAUSE_SECONDS)
-        else:
-            return
+        if not is_there(place):
+            break
+        time.sleep(_PAUSE_SECONDS)
 
 
 def read_from(uri: str, start: int = 0, s3: S3Settings = ()) -> Iterator[bytes]:

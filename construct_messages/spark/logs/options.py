@@ -16,7 +16,7 @@ from construct_messages.errors import UsageError
 from construct_messages.logs import MESSAGE_BYTES, FormatOptions, check_options, options_class
 from construct_messages.logs.reading import read_log
 from construct_messages.rdf.files.unpacking import COMPRESSIONS
-from construct_messages.rdf.formats import FORMATS, Format, Syntax
+from construct_messages.rdf.formats import FORMATS, Format, Syntax, content_type
 from construct_messages.rdf.formats.lookup import default_format, find_log
 from construct_messages.rdf.options import (
     Count,
@@ -147,6 +147,15 @@ class WriteOptions:
     query_id: str | None = None
     batch_id: Size | None = None
     s3: S3Settings = ()
+
+    @property
+    def extension(self) -> str:
+        """The extension of each log."""
+        return f"{self.format.extension}{self.packing}"
+
+    @property
+    def media_type(self) -> str:
+        return content_type(self.format, self.syntax)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> WriteOptions:

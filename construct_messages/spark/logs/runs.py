@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from pyarrow import fs
@@ -32,8 +32,13 @@ from construct_messages.spark.logs.files import (
     File,
     Place,
     S3Settings,
+    files_below,
     find,
     is_there,
+    is_visible,
+    kind_of,
+    make_folder,
+    move,
     place_of,
     read_bytes,
     remove_file,
@@ -56,6 +61,9 @@ RECORD: Final = "_run.json"
 """The file of the record in the folder of a run."""
 
 _RUN: Final = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{4}")
+# a record that Spark alone has written, over Spark Connect, is a folder with one file
+_RECORDS: Final = re.compile(rf"{_RUN.pattern}/{re.escape(RECORD)}(?:/[^._/][^/]*)?")
+_IN_RUN: Final = re.compile(rf"(.*)/({_RUN.pattern})/.*", re.DOTALL)
 _NAMED: Final = 3  # names that a message lists
 
 
@@ -94,26 +102,55 @@ class RunRecord(msgspec.Struct, frozen=True):
         return msgspec.json.encode({**figures, "files": len(self.files)}) + b"\n"
 
 
-def records(folder: Place) -> list[RunRecord]:
-    """Returns the records of a folder, in the order of the runs, also of those that were overwritten."""
-    runs = [info.path for info in _entries(folder) if _RUN.fullmatch(info.base_name)]
-    files = [f"{run}/{RECORD}" for run in runs]
-    known = folder.files.get_file_info(files) if files else []
-    # one that Spark alone has written, over Spark Connect, is a folder with one file
-    whole = [info for info in known if info.type == fs.FileType.Directory]
-    known += [file for info in whole for file in visible_below(folder, info.path)]
-    found = list[RunRecord]()
-    for path in (info.path for info in known if info.type == fs.FileType.File):
-        try:
-            found.append(msgspec.json.decode(read_bytes(folder, path), type=RunRecord))
-        except FileNotFoundError:  # another run has overwritten it meanwhile
-            continue
-        except msgspec.DecodeError as error:
-            raise IncompleteResult(
-                f"{folder.at(path).uri} is not the record of a run: {error}",
-                hint="remove its folder, or write to another one",
-            ) from error
-    return sorted(found, key=lambda record: (record.number, record.run))
+def counts_of(logs: Iterable[LogFile]) -> tuple[int, int]:
+    """Returns the numbers of messages and quads of logs for which they are known."""
+    counts = [(log.messages or 0, log.quads or 0) for log in logs]
+    return sum(messages for messages, _ in counts), sum(quads for _, quads in counts)
+
+
+class Contents(NamedTuple):
+    """What a folder has, by one listing."""
+
+    known: list[RunRecord]  # in the order of the runs, also of those that were overwritten
+    sizes: dict[str, int]  # of the logs, by their paths in the folder; not of runs without a record
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        """The records of the runs that count."""
+        return current(self.known)
+
+    @property
+    def recorded(self) -> set[str]:
+        """The names of the logs in all records."""
+        return {log.name for record in self.known for log in record.files}
+
+    @classmethod
+    def of(cls, folder: Place) -> Contents:
+        known, sizes = list[RunRecord](), dict[str, int]()
+        for name, info in files_below(folder).items():
+            if _RECORDS.fullmatch(name):
+                try:
+                    known.append(read_record(folder / name))
+                except FileNotFoundError:  # another run has overwritten it meanwhile
+                    return cls.of(folder)
+            elif is_visible(name):
+                sizes[name] = info.size
+        runs = {record.run for record in known}
+        for name in [*sizes]:
+            run, _, rest = name.partition("/")
+            if rest and _RUN.fullmatch(run) and run not in runs:
+                del sizes[name]
+        return cls(sorted(known, key=lambda record: (record.number, record.run)), sizes)
+
+
+def read_record(place: Place) -> RunRecord:
+    try:
+        return msgspec.json.decode(read_bytes(place), type=RunRecord)
+    except msgspec.DecodeError as error:
+        raise IncompleteResult(
+            f"{place.uri} is not the record of a run: {error}",
+            hint="remove its folder, or write to another one",
+        ) from error
 
 
 def current(known: Iterable[RunRecord]) -> list[RunRecord]:
@@ -136,28 +173,12 @@ def current(known: Iterable[RunRecord]) -> list[RunRecord]:
 def last_run(folder: Place) -> str | None:
     """Returns the run that `_SUCCESS` names; an empty string if it names none, None if there is no `_SUCCESS`."""
     try:
-        success: Any = msgspec.json.decode(read_bytes(folder, f"{folder.path}/{SUCCESS}"))
+        success: Any = msgspec.json.decode(read_bytes(folder / SUCCESS))
     except FileNotFoundError:
         return None
     except msgspec.DecodeError:
         return ""
     return str(success.get("run", "")) if isinstance(success, dict) else ""
-
-
-def sizes(folder: Place) -> dict[str, int]:
-    """Returns the size of each log in a folder, by its path in it, but not of runs that have no record."""
-    runs = {"", *(record.run for record in records(folder))}
-    names = {
-        info.path.removeprefix(f"{folder.path}/"): info.size
-        for info in visible_below(folder, folder.path)
-    }
-    return {name: size for name, size in names.items() if _run_of(name) in runs}
-
-
-def _run_of(name: str) -> str:
-    """Returns the run that a log is of, by its path in the folder; empty: it is in no folder of a run."""
-    first, _, rest = name.partition("/")
-    return first if rest and _RUN.fullmatch(first) else ""
 
 
 def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
@@ -167,37 +188,29 @@ def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
     >>> damage(record, {"a.nq": 8})
     ['a.nq has 8 bytes, and 9 were written', 'b.nq is missing']
     """
-    problems = list[str]()
-    for file in record.files:
-        size = found.get(file.name)
-        if size is None:
-            problems.append(f"{file.name} is missing")
-        elif size != file.bytes:
-            problems.append(f"{file.name} has {size:,} bytes, and {file.bytes:,} were written")
-    return problems
+    sizes = [(log, found.get(log.name)) for log in record.files]
+    return [
+        f"{log.name} is missing"
+        if size is None
+        else f"{log.name} has {size:,} bytes, and {log.bytes:,} were written"
+        for log, size in sizes
+        if size != log.bytes
+    ]
 
 
 def logs_at(path: str, s3: S3Settings = (), *, grows: bool = False) -> list[File]:
-    """Returns the files of a path (see `find`), without those of runs that a folder does not have."""
-    runs, found = dict[str, set[str]](), list[File]()
-    for file in find(path, s3, grows=grows):
-        folder, run = _folder_of(file.uri)
-        if run and run not in path:
-            if folder not in runs:
-                runs[folder] = {each.run for each in current(records(place_of(folder, s3)))}
-            if run not in runs[folder]:
-                continue
-        found.append(file)
-    return found
+    """Returns the files of a path (see `find`); of folders of runs, only the logs of the runs that count."""
+    logs = dict[str, set[str]]()
 
+    def counts(uri: str) -> bool:
+        if (match := _IN_RUN.fullmatch(uri)) is None or match[2] in path:
+            return True
+        if (folder := match[1]) not in logs:
+            runs = Contents.of(place_of(folder, s3)).runs
+            logs[folder] = {f"{folder}/{log.name}" for record in runs for log in record.files}
+        return uri in logs[folder]
 
-def _folder_of(uri: str) -> tuple[str, str]:
-    """Returns the folder of the run that a log is of, the last one in its URI, and the run; empty if there is none."""
-    parts = uri.split("/")
-    for place in range(len(parts) - 2, -1, -1):
-        if _RUN.fullmatch(parts[place]):
-            return "/".join(parts[:place]), parts[place]
-    return "", ""
+    return [file for file in find(path, s3, grows=grows) if counts(file.uri)]
 
 
 # --- owners ---------------------------------------------------------------------------------------
@@ -218,13 +231,10 @@ class Owner(msgspec.Struct, frozen=True):
     @classmethod
     def this(cls) -> Owner:
         """Returns Spark's Java process, if it has started this process; otherwise this process."""
-        number = os.getppid()
-        while number:
-            name, _, parent, started = _status(number)
-            if name == _JAVA:
-                return cls(_machine(), number, started)
-            number = int(parent or 0)
-        return cls(_machine(), os.getpid(), _status(os.getpid())[3])
+        own = number = os.getpid()
+        while number and _status(number)[0] != _JAVA:
+            number = int(_status(number)[2] or 0)
+        return cls(_machine(), number or own, _status(number or own)[3])
 
     def has_ended(self) -> bool:
         """Returns whether the process is known to have ended; False if this cannot be known."""
@@ -279,37 +289,35 @@ class Run:
         """Starts a run: makes its hidden folder, which `end` removes, and removes those of runs that have ended. `mode`
         is that of `commit`; None: the run has no logs in the folder in the end.
         """
-        try:
-            there = folder.files.get_file_info(folder.path).type
+        with writing(folder.uri):
+            there = kind_of(folder)
             if mode is not None:
                 if there == fs.FileType.File:
                     hint = "name a folder, or write a single log"
                     raise UsageError(f"{folder.uri} is a file", hint=hint)
                 check(folder, mode)
             run = cls(folder, run_id(), there == fs.FileType.NotFound)
-            folder.files.create_dir(run.hidden, recursive=True)
-            run.write(f"{run.hidden}/{_OWNER}", msgspec.json.encode(Owner.this()))
-            run.write(f"{run.hidden}/{_RUNNING}", b"")
+            make_folder(run.hidden)
+            run.write(run.hidden / _OWNER, msgspec.json.encode(Owner.this()))
+            run.write(run.hidden / _RUNNING, b"")
             for other, owner in left_over(folder).items():
                 if owner is not None and owner.has_ended():
                     Run(folder, other).end()
-        except OSError as error:
-            raise unwritable(folder.uri, error) from error
         return run
 
     @property
-    def hidden(self) -> str:
-        return f"{self.folder.path}/.{self.id}"
+    def hidden(self) -> Place:
+        return self.folder / f".{self.id}"
 
     @property
-    def place(self) -> str:
+    def place(self) -> Place:
         """The folder of the logs in the end."""
-        return f"{self.folder.path}/{self.id}"
+        return self.folder / self.id
 
     @property
-    def logs(self) -> str:
+    def logs(self) -> Place:
         """The folder to write the logs into."""
-        return f"{self.hidden}/logs" if self._renames else self.place
+        return self.hidden / "logs" if self._renames else self.place
 
     @property
     def _renames(self) -> bool:
@@ -318,33 +326,31 @@ class Run:
     @property
     def is_running(self) -> bool:
         """Whether the run has not ended, and is seen from here."""
-        return is_there(self.folder.at(f"{self.hidden}/{_RUNNING}"))
+        return is_there(self.hidden / _RUNNING)
 
-    def write(self, path: str, contents: bytes) -> None:
+    def write(self, place: Place, contents: bytes) -> None:
         """Writes a file, which is complete when it has its name."""
-        write_bytes(self.folder.at(path), contents, f"{self.hidden}/unfinished")
+        write_bytes(place, contents, self.hidden / "unfinished")
 
     def end(self) -> None:
         """Removes the hidden folder, beginning with the mark of a running job, so that no task goes on writing; logs
         without a record; and the folder of the runs if it is new and empty.
         """
-        folder = self.folder
-        remove_file(folder.at(f"{self.hidden}/{_RUNNING}"))
-        if not is_there(folder.at(f"{self.place}/{RECORD}")):
-            remove_folder(folder.at(self.place))
-        remove_folder(folder.at(self.hidden))
-        if self.fresh and not _entries(folder):
-            remove_folder(folder)
+        remove_file(self.hidden / _RUNNING)
+        if not is_there(self.place / RECORD):
+            remove_folder(self.place)
+        remove_folder(self.hidden)
+        if self.fresh and not _entries(self.folder):
+            remove_folder(self.folder)
 
     def drained(self, logs: Iterable[LogFile]) -> Iterator[bytes]:
         """Yields the bytes of logs, and removes each, so that the disk never holds all of them twice."""
-        files = self.folder.files
         for log in logs:
-            path = f"{self.logs}/{log.name}"
-            with files.open_input_stream(path, compression=None) as file:
+            place = self.logs / log.name
+            with place.files.open_input_stream(place.path, compression=None) as file:
                 while chunk := file.read(_CHUNK_BYTES):
                     yield chunk
-            files.delete_file(path)
+            remove_file(place)
 
     def commit(
         self, format: str, counts: tuple[int, int], written: Sequence[LogFile], mode: Mode
@@ -356,7 +362,7 @@ class Run:
             counts: the numbers of messages and quads.
             written: the files in `logs`, by their names there; other files are removed.
         """
-        with _locked(self.folder):
+        with writing(self.folder.uri), _locked(self.folder):
             known = check(self.folder, mode)
             found = self._remove_others(self.logs, written)
             if any(found.get(file.name) != file.bytes for file in written):
@@ -367,36 +373,32 @@ class Run:
             number = 1 + max((record.number for record in known), default=0)
             record = RunRecord(self.id, format, *counts, logs, number, mode)
             if known and mode == "overwrite":  # other programs will see both runs for a while
-                remove_file(self.folder.at(f"{self.folder.path}/{SUCCESS}"))
-            self.write(f"{self.logs}/{RECORD}", record.encoded())
+                remove_file(self.folder / SUCCESS)
+            self.write(self.logs / RECORD, record.encoded())
             if self._renames:
-                self.folder.files.move(self.logs, self.place)
+                move(self.logs, self.place)
                 self._remove_others(self.place, written)  # of tasks that outlive the job
             self._settle(record)
 
-    def _remove_others(self, logs: str, written: Iterable[LogFile]) -> dict[str, int]:
+    def _remove_others(self, logs: Place, written: Iterable[LogFile]) -> dict[str, int]:
         """Removes the files of a folder that are not logs of this run, and returns the sizes of those that are."""
-        names, found = {file.name for file in written}, dict[str, int]()
-        for info in visible_below(self.folder, logs):
-            if info.base_name in names:
-                found[info.base_name] = info.size
-            else:
-                remove_file(self.folder.at(info.path))
-        return found
+        names, found = {file.name for file in written}, visible_below(logs)
+        for name in found.keys() - names:
+            remove_file(logs / name)
+        return {name: found[name].size for name in found.keys() & names}
 
     def _settle(self, own: RunRecord) -> None:
         """Removes the files of runs that were overwritten, also of this one, and then names the last in `_SUCCESS`."""
         last = None
-        while (found := records(self.folder)) and (now := current(found))[-1] != last:
-            others = [record for record in found if record.run != own.run]
+        while (found := Contents.of(self.folder)).runs[-1] != last:
+            last, others = found.runs[-1], [each for each in found.known if each.run != own.run]
             if own.mode == "error" and any(other.number <= own.number for other in others):
                 _remove(self.folder, own)  # the other may have ended well before
                 raise exists(self.folder.uri)
-            for record in found:
-                if record not in now:
+            for record in found.known:
+                if record not in found.runs:
                     _remove(self.folder, record)
-            last = now[-1]
-            self.write(f"{self.folder.path}/{SUCCESS}", last.success())
+            self.write(self.folder / SUCCESS, last.success())
 
 
 @contextmanager
@@ -419,26 +421,22 @@ def check(folder: Place, mode: Mode) -> list[RunRecord]:
 
     Logs that were added to a broken folder would look complete, and only files that runs have recorded are overwritten.
     """
-    known = records(folder)
-    found = sizes(folder)
-    if mode == "error" and (found or current(known)):
+    found = Contents.of(folder)
+    if mode == "error" and (found.sizes or found.runs):
         raise exists(folder.uri)
     if mode == "overwrite":
-        # another run may replace both between two looks
-        runs = (*known, *records(folder))
-        refuse_foreign(folder.uri, found, {log.name for run in runs for log in run.files})
+        refuse_foreign(folder.uri, found.sizes, found.recorded)
     if mode == "append":
-        for record in current(known):
-            wrong = damage(record, found)
-            if wrong and record in current(
-                records(folder)
-            ):  # otherwise it has just been overwritten
+        for record in found.runs:
+            wrong = damage(record, found.sizes)
+            # otherwise it has just been overwritten
+            if wrong and record in Contents.of(folder).runs:
                 more = [f"and {len(wrong) - _NAMED} more"] if len(wrong) > _NAMED else []
                 raise IncompleteResult(
                     f"{folder.uri} is incomplete: of run {record.run}, {', '.join([*wrong[:_NAMED], *more])}",
                     hint="overwrite it, or write to another folder",
                 )
-    return known
+    return found.known
 
 
 def exists(
@@ -449,12 +447,11 @@ def exists(
 
 def _remove(folder: Place, record: RunRecord) -> None:
     """Removes the logs of a run, those that its record names in its folder, and then the rest if there is no other."""
-    own = folder.at(f"{folder.path}/{record.run}")
-    names = {log.name for log in record.files}
-    for info in list(visible_below(folder, own.path)):
-        if info.path.removeprefix(f"{folder.path}/") in names:
-            remove_file(folder.at(info.path))
-    if _RUN.fullmatch(record.run) and not any(visible_below(folder, own.path)):
+    own, names = folder / record.run, {log.name for log in record.files}
+    for name in visible_below(own):
+        if f"{record.run}/{name}" in names:
+            remove_file(own / name)
+    if _RUN.fullmatch(record.run) and not visible_below(own):
         remove_folder(own)
 
 
@@ -462,12 +459,12 @@ def left_over(folder: Place) -> dict[str, Owner | None]:
     """Returns the runs with a hidden folder, which are running or were stopped, with their owners; None: unknown."""
     names = sorted(info.base_name for info in _entries(folder))
     runs = (name[1:] for name in names if name[0] == "." and _RUN.fullmatch(name[1:]))
-    return {run: _owner_of(folder, f"{folder.path}/.{run}") for run in runs}
+    return {run: _owner_of(Run(folder, run)) for run in runs}
 
 
-def _owner_of(folder: Place, path: str) -> Owner | None:
+def _owner_of(run: Run) -> Owner | None:
     try:
-        return msgspec.json.decode(read_bytes(folder, f"{path}/{_OWNER}"), type=Owner)
+        return msgspec.json.decode(read_bytes(run.hidden / _OWNER), type=Owner)
     except (FileNotFoundError, msgspec.DecodeError):  # the run begins or ends at this moment
         return None
 
@@ -484,6 +481,11 @@ def incomplete(path: str) -> IncompleteResult:
     )
 
 
-def unwritable(path: str, error: OSError) -> CannotWrite:
-    hint = "let the driver and all executors see the same files, or choose another place"
-    return CannotWrite(f"cannot write to {path}: {error.strerror or error}", hint=hint)
+@contextmanager
+def writing(uri: str) -> Iterator[None]:
+    """Raises `CannotWrite` for an error of the file system."""
+    try:
+        yield
+    except OSError as error:
+        hint = "let the driver and all executors see the same files, or choose another place"
+        raise CannotWrite(f"cannot write to {uri}: {error.strerror or error}", hint=hint) from error

@@ -1,5 +1,9 @@
-"""Writers of the data source `rdfm`: of tables, by the jobs of `committer`, and the sinks of Structured Streaming, a
-folder with a log for each partition of a micro-batch, and a stream of a server.
+"""Writers of the data source `rdfm`: of tables, as the logs of a run (`runs`) or as one log, and the sinks of
+Structured Streaming, a folder with a log for each partition of a micro-batch, and a stream of a server.
+
+A job of tables counts when the driver has committed its run: a task that fails or runs twice leaves no files, and a job
+that fails changes nothing. Spark ends a job while some of its tasks still run: those find that the job has ended, and
+remove their files.
 
 Spark runs a micro-batch again if it was killed before it noted that the batch was committed: `write` in other tasks,
 and `commit`, which may also run twice. A folder therefore has a record of each batch, which is written before its logs
@@ -12,13 +16,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import aclosing
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Final, NamedTuple
+from io import BytesIO
+from itertools import chain
+from posixpath import dirname
+from typing import IO, Any, Final, NamedTuple, cast
 from uuid import uuid4
 
-import msgspec
 import pyarrow as pa
 from pyarrow import fs
 from pyspark import TaskContext
@@ -28,19 +35,260 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from construct_messages.errors import UsageError
+from construct_messages.errors import LogError, UnsupportedByFormat, UsageError
+from construct_messages.logs import Encoder, EncoderOptions, encoder_for
+from construct_messages.logs.lines.decoder import to_messages
+from construct_messages.rdf.files.unpacking import opener
+from construct_messages.rdf.message import Message
 from construct_messages.rdf.options import TransportOptions
-from construct_messages.spark.logs.committer import LogJob, messages_of, write_log
+from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.logs.files import (
     Place,
+    files_below,
     is_there,
+    kind_of,
+    make_folder,
+    move,
     place_of,
-    read_bytes,
     remove_file,
     write_bytes,
 )
 from construct_messages.spark.logs.options import ServerOptions, WriteOptions
-from construct_messages.spark.logs.runs import LogFile, unwritable
+from construct_messages.spark.logs.runs import (
+    LogFile,
+    Mode,
+    Run,
+    RunRecord,
+    counts_of,
+    read_record,
+    writing,
+)
+
+# --- one log --------------------------------------------------------------------------------------
+
+
+_KEYS: Final = ("file", "block", "ordinal", "sequence")
+"""The columns that identify a message."""
+
+
+def encoder(options: WriteOptions) -> Encoder:
+    encoding = EncoderOptions(options.prefixes, graphs=options.graphs, own=options.own)
+    return encoder_for(options.format, options.syntax, encoding)
+
+
+def opening(options: WriteOptions) -> bytes:
+    """Returns a log without messages."""
+    empty, file = encoder(options), BytesIO()
+    with _packed(file, options.packing) as packed:
+        packed.write(empty.start() + empty.finish())
+    return file.getvalue()
+
+
+def write_log(
+    place: Place, batches: Iterable[pa.RecordBatch], options: WriteOptions, task: str
+) -> LogFile | None:
+    """Writes the messages of a partition, in the column `message`, as a log, or, of a `single` one, a part of it.
+
+    Returns None, and writes no file, if there are no messages. Errors name the message.
+    """
+    batches = (batch for batch in batches if batch.num_rows)
+    if (first := next(batches, None)) is None:
+        return None
+    encoding, messages, quads = encoder(options), 0, 0
+    start = encoding.start()
+    with place.files.open_output_stream(place.path, compression=None) as raw:
+        sums = _Sums(raw)
+        with _packed(cast("IO[bytes]", sums), options.packing) as file:
+            if not options.single:
+                file.write(start)
+            for batch in chain([first], batches):
+                encoded = [*_encoded(batch, messages + 1, encoding, task, options.lenient)]
+                file.write(b"".join([data for data, _ in encoded]))
+                messages += len(encoded)
+                quads += sum(size for _, size in encoded)
+            file.write(encoding.finish())
+    return LogFile(place.path.rpartition("/")[2], sums.bytes, messages, quads, sums.crc32)
+
+
+@contextmanager
+def _packed(file: IO[bytes], packing: str) -> Iterator[Any]:
+    if packing:
+        with opener(packing)(file, "wb") as packed:
+            yield packed
+    else:
+        yield file
+
+
+class _Sums:
+    """A file that counts the written bytes and computes their CRC-32."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.bytes = self.crc32 = 0
+
+    def write(self, data: bytes) -> int:
+        self._file.write(data)
+        self.bytes += len(data)
+        self.crc32 = zlib.crc32(data, self.crc32)
+        return len(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def _encoded(
+    batch: pa.RecordBatch, first: int, encoder: Encoder, task: str, lenient: bool
+) -> Iterator[tuple[bytes, int]]:
+    """Yields the encoded messages of a batch, each with its number of quads; `first` is the number of the first."""
+
+    def place(row: int) -> str:
+        keys = [f"{key} {batch.column(key)[row]}" for key in _KEYS if key in batch.schema.names]
+        return ", ".join([task, *keys])
+
+    for row, message in enumerate(
+        messages_of(batch.column("message").to_pylist(), first, place, lenient=lenient)
+    ):
+        try:
+            yield encoder.encode(message), len(message)
+        except UnsupportedByFormat as error:
+            raise UnsupportedByFormat(
+                f"in {place(row)}: {error.message}", hint=error.hint
+            ) from error
+
+
+def messages_of(
+    texts: Sequence[str | None], first: int, place: Callable[[int], str], *, lenient: bool = False
+) -> list[Message]:
+    """Returns the messages of texts; errors name the place of a text, and its number, counted from `first`."""
+    try:
+        if None in texts:
+            number = first + texts.index(None)
+            hint = "filter it out, or make it '' if it is empty"
+            raise LogError("NULL", number=number, hint=hint)
+        return to_messages(cast("Sequence[str]", texts), first, Lenience() if lenient else None)
+    except LogError as error:
+        raise LogError(
+            f"in {place(error.number - first)}: {error.message}",
+            number=error.number,
+            position=error.position,
+            hint=error.hint,
+        ) from error
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """The log that a task has written, if it has messages that are not in a stream; of a micro-batch also the query."""
+
+    log: LogFile | None
+    query: str = ""
+
+
+def _logs(messages: Iterable[WriterCommitMessage | None]) -> list[LogFile]:
+    """Returns the logs of tasks, in the order of partitions; a lost task sends nothing."""
+    logs = [each.log for each in messages if isinstance(each, Written) and each.log is not None]
+    return sorted(logs, key=lambda log: log.partition)
+
+
+@dataclass(frozen=True)
+class LogJob(DataSourceArrowWriter):
+    """A job that writes one log for each partition that has messages into a folder, or one log of all partitions."""
+
+    options: WriteOptions
+    target: Place
+    run: Run
+    mode: Mode
+
+    @classmethod
+    def begin(cls, options: WriteOptions, *, overwrite: bool) -> LogJob:
+        """Starts a job, which `commit` or `abort` ends."""
+        target = place_of(options.path, options.s3)
+        mode: Mode = "overwrite" if overwrite else "error" if options.alone else "append"
+        opening(options)  # which fails if the options do
+        with writing(target.uri):
+            if options.single:
+                _check_file(target, overwrite=overwrite)
+                run = Run.begin(target._replace(path=dirname(target.path)))
+            else:
+                run = Run.begin(target, mode)
+            make_folder(run.logs)
+        return cls(options, target, run, mode)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        context = TaskContext.get()
+        assert context is not None  # a task has one
+        return self.write_part(iterator, context.partitionId(), context.taskAttemptId())
+
+    def write_part(
+        self, batches: Iterable[pa.RecordBatch], partition: int, attempt: int
+    ) -> Written:
+        """Writes the messages of one partition, in the column `message`. Errors name the message."""
+        name = f"part-{partition:05d}-{attempt}.{self.options.extension}"
+        try:
+            self._check_runs()
+            with writing(self.target.uri):
+                log = write_log(
+                    self.run.logs / name, batches, self.options, f"partition {partition}"
+                )
+            self._check_runs()
+        except BaseException:
+            for folder in (self.run.logs, self.run.place):
+                remove_file(folder / name)
+            raise
+        return Written(log)
+
+    def _check_runs(self) -> None:
+        if not self.run.is_running:
+            raise UsageError(
+                f"cannot write to {self.target.uri}: the job has ended, or its folder is not seen from here",
+                hint="write to a place that the driver and all executors share",
+            )
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Makes the logs those of the folder, or one log, and removes the other files of tasks."""
+        logs, options = _logs(messages), self.options
+        with writing(self.target.uri):
+            if options.single:
+                self._join(logs)
+            else:
+                logs = logs or [self._empty()]
+                self.run.commit(options.media_type, counts_of(logs), logs, self.mode)
+        self.run.end()
+
+    def _empty(self) -> LogFile:
+        """Writes the log without messages, for a folder without any other log."""
+        data, name = opening(self.options), f"part-00000-0.{self.options.extension}"
+        self.run.write(self.run.logs / name, data)
+        return LogFile(name, len(data), 0, 0, zlib.crc32(data))
+
+    def _join(self, logs: Sequence[LogFile]) -> None:
+        """Concatenates the parts to one log, which is valid in every format, and also for compressed logs."""
+        whole = self.run.hidden / "whole"
+        with whole.files.open_output_stream(whole.path, compression=None) as target:
+            if not logs or encoder(self.options).start():
+                target.write(opening(self.options))
+            for chunk in self.run.drained(logs):
+                target.write(chunk)
+        move(whole, self.target)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None] = ()) -> None:  # noqa: ARG002 - Spark's
+        """Removes the files of tasks, and the folder of the logs if it is new."""
+        self.run.end()
+
+
+def _check_file(target: Place, *, overwrite: bool) -> None:
+    there = kind_of(target)
+    if there == fs.FileType.Directory:
+        raise UsageError(f"{target.uri} is a folder", hint="name a file in it")
+    if there == fs.FileType.File and not overwrite:
+        raise UsageError(
+            f"{target.uri} exists, and a log in one file cannot grow", hint="overwrite it"
+        )
+
+
+# --- micro-batches --------------------------------------------------------------------------------
 
 RECORDED: Final = 100
 """The number of batches whose records are kept: as many as Spark keeps in a checkpoint."""
@@ -81,47 +329,10 @@ class Task(NamedTuple):
         return cls(query, batch, context.partitionId())
 
 
-@dataclass
-class Written(WriterCommitMessage):
-    """The log that a task has written, if it has messages that are not in a stream; of a micro-batch also the task."""
-
-    log: LogFile | None
-    task: Task | None = None
-
-
-def _written(messages: Iterable[WriterCommitMessage | None]) -> list[tuple[Task, LogFile | None]]:
-    """Returns the tasks of a micro-batch and their logs; a lost task sends nothing."""
-    found = [each for each in messages if isinstance(each, Written)]
-    return [(each.task, each.log) for each in found if each.task is not None]
-
-
-# --- tables ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
-class LogWriter(DataSourceArrowWriter):
-    """Writes a table as a job."""
-
-    job: LogJob
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        context = TaskContext.get()
-        assert context is not None  # a task has one
-        return Written(self.job.write(iterator, context.partitionId(), context.taskAttemptId()))
-
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self.job.commit([each.log for each in messages if isinstance(each, Written) and each.log])
-
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - Spark's
-        self.job.abort()
-
-
-# --- folders --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class FolderWriter(DataSourceStreamArrowWriter):
-    """Writes a log for each partition that has messages.
+class FolderWriter(DataSourceStreamArrowWriter, DataSourceArrowWriter):
+    """Writes a log for each partition of a micro-batch that has messages. Of a table, as in `foreachBatch`, options
+    identify the batch.
 
     A batch is in the folder once its record is: `commit` then renames the logs that the record lists, and removes all
     others that were written for the batch. A log that is no longer under its temporary name has been renamed.
@@ -140,72 +351,64 @@ class FolderWriter(DataSourceStreamArrowWriter):
                 hint="use up to 100 ASCII letters, digits, - and _",
             )
         place = place_of(options.path, options.s3)
-        if place.files.get_file_info(place.path).type == fs.FileType.File:
+        if kind_of(place) == fs.FileType.File:
             raise UsageError(f"{options.path} is a file", hint="name a folder")
         # tasks may run in another working directory, where a relative path would differ
         return cls(replace(options, path=place.uri))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        task = Task.this(self.options)
+        task, options = Task.this(self.options), self.options
+        name = f"{task.batch:09d}-{task.partition:05d}-{task.query}.{options.extension}"
         folder = self._folder(task.query)
-        # numbers of attempts begin again with each session: a new file must not be taken for a recorded one
-        name = f"{task.batch:09d}-{task.partition:05d}-{uuid4().hex}{_WRITTEN}"
-        try:
-            folder.files.create_dir(folder.path, recursive=True)
+        with writing(options.path):
+            make_folder(folder)
+            # numbers of attempts begin again with each session: a new file must not be taken for a recorded one;
             # after an error, the next commit removes the file
-            place = folder.at(f"{folder.path}/{name}")
-            return Written(write_log(place, iterator, self.options, str(task)), task)
-        except OSError as error:
-            raise unwritable(self.options.path, error) from error
+            part = folder / f"{name}.{uuid4().hex}{_WRITTEN}"
+            return Written(write_log(part, iterator, options, str(task)), task.query)
 
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        if not (written := _written(messages)):
+    def commit(
+        self, messages: Sequence[WriterCommitMessage | None], batchId: int | None = None
+    ) -> None:
+        written = [each for each in messages if isinstance(each, Written)]
+        if not written:
             return  # the batch has no partition, and so no message
-        query = written[0][0].query
-        folder, record = self._folder(query), self._record(query, batchId)
-        try:
+        query, number = (
+            written[0].query,
+            (self.options.batch_id or 0) if batchId is None else batchId,
+        )
+        folder, record = self._folder(query), self._record(query, number)
+        with writing(self.options.path):
             if not is_there(record):
-                batch = self._batch([(task, log) for task, log in written if log], batchId)
-                write_bytes(record, msgspec.json.encode(batch) + b"\n", f"{record.path}~")
-            for each in _read(record).files:
-                log = folder.at(f"{folder.path}/{each.written}")
-                if is_there(log):
-                    folder.files.move(log.path, f"{self._place.path}/{each.name}")
-            _clean(folder, batchId)
-        except OSError as error:
-            raise unwritable(self.options.path, error) from error
-
-    def _batch(self, written: Sequence[tuple[Task, LogFile]], number: int) -> Batch:
-        extension = f"{self.options.format.extension}{self.options.packing}"
-        files = [
-            BatchLog(
-                log.name, f"{number:09d}-{task.partition:05d}-{task.query}.{extension}", log.bytes
-            )
-            for task, log in sorted(written, key=lambda each: each[0])
-        ]
-        logs = [log for _, log in written]
-        counts = (sum(log.messages or 0 for log in logs), sum(log.quads or 0 for log in logs))
-        return Batch(*counts, files)
+                logs = _logs(messages)
+                batch = RunRecord(query, self.options.media_type, *counts_of(logs), logs, number)
+                write_bytes(record, batch.encoded(), folder / f"{record.path.rpartition('/')[2]}~")
+            for log, name in self._named(record).items():
+                if is_there(folder / log):
+                    move(folder / log, self._place / name)
+            _clean(folder, number)
 
     def logs(self, query: str, batch: int) -> list[str]:
         """Returns the URIs of the logs of a committed batch that have not been removed since."""
-        place, record = self._place, self._record(query, batch)
+        record = self._record(query, batch)
         if not is_there(record):
             return []  # the batch has no partition, and so no message
-        infos = place.files.get_file_info([f"{place.path}/{e.name}" for e in _read(record).files])
-        return [place.at(info.path).uri for info in infos if info.type == fs.FileType.File]
+        places = [self._place / name for name in self._named(record).values()]
+        return [place.uri for place in places if is_there(place)]
 
     def remove(self, logs: Iterable[str]) -> None:
         """Removes logs that `logs` has returned."""
-        place = self._place
         for uri in logs:
-            place.files.delete_file(place_of(uri, self.options.s3).path)
+            remove_file(place_of(uri, self.options.s3))
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002 - Spark's
-        for task, log in _written(messages):
-            if log is not None:
-                folder = self._folder(task.query)
-                remove_file(folder.at(f"{folder.path}/{log.name}"))
+    def abort(
+        self,
+        messages: Sequence[WriterCommitMessage | None],
+        batchId: int | None = None,  # noqa: ARG002 - Spark's
+    ) -> None:
+        for each in messages:
+            if isinstance(each, Written) and each.log is not None:
+                remove_file(self._folder(each.query) / each.log.name)
 
     @property
     def _place(self) -> Place:
@@ -213,41 +416,23 @@ class FolderWriter(DataSourceStreamArrowWriter):
 
     def _folder(self, query: str) -> Place:
         """Returns the folder of the records of a query, and of its logs before they have names."""
-        place = self._place
-        return place.at(f"{place.path}/{_FOLDER}/{query}")
+        return self._place / _FOLDER / query
 
     def _record(self, query: str, batch: int) -> Place:
-        folder = self._folder(query)
-        return folder.at(f"{folder.path}/{batch:09d}{_RECORD}")
+        return self._folder(query) / f"{batch:09d}{_RECORD}"
 
-
-class BatchLog(msgspec.Struct, frozen=True):
-    written: str  # its name before the batch is committed
-    name: str
-    bytes: int
-
-
-class Batch(msgspec.Struct, frozen=True):
-    """The record of a batch."""
-
-    messages: int
-    quads: int
-    files: Sequence[BatchLog]
-
-
-def _read(record: Place) -> Batch:
-    return msgspec.json.decode(read_bytes(record, record.path), type=Batch)
+    def _named(self, record: Place) -> dict[str, str]:
+        """Returns the final names of the logs in a record, by their temporary names."""
+        return {log.name: log.name.rsplit(".", 2)[0] for log in read_record(record).files}
 
 
 def _clean(folder: Place, batch: int) -> None:
     """Removes logs that no record of the batch or an earlier one lists, and records that are not needed any more."""
-    for info in folder.files.get_file_info(fs.FileSelector(folder.path, allow_not_found=True)):
-        number = _NUMBER.match(info.base_name)
-        if number is None:
-            continue
-        is_record = info.base_name.endswith(_RECORD)
-        if int(number[0]) <= (batch - RECORDED if is_record else batch):
-            remove_file(folder.at(info.path))
+    for name in files_below(folder):
+        if number := _NUMBER.match(name):
+            kept = batch - RECORDED if name.endswith(_RECORD) else batch
+            if int(number[0]) <= kept:
+                remove_file(folder / name)
 
 
 # --- streams --------------------------------------------------------------------------------------
@@ -256,7 +441,7 @@ _MESSAGES, _CHARACTERS = 1000, 4 << 20  # of a chunk, at most, unless one messag
 
 
 @dataclass(frozen=True)
-class ServerWriter(DataSourceStreamArrowWriter):
+class ServerWriter(DataSourceStreamArrowWriter, DataSourceArrowWriter):
     """Sends the messages of each partition to a stream, in their order; see the top of the module.
 
     Elements appear while the batch is running. A batch that runs again must have the same messages in its partitions;
@@ -268,7 +453,7 @@ class ServerWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         task = Task.this(self.options)
         asyncio.run(self._send(iterator, task))
-        return Written(None, task)
+        return Written(None)
 
     async def _send(self, batches: Iterable[pa.RecordBatch], task: Task) -> None:
         from construct_messages.feeds.delivery import StreamTarget
@@ -287,10 +472,14 @@ class ServerWriter(DataSourceStreamArrowWriter):
                 )
                 first += len(texts)
 
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+    def commit(
+        self, messages: Sequence[WriterCommitMessage | None], batchId: int | None = None
+    ) -> None:
         """Does nothing: all messages are in the stream."""
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+    def abort(
+        self, messages: Sequence[WriterCommitMessage | None], batchId: int | None = None
+    ) -> None:
         """Does nothing: the batch will run again, and the server knows its keys."""
 
 
@@ -307,26 +496,3 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[list[str | None]]:
             size += length
     if texts:
         yield texts
-
-
-# --- batches --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TableWriter(DataSourceArrowWriter):
-    """Writes a table as a micro-batch that options identify, as in `foreachBatch`."""
-
-    writer: FolderWriter | ServerWriter
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        return self.writer.write(iterator)
-
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self.writer.commit(messages, self._batch)
-
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        self.writer.abort(messages, self._batch)
-
-    @property
-    def _batch(self) -> int:
-        return self.writer.options.batch_id or 0

@@ -21,17 +21,16 @@ from pyarrow import fs
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.logs.reading import read_log
 from construct_messages.rdf.formats.lookup import format_of_file
-from construct_messages.spark.logs.files import Place, is_there, place_of, read_from
+from construct_messages.spark.logs.files import Place, is_there, kind_of, place_of, read_from
 from construct_messages.spark.logs.runs import (
     SUCCESS,
+    Contents,
     LogFile,
     RunRecord,
-    current,
+    counts_of,
     damage,
     last_run,
     left_over,
-    records,
-    sizes,
 )
 
 _MESSAGE_BYTES: Final = 1 << 40  # no limit: every log that was written can be read
@@ -61,20 +60,10 @@ class Verification(NamedTuple):
 
 
 class _Task(NamedTuple):
-    uri: str
-    name: str
+    place: str  # the URI of a log
     format: str | None  # None: that of the name
     written: LogFile  # its entry in the record of its run, or all that is known without a record
     lenient: bool
-
-
-class _Read(NamedTuple):
-    """The figures of a log that was read, and its error, if it has one."""
-
-    name: str
-    messages: int
-    quads: int
-    problem: str | None
 
 
 def verify_folder(
@@ -93,46 +82,45 @@ def verify_folder(
     """
     folder = place_of(os.fspath(path))
     try:
-        if folder.files.get_file_info(folder.path).type != fs.FileType.Directory:
+        if kind_of(folder) != fs.FileType.Directory:
             raise UsageError(
                 f"{path} is not a folder",
                 hint="name a folder that spark run or convert has written",
             )
-        known, found, last = records(folder), sizes(folder), last_run(folder)
-        runs = current(known)
-        notes = list(_notes(folder, known, runs, last))
+        contents, last = Contents.of(folder), last_run(folder)
+        notes = list(_notes(folder, contents, last))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error}") from error
-    old = {log.name for record in known if record not in runs for log in record.files}
-    found = {name: size for name, size in found.items() if name not in old}
-    problems = list(_problems(found, known, runs, last))
-    tasks = list(_tasks(folder, found, runs, lenient))
-    read = list(_read_all(tasks, sum(found.values()), processes))
-    problems += [f"{log.name}: {log.problem}" for log in read if log.problem is not None]
+    runs = contents.runs
+    old = {log.name for record in contents.known if record not in runs for log in record.files}
+    contents = contents._replace(
+        sizes={name: size for name, size in contents.sizes.items() if name not in old}
+    )
+    problems = list(_problems(contents, last))
+    read = dict[str, LogFile]()
+    for log, problem in _read_all(list(_tasks(folder, contents, lenient)), processes):
+        read[log.name] = log
+        problems += [] if problem is None else [f"{log.name}: {problem}"]
     if not problems:
-        problems += _wrong_sums(runs, {log.name: log for log in read})
-    counts = (len(read), sum(log.messages for log in read), sum(log.quads for log in read))
+        problems += _wrong_sums(runs, read)
+    counts = (len(read), *counts_of(read.values()))
     return Verification(folder.uri, [record.run for record in runs], *counts, problems, notes)
 
 
-def _problems(
-    found: dict[str, int], known: Sequence[RunRecord], runs: Sequence[RunRecord], last: str | None
-) -> Iterator[str]:
+def _problems(contents: Contents, last: str | None) -> Iterator[str]:
+    known = {record.run for record in contents.known}
     if last is None and not known:
         yield f"there is no {SUCCESS}: its writer is still running, or was stopped"
-    elif last and last not in {record.run for record in known}:
+    elif last and last not in known:
         yield f"the record of run {last} is missing"
-    for record in runs:
-        yield from (f"{each} (run {record.run})" for each in damage(record, found))
+    for record in contents.runs:
+        yield from (f"{each} (run {record.run})" for each in damage(record, contents.sizes))
     if known:
-        names = {log.name for record in known for log in record.files}
-        yield from (f"{name} is of no run" for name in found if name not in names)
+        yield from (f"{name} is of no run" for name in contents.sizes.keys() - contents.recorded)
 
 
-def _notes(
-    folder: Place, known: Sequence[RunRecord], runs: Sequence[RunRecord], last: str | None
-) -> Iterator[str]:
-    if not runs and last is not None:
+def _notes(folder: Place, contents: Contents, last: str | None) -> Iterator[str]:
+    if not contents.runs and last is not None:
         yield "no run has left a record: it is not known how many messages were written"
     for run, owner in left_over(folder).items():
         if owner is None:
@@ -143,20 +131,18 @@ def _notes(
             yield f".{run}: a run that was stopped {where}; the next one removes it"
         else:
             yield f".{run}: a run that still runs, or was stopped elsewhere {where}"
-    if is_there(folder.at(f"{folder.path}/{_TEMPORARY}")):
+    if is_there(folder / _TEMPORARY):
         yield f"{_TEMPORARY}: a job that Spark itself commits still runs, or was stopped"
-    for record in known:
-        if record not in runs:
+    for record in contents.known:
+        if record not in contents.runs:
             yield f"{record.run}: a run that was overwritten; the next one removes it"
 
 
-def _tasks(
-    folder: Place, found: dict[str, int], runs: Sequence[RunRecord], lenient: bool
-) -> Iterator[_Task]:
-    written = {log.name: (record.format, log) for record in runs for log in record.files}
-    for name in sorted(found):
-        format, log = written.get(name) or (_format_of(name), LogFile(name, found[name]))
-        yield _Task(folder.at(f"{folder.path}/{name}").uri, name, format, log, lenient)
+def _tasks(folder: Place, contents: Contents, lenient: bool) -> Iterator[_Task]:
+    written = {log.name: (record.format, log) for record in contents.runs for log in record.files}
+    for name, size in sorted(contents.sizes.items()):
+        format, log = written.get(name) or (_format_of(name), LogFile(name, size))
+        yield _Task((folder / name).uri, format, log, lenient)
 
 
 def _format_of(name: str) -> str | None:
@@ -167,7 +153,10 @@ def _format_of(name: str) -> str | None:
     return "nq" if ".txt" in name else None
 
 
-def _read_all(tasks: Sequence[_Task], size: int, processes: int | None) -> Iterator[_Read]:
+def _read_all(
+    tasks: Sequence[_Task], processes: int | None
+) -> Iterator[tuple[LogFile, str | None]]:
+    size = sum(task.written.bytes for task in tasks)
     if processes == 1 or len(tasks) < 2 or (processes is None and size < _PARALLEL_BYTES):
         yield from map(_read, tasks)
         return
@@ -176,34 +165,36 @@ def _read_all(tasks: Sequence[_Task], size: int, processes: int | None) -> Itera
         yield from pool.map(_read, tasks)
 
 
-def _read(task: _Task) -> _Read:
-    messages = quads = crc32 = 0
+def _read(task: _Task) -> tuple[LogFile, str | None]:
+    """Returns the figures of a log, as far as it can be read, and how it differs from its record, if it does."""
+    messages = quads = size = crc32 = 0
 
     def summed() -> Iterator[bytes]:
-        nonlocal crc32
-        for chunk in read_from(task.uri):
-            crc32 = zlib.crc32(chunk, crc32)
+        nonlocal size, crc32
+        for chunk in read_from(task.place):
+            size, crc32 = size + len(chunk), zlib.crc32(chunk, crc32)
             yield chunk
 
+    problem = None
     try:
         for message in read_log(
             summed(), task.format, lenient=task.lenient, message_bytes=_MESSAGE_BYTES
         ):
             messages += 1
             quads += len(message)
-        problem = _difference(task, messages, crc32)
     except (ConstructMessagesError, OSError) as error:
         problem = " ".join(str(error).partition("\n  hint: ")[0].split())
-    return _Read(task.name, messages, quads, problem)
+    read = LogFile(task.written.name, size, messages, quads, crc32)
+    return read, problem or _difference(task, read)
 
 
-def _difference(task: _Task, messages: int, crc32: int) -> str | None:
+def _difference(task: _Task, read: LogFile) -> str | None:
     """Describes how a log that was read to its end differs from its record; None if it does not."""
-    written, place = task.written, place_of(task.uri)
-    if written.crc32 not in (None, crc32):
+    written, place = task.written, place_of(task.place)
+    if written.crc32 not in (None, read.crc32):
         return "its bytes are not those that were written (CRC-32)"
-    if written.messages not in (None, messages):
-        return f"{messages:,} messages, and {written.messages:,} were written"
+    if written.messages not in (None, read.messages):
+        return f"{read.messages:,} messages, and {written.messages:,} were written"
     log = Path(place.path)
     if place.is_local and (kept := log.with_name(f".{log.name}.crc")).is_file():
         with log.open("rb") as file:
@@ -230,11 +221,10 @@ def _hadoop_difference(kept: bytes, file: IO[bytes]) -> str | None:
     return None
 
 
-def _wrong_sums(runs: Sequence[RunRecord], read: dict[str, _Read]) -> Iterator[str]:
+def _wrong_sums(runs: Sequence[RunRecord], read: dict[str, LogFile]) -> Iterator[str]:
     """Yields descriptions of the runs whose logs have other numbers of messages or quads than were written."""
     for record in runs:
-        logs = [read[log.name] for log in record.files]
-        messages, quads = sum(log.messages for log in logs), sum(log.quads for log in logs)
+        messages, quads = counts_of(read[log.name] for log in record.files)
         if (messages, quads) != (record.messages, record.quads):
             yield (
                 f"run {record.run} wrote {record.messages:,} messages of {record.quads:,} quads, "

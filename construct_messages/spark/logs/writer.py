@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pyarrow import fs
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
 
@@ -24,7 +23,7 @@ from construct_messages.rdf.files.output import atomic_file
 from construct_messages.rdf.formats import N_QUADS, N_TRIPLES, Format, Syntax, content_type
 from construct_messages.spark.dialect import literal
 from construct_messages.spark.logs import register
-from construct_messages.spark.logs.files import Place, is_there, place_of, s3_settings
+from construct_messages.spark.logs.files import Place, files_below, is_there, place_of, s3_settings
 from construct_messages.spark.logs.runs import (
     MODES,
     RECORD,
@@ -34,7 +33,7 @@ from construct_messages.spark.logs.runs import (
     RunRecord,
     exists,
     incomplete,
-    unwritable,
+    writing,
 )
 from construct_messages.spark.messages import MESSAGE
 from construct_messages.spark.quads.loading import files_at, literal_path
@@ -82,8 +81,6 @@ def _write_run(
     try:
         found, figures = _run_parts(run, values, observation, compression)
         run.commit(media_type, (figures["messages"], figures["quads"] or 0), found, mode)
-    except OSError as error:
-        raise unwritable(folder.uri, error) from error
     finally:
         run.end()
 
@@ -92,9 +89,9 @@ def _run_parts(
     run: Run, values: DataFrame, observation: Observation, compression: str = NO_COMPRESSION
 ) -> tuple[list[LogFile], Mapping[str, Any]]:
     """Writes the values into the folder of a run; returns the files and the figures of the values."""
-    logs = run.folder.at(run.logs)
-    write_parts(values, logs.uri, compression=compression)
-    found = parts_in(logs)
+    write_parts(values, run.logs.uri, compression=compression)
+    with writing(run.folder.uri):
+        found = parts_in(run.logs)
     if not _are_whole(found, observation.get, compression):
         raise incomplete(run.folder.uri)
     return found, observation.get
@@ -102,10 +99,8 @@ def _run_parts(
 
 def parts_in(folder: Place) -> list[LogFile]:
     """Returns the files that `write_parts` has written into a folder, in the order of partitions."""
-    infos = folder.files.get_file_info(fs.FileSelector(folder.path, allow_not_found=True))
-    found = [
-        LogFile(info.base_name, info.size) for info in infos if _PART.fullmatch(info.base_name)
-    ]
+    infos = files_below(folder)
+    found = [LogFile(name, infos[name].size) for name in infos if _PART.fullmatch(name)]
     return sorted(found, key=lambda file: file.partition)
 
 

@@ -24,8 +24,8 @@ from construct_messages import (
     write_log,
 )
 from construct_messages.options import JellyOptions
-from construct_messages.spark.logs.committer import LogJob
 from construct_messages.spark.logs.options import WriteOptions
+from construct_messages.spark.logs.sinks import LogJob
 from tests.support.commands import run
 from tests.support.http.streams import serving_streams
 from tests.support.logs import rdfjs_jelly
@@ -163,7 +163,9 @@ def spark_job(folder: Path, *, single: bool) -> LogJob:
 
 def by_spark(folder: Path) -> bytes:
     job = spark_job(folder, single=False)
-    assert job.write([pa.record_batch({"message": pa.array([], pa.string())})], 0, 0) is None
+    assert (
+        job.write_part([pa.record_batch({"message": pa.array([], pa.string())})], 0, 0).log is None
+    )
     job.commit([])
     (log,) = (folder / "logs").glob("*/*.jelly")
     return log.read_bytes()
@@ -197,7 +199,8 @@ def test_every_path_writes_it(written: Callable[[Path], bytes], tmp_path: Path) 
 def test_a_single_log_of_spark_begins_with_its_first_message(tmp_path: Path) -> None:
     """No reader finds an empty graph before it."""
     job = spark_job(tmp_path, single=True)
-    part = job.write([pa.record_batch({"message": pa.array(["<urn:s> <urn:p> <urn:o> ."])})], 0, 0)
-    assert part is not None
+    part = job.write_part(
+        [pa.record_batch({"message": pa.array(["<urn:s> <urn:p> <urn:o> ."])})], 0, 0
+    )
     job.commit([part])
     assert read_by_peer((tmp_path / "log.jelly").read_bytes()) == [ONE]

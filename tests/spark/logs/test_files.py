@@ -441,7 +441,8 @@ def test_a_folder_that_a_task_still_writes_to_is_removed(tmp_path: Path) -> None
     place, late = place_of(str(folder)), iter(["a", "b"])
 
     class Files:
-        type_name = "local"
+        def __getattr__(self, name: str) -> object:
+            return getattr(place.files, name)
 
         def delete_dir(self, path: str) -> None:
             if name := next(late, None):

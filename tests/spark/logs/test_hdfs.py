@@ -26,7 +26,7 @@ PROGRAM = """
 import sys
 import pyarrow as pa
 from pyarrow import fs
-from construct_messages.spark.logs.committer import LogJob
+from construct_messages.spark.logs.sinks import LogJob
 from construct_messages.spark.logs.files import place_of
 from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.runs import logs_at
@@ -40,7 +40,7 @@ def begin(path=url, overwrite=False, **options):
 
 def log(job, number):
     text = f"<urn:s{number}> <urn:p> <urn:o> ."
-    return job.write([pa.record_batch({"message": [text]})], number, number)
+    return job.write_part([pa.record_batch({"message": [text]})], number, number)
 
 def check(messages, *jobs):
     found = verify_folder(url)

@@ -32,9 +32,10 @@ def begin(folder: Path) -> Run:
 def prepared(run: Run, sizes: list[int]) -> tuple[str, tuple[int, int], list[LogFile]]:
     """Writes logs of so many messages into the folder of a run."""
     files = []
-    Path(run.logs).mkdir()
+    folder = Path(run.logs.path)
+    folder.mkdir()
     for number, size in enumerate(sizes):
-        path = Path(run.logs, f"{number}.nq")
+        path = folder / f"{number}.nq"
         path.write_text(LINE * size)
         files.append(LogFile(path.name, path.stat().st_size, size))
     return content_type(N_QUADS, RDFM), (sum(sizes), sum(sizes)), files
@@ -141,7 +142,7 @@ def test_a_commit_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     before = contents(tmp_path)
     run = begin(tmp_path)
     log, counts, files = prepared(run, [1, 1])
-    Path(run.logs, "1.nq").unlink()
+    Path(run.logs.path, "1.nq").unlink()
     with pytest.raises(IncompleteResult, match="not all logs came to"):
         run.commit(log, counts, files, "overwrite")
     run.end()
@@ -203,11 +204,19 @@ def test_one_of_many_new_runs_wins(tmp_path: Path) -> None:
     assert names(tmp_path) == {"_SUCCESS", won}
 
 
-STEPS = ("records", "sizes", "_remove", "visible_below", "remove_folder", "read_bytes")
+STEPS = (
+    "files_below",
+    "visible_below",
+    "_remove",
+    "remove_file",
+    "remove_folder",
+    "read_bytes",
+    "move",
+)
 """The functions of `runs` that look at the folder or change it, but for those of the file system."""
 
 
-@pytest.mark.parametrize("steps", range(0, 40, 2))
+@pytest.mark.parametrize("steps", range(0, 50, 5))
 @pytest.mark.parametrize("modes", [*product(("overwrite", "append"), repeat=2)], ids=str)
 def test_a_commit_within_another(
     steps: int, modes: tuple[Mode, Mode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

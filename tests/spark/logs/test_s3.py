@@ -17,10 +17,10 @@ from moto.server import ThreadedMotoServer
 from construct_messages import read_log
 from construct_messages.spark.construct import construct_messages
 from construct_messages.spark.logs import register
-from construct_messages.spark.logs.committer import LogJob
 from construct_messages.spark.logs.files import place_of, s3_settings, s3_settings_of
 from construct_messages.spark.logs.options import WriteOptions
-from construct_messages.spark.logs.runs import LogFile, current, logs_at, records
+from construct_messages.spark.logs.runs import Contents, logs_at
+from construct_messages.spark.logs.sinks import LogJob, Written
 from tests.support.spark.sessions import activate, new_session
 
 if TYPE_CHECKING:
@@ -122,24 +122,23 @@ def test_runs(endpoint: str) -> None:
         written = WriteOptions.of({"path": "s3a://runs/logs", **given, **options})
         return LogJob.begin(written, overwrite=False)
 
-    def part(job: LogJob, number: int) -> LogFile:
+    def part(job: LogJob, number: int) -> Written:
         text = f"<urn:s{number}> <urn:p> <urn:o> ."
-        written = job.write([pa.record_batch({"message": [text]})], number, number)
-        assert written is not None
-        return written
+        return job.write_part([pa.record_batch({"message": [text]})], number, number)
 
     def keys() -> set[str]:
         listed = client.list_objects_v2(Bucket="runs").get("Contents", ())
         return {each["Key"] for each in listed if not each["Key"].endswith("/")}
 
     def runs() -> list[str]:
-        assert {PurePath(file.uri).parent.name for file in logs_at(folder.uri, s3)} == {
-            record.run for record in current(records(folder))
-        }
-        return [record.run for record in current(records(folder))]
+        found = [record.run for record in Contents.of(folder).runs]
+        assert {PurePath(file.uri).parent.name for file in logs_at(folder.uri, s3)} == {*found}
+        return found
 
     first = begin()
-    assert part(first, 0).name == "part-00000-0.nq"
+    written = part(first, 0).log
+    assert written is not None
+    assert written.name == "part-00000-0.nq"
     first.commit([part(first, 1)])
     assert runs() == [first.run.id]
     assert len(keys()) == 3, "the log, the record, and _SUCCESS"

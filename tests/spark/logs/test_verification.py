@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from construct_messages.errors import IncompleteResult, UsageError
-from construct_messages.spark.logs.committer import LogJob
 from construct_messages.spark.logs.options import WriteOptions
+from construct_messages.spark.logs.sinks import LogJob
 from construct_messages.spark.logs.verification import Verification, verify_folder
 
 TEXTS = ['<urn:s> <urn:p> "one" .', "", '<urn:s> <urn:p> "two" .\n<urn:s> <urn:q> <urn:o> .']
@@ -19,8 +19,8 @@ def write(path: Path, *, overwrite: bool = False, **options: str) -> list[Path]:
     """Writes two logs of three messages each."""
     job = LogJob.begin(WriteOptions.of({"path": str(path), **options}), overwrite=overwrite)
     batch = pa.record_batch({"message": pa.array(TEXTS, pa.string())})
-    parts = [job.write([batch], number, 0) for number in range(2)]
-    job.commit([part for part in parts if part is not None])
+    parts = [job.write_part([batch], number, 0) for number in range(2)]
+    job.commit(parts)
     return sorted(each for each in path.glob("2*/[!_]*"))
 
 

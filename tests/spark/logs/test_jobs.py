@@ -22,9 +22,9 @@ from construct_messages.logs.lines.decoder import to_text
 from construct_messages.logs.reading import read_log
 from construct_messages.rdf.formats import JELLY
 from construct_messages.rdf.message import Message
-from construct_messages.spark.logs.committer import LogJob
 from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.runs import LogFile
+from construct_messages.spark.logs.sinks import LogJob, Written
 from tests.support.logs.kinds import KINDS, Kind, isomorphic
 from tests.support.logs.seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
 
@@ -48,8 +48,10 @@ def batches(
 
 def write(job: LogJob, *tasks: Sequence[str]) -> None:
     """A job whose tasks end in another order than they began."""
-    parts = [job.write(batches(texts), number, 10 + number) for number, texts in enumerate(tasks)]
-    job.commit([part for part in reversed(parts) if part is not None])
+    parts = [
+        job.write_part(batches(texts), number, 10 + number) for number, texts in enumerate(tasks)
+    ]
+    job.commit([*reversed(parts)])
 
 
 def names(folder: Path) -> list[str]:
@@ -68,7 +70,7 @@ def logs_in(folder: Path) -> list[Path]:
 
 def hidden_folder(job: LogJob) -> Path:
     """Where the tasks of a job write."""
-    return Path(job.run.hidden)
+    return Path(job.run.hidden.path)
 
 
 def read_all(path: Path) -> list[list[Message]]:
@@ -155,7 +157,9 @@ def test_graphs_of_jelly(tmp_path: Path) -> None:
     assert texts_of(list(reader)) == [A]
     assert reader.format is JELLY
     with pytest.raises(UnsupportedByFormat):
-        begin(tmp_path / "others", format="jelly", graphs="false").write(batches([GRAPH]), 0, 0)
+        begin(tmp_path / "others", format="jelly", graphs="false").write_part(
+            batches([GRAPH]), 0, 0
+        )
 
 
 def test_options_of_jelly(tmp_path: Path) -> None:
@@ -170,7 +174,7 @@ def test_options_of_jelly(tmp_path: Path) -> None:
     with pytest.raises(
         UnsupportedByFormat, match=r"partition 0: message 1: .* allow no triple terms"
     ):
-        begin(tmp_path / "others", format="jelly").write(batches([quoted]), 0, 0)
+        begin(tmp_path / "others", format="jelly").write_part(batches([quoted]), 0, 0)
     with pytest.raises(UsageError, match="options of Jelly have no meaning for TriG"):
         begin(tmp_path / "others", format="trig", jelly="{}")
 
@@ -279,7 +283,7 @@ def test_errors_say_where(
     keys, place = PLACES[case]
     job = begin(tmp_path / "logs", format="nt")
     with pytest.raises(error) as caught:
-        job.write(batches([A, B, text, C], **keys), 7, 0)
+        job.write_part(batches([A, B, text, C], **keys), 7, 0)
     assert f"in {place}" in str(caught.value)
     assert word in str(caught.value)
     assert "message 3: " in str(caught.value), "they are counted over all batches"
@@ -294,16 +298,16 @@ def test_a_failed_job_leaves_what_was_there(single: str, tmp_path: Path) -> None
     write(begin(target, single=single), [A])
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     job = begin(target, single=single, overwrite=True, format="nt")
-    assert job.write(batches([B]), 0, 0)
+    assert job.write_part(batches([B]), 0, 0)
     with pytest.raises(UnsupportedByFormat):
-        job.write(batches([B, GRAPH]), 1, 1)
+        job.write_part(batches([B, GRAPH]), 1, 1)
     job.abort()
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_a_failed_job_leaves_no_new_folder(tmp_path: Path) -> None:
     job = begin(tmp_path / "deep" / "logs", format="nt")
-    assert job.write(batches([A]), 0, 0)
+    assert job.write_part(batches([A]), 0, 0)
     job.abort()
     assert not (tmp_path / "deep" / "logs").exists()
     # nor does it mind where no task came to write
@@ -313,9 +317,8 @@ def test_a_failed_job_leaves_no_new_folder(tmp_path: Path) -> None:
 
 def test_an_aborted_job_leaves_others_alone(tmp_path: Path) -> None:
     one, other = begin(tmp_path / "logs"), begin(tmp_path / "logs")
-    part = one.write(batches([A]), 0, 0)
-    assert part is not None
-    other.write(batches([B]), 0, 0)
+    part = one.write_part(batches([A]), 0, 0)
+    other.write_part(batches([B]), 0, 0)
     other.abort()
     one.commit([part])
     assert [texts_of(log) for log in read_all(tmp_path / "logs")] == [[A]]
@@ -327,8 +330,7 @@ def test_tasks_that_outlive_their_job_leave_nothing(
     failed: bool, single: str, tmp_path: Path
 ) -> None:
     job = begin(tmp_path / "logs", single=single)
-    part = job.write(batches([A]), 0, 0)
-    assert part is not None
+    part = job.write_part(batches([A]), 0, 0)
 
     def end() -> None:
         if failed:
@@ -343,7 +345,7 @@ def test_tasks_that_outlive_their_job_leave_nothing(
 
     for late in (ended_meanwhile(), batches([C])):
         with pytest.raises(UsageError, match="the job has ended"):
-            job.write(late, 0, 1)
+            job.write_part(late, 0, 1)
     assert names(tmp_path) == ([] if failed else ["logs"])
     if not failed:
         assert [texts_of(log) for log in read_all(tmp_path / "logs")] == [[A]]
@@ -356,7 +358,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
     job = begin(tmp_path / "logs")
     with pytest.raises(UsageError, match="No space left"):
-        job.write(full(batches([A])), 0, 0)
+        job.write_part(full(batches([A])), 0, 0)
     assert names(hidden_folder(job)) == ["logs", "owner.json", "running"]
     assert names(hidden_folder(job) / "logs") == []
 
@@ -365,10 +367,9 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 def test_only_the_attempts_that_count_are_kept(single: str, tmp_path: Path) -> None:
     job = begin(tmp_path / "logs", single=single)
     # a task that was slow, one in its place, and one whose process was lost
-    job.write(batches([A]), 0, 0)
-    part = job.write(batches([A]), 0, 1)
+    job.write_part(batches([A]), 0, 0)
+    part = job.write_part(batches([A]), 0, 1)
     hidden_folder(job).joinpath("logs", "part-00001-2.nq").write_bytes(b"ha")
-    assert part is not None
     job.commit([part])
     assert [texts_of(log) for log in read_all(tmp_path / "logs")] == [[A]]
     assert names(tmp_path) == ["logs"]
@@ -377,10 +378,9 @@ def test_only_the_attempts_that_count_are_kept(single: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("single", ["true", "false"], ids=["single", "folder"])
 def test_a_place_that_is_not_shared(single: str, tmp_path: Path) -> None:
     job = begin(tmp_path / "logs", single=single)
-    part = job.write(batches([A]), 0, 0)
-    assert part is not None
+    part = job.write_part(batches([A]), 0, 0)
     with pytest.raises(ConstructMessagesError, match=r"cannot write to|not all logs") as caught:
-        job.commit([part, LogFile("part-00001-0.nq", 9)])
+        job.commit([part, Written(LogFile("part-00001-0.nq", 9))])
     assert "executors" in f"{caught.value.message} {caught.value.hint}"
     job.abort()
     assert names(tmp_path) == []
