@@ -1,8 +1,8 @@
 """Logs as data: `spark.read.format("rdfm")` and `frame.write.format("rdfm")`, once `register` has been called.
 
-A log is read as rows (file, block, ordinal, message). `source` cuts logs into parts for tasks, `committer` writes logs
-from many tasks; `streams` and `sinks` are those of Structured Streaming, and `records` converts records of brokers.
-`data_source` is the class that Spark knows. RDF Messages, section 3.
+A log is read as rows (file, block, ordinal, message). `source` cuts logs into parts for tasks, and `streams` reads them
+as they appear. `sinks` writes logs from many tasks, which count by the records of `runs`. `records` converts records of
+brokers. `data_source` is the class that Spark knows. RDF Messages, section 3.
 """
 
 from __future__ import annotations

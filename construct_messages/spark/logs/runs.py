@@ -17,11 +17,12 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from shutil import copyfileobj
+from typing import IO, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from pyarrow import fs
@@ -67,7 +68,7 @@ _IN_RUN: Final = re.compile(rf"(.*)/({_RUN.pattern})/.*", re.DOTALL)
 _NAMED: Final = 3  # names that a message lists
 
 
-class LogFile(msgspec.Struct, frozen=True, omit_defaults=True):
+class LogFile(msgspec.Struct, frozen=True, omit_defaults=True, order=True):
     name: str  # its path in the folder
     bytes: int
     messages: int | None = None  # None: not known for each log
@@ -170,15 +171,18 @@ def current(known: Iterable[RunRecord]) -> list[RunRecord]:
     return found
 
 
+class _Success(msgspec.Struct):
+    run: str = ""
+
+
 def last_run(folder: Place) -> str | None:
     """Returns the run that `_SUCCESS` names; an empty string if it names none, None if there is no `_SUCCESS`."""
     try:
-        success: Any = msgspec.json.decode(read_bytes(folder / SUCCESS))
+        return msgspec.json.decode(read_bytes(folder / SUCCESS), type=_Success).run
     except FileNotFoundError:
         return None
-    except msgspec.DecodeError:
+    except msgspec.DecodeError:  # that of another program
         return ""
-    return str(success.get("run", "")) if isinstance(success, dict) else ""
 
 
 def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
@@ -286,8 +290,8 @@ class Run:
 
     @classmethod
     def begin(cls, folder: Place, mode: Mode | None = None) -> Run:
-        """Starts a run: makes its hidden folder, which `end` removes, and removes those of runs that have ended. `mode`
-        is that of `commit`; None: the run has no logs in the folder in the end.
+        """Starts a run: makes its hidden folder, which `close` removes, and removes those of runs that have ended.
+        `mode` is that of `commit`; None: the run has no logs in the folder in the end.
         """
         with writing(folder.uri):
             there = kind_of(folder)
@@ -302,7 +306,7 @@ class Run:
             run.write(run.hidden / _RUNNING, b"")
             for other, owner in left_over(folder).items():
                 if owner is not None and owner.has_ended():
-                    Run(folder, other).end()
+                    Run(folder, other).close()
         return run
 
     @property
@@ -332,7 +336,7 @@ class Run:
         """Writes a file, which is complete when it has its name."""
         write_bytes(place, contents, self.hidden / "unfinished")
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Removes the hidden folder, beginning with the mark of a running job, so that no task goes on writing; logs
         without a record; and the folder of the runs if it is new and empty.
         """
@@ -343,13 +347,12 @@ class Run:
         if self.fresh and not _entries(self.folder):
             remove_folder(self.folder)
 
-    def drained(self, logs: Iterable[LogFile]) -> Iterator[bytes]:
-        """Yields the bytes of logs, and removes each, so that the disk never holds all of them twice."""
+    def drain(self, logs: Iterable[LogFile], target: IO[bytes]) -> None:
+        """Writes the bytes of logs to a file, and removes each, so that the disk never holds all of them twice."""
         for log in logs:
             place = self.logs / log.name
             with place.files.open_input_stream(place.path, compression=None) as file:
-                while chunk := file.read(_CHUNK_BYTES):
-                    yield chunk
+                copyfileobj(file, target, _CHUNK_BYTES)
             remove_file(place)
 
     def commit(
@@ -404,16 +407,13 @@ class Run:
 @contextmanager
 def _locked(folder: Place) -> Iterator[None]:
     """Holds the lock of a folder on a local file system; the system releases it when the process ends."""
-    if not folder.is_local:
+    with ExitStack() as stack:
+        if folder.is_local:
+            descriptor = os.open(folder.path, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            with suppress(OSError):  # some network file systems cannot lock folders
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-        return
-    descriptor = os.open(folder.path, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems cannot lock folders
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def check(folder: Place, mode: Mode) -> list[RunRecord]:
@@ -457,16 +457,15 @@ def _remove(folder: Place, record: RunRecord) -> None:
 
 def left_over(folder: Place) -> dict[str, Owner | None]:
     """Returns the runs with a hidden folder, which are running or were stopped, with their owners; None: unknown."""
-    names = sorted(info.base_name for info in _entries(folder))
-    runs = (name[1:] for name in names if name[0] == "." and _RUN.fullmatch(name[1:]))
-    return {run: _owner_of(Run(folder, run)) for run in runs}
-
-
-def _owner_of(run: Run) -> Owner | None:
-    try:
-        return msgspec.json.decode(read_bytes(run.hidden / _OWNER), type=Owner)
-    except (FileNotFoundError, msgspec.DecodeError):  # the run begins or ends at this moment
-        return None
+    found = dict[str, Owner | None]()
+    for name in sorted(info.base_name for info in _entries(folder)):
+        if name[0] == "." and _RUN.fullmatch(name[1:]):
+            try:
+                owner = msgspec.json.decode(read_bytes(folder / name / _OWNER), type=Owner)
+            except (FileNotFoundError, msgspec.DecodeError):  # it begins or ends at this moment
+                owner = None
+            found[name[1:]] = owner
+    return found
 
 
 def _entries(folder: Place) -> list[Any]:

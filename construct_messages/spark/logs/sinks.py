@@ -18,7 +18,7 @@ import asyncio
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, fields, replace
 from io import BytesIO
 from itertools import chain
@@ -98,7 +98,7 @@ def write_log(
     start = encoding.start()
     with place.files.open_output_stream(place.path, compression=None) as raw:
         sums = _Sums(raw)
-        with _packed(cast("IO[bytes]", sums), options.packing) as file:
+        with _packed(sums, options.packing) as file:
             if not options.single:
                 file.write(start)
             for batch in chain([first], batches):
@@ -110,13 +110,8 @@ def write_log(
     return LogFile(place.path.rpartition("/")[2], sums.bytes, messages, quads, sums.crc32)
 
 
-@contextmanager
-def _packed(file: IO[bytes], packing: str) -> Iterator[Any]:
-    if packing:
-        with opener(packing)(file, "wb") as packed:
-            yield packed
-    else:
-        yield file
+def _packed(file: Any, packing: str) -> AbstractContextManager[Any]:
+    return opener(packing)(file, "wb") if packing else nullcontext(file)
 
 
 class _Sums:
@@ -151,9 +146,8 @@ def _encoded(
         try:
             yield encoder.encode(message), len(message)
         except UnsupportedByFormat as error:
-            raise UnsupportedByFormat(
-                f"in {place(row)}: {error.message}", hint=error.hint
-            ) from error
+            error.message = f"in {place(row)}: {error.message}"
+            raise
 
 
 def messages_of(
@@ -167,12 +161,8 @@ def messages_of(
             raise LogError("NULL", number=number, hint=hint)
         return to_messages(cast("Sequence[str]", texts), first, Lenience() if lenient else None)
     except LogError as error:
-        raise LogError(
-            f"in {place(error.number - first)}: {error.message}",
-            number=error.number,
-            position=error.position,
-            hint=error.hint,
-        ) from error
+        error.message = f"in {place(error.number - first)}: {error.message}"
+        raise
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -255,7 +245,7 @@ class LogJob(DataSourceArrowWriter):
             else:
                 logs = logs or [self._empty()]
                 self.run.commit(options.media_type, counts_of(logs), logs, self.mode)
-        self.run.end()
+        self.run.close()
 
     def _empty(self) -> LogFile:
         """Writes the log without messages, for a folder without any other log."""
@@ -269,13 +259,12 @@ class LogJob(DataSourceArrowWriter):
         with whole.files.open_output_stream(whole.path, compression=None) as target:
             if not logs or encoder(self.options).start():
                 target.write(opening(self.options))
-            for chunk in self.run.drained(logs):
-                target.write(chunk)
+            self.run.drain(logs, target)
         move(whole, self.target)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None] = ()) -> None:  # noqa: ARG002 - Spark's
         """Removes the files of tasks, and the folder of the logs if it is new."""
-        self.run.end()
+        self.run.close()
 
 
 def _check_file(target: Place, *, overwrite: bool) -> None:

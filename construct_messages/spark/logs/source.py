@@ -247,17 +247,9 @@ def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
     lenience = Lenience() if options.lenient else None
     try:
         yield from map(to_text, _read_block(block, options, lenience))
-    except LogError as error:
-        raise LogError(
-            f"in {block}: {error.message}",
-            number=error.number,
-            position=error.position,
-            hint=error.hint,
-        ) from error
-    except LimitExceeded as error:
-        raise LimitExceeded(
-            f"in {block}: {error.message}", position=error.position, hint=error.hint
-        ) from error
+    except (LogError, LimitExceeded) as error:
+        error.message = f"in {block}: {error.message}"
+        raise
     finally:
         if lenience is not None:
             lenience.report(str(block))

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
@@ -210,14 +209,13 @@ def _hadoop_difference(kept: bytes, file: IO[bytes]) -> str | None:
     >>> _hadoop_difference(kept, BytesIO(b"abc")), _hadoop_difference(kept, BytesIO(b"abx"))
     (None, 'damaged after byte 2 (by its checksums)')
     """
-    if not kept.startswith(_CHECKSUMS):
-        return None
     size = int.from_bytes(kept[4:8], "big")
-    expected = (kept[start : start + 4] for start in range(8, len(kept), 4))
-    found = (zlib.crc32(piece).to_bytes(4, "big") for piece in iter(partial(file.read, size), b""))
-    for number, (one, other) in enumerate(zip_longest(expected, found)):
-        if one != other:
-            return f"damaged after byte {number * size:,} (by its checksums)"
+    pieces = iter(partial(file.read, size), b"")
+    sums = b"".join(zlib.crc32(piece).to_bytes(4, "big") for piece in pieces)
+    if kept.startswith(_CHECKSUMS) and sums != (expected := kept[8:]):
+        starts = range(0, len(sums) + 4, 4)
+        wrong = next(at for at in starts if sums[at : at + 4] != expected[at : at + 4])
+        return f"damaged after byte {wrong // 4 * size:,} (by its checksums)"
     return None
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -77,24 +78,21 @@ def _write_run(
     mode: Mode,
     compression: str,
 ) -> None:
-    run = Run.begin(folder, mode)
-    try:
-        found, figures = _run_parts(run, values, observation, compression)
-        run.commit(media_type, (figures["messages"], figures["quads"] or 0), found, mode)
-    finally:
-        run.end()
+    with closing(Run.begin(folder, mode)) as run:
+        found = _run_parts(run, values, observation, compression)
+        run.commit(media_type, _written(observation), found, mode)
 
 
 def _run_parts(
     run: Run, values: DataFrame, observation: Observation, compression: str = NO_COMPRESSION
-) -> tuple[list[LogFile], Mapping[str, Any]]:
-    """Writes the values into the folder of a run; returns the files and the figures of the values."""
+) -> list[LogFile]:
+    """Writes the values into the folder of a run; returns the files."""
     write_parts(values, run.logs.uri, compression=compression)
     with writing(run.folder.uri):
         found = parts_in(run.logs)
     if not _are_whole(found, observation.get, compression):
         raise incomplete(run.folder.uri)
-    return found, observation.get
+    return found
 
 
 def parts_in(folder: Place) -> list[LogFile]:
@@ -124,14 +122,11 @@ def _write_alone(
     reader = spark.read.format("binaryFile").option("pathGlobFilter", "part-*")
     # the contents are not read
     rows = reader.load(literal_path(f"{path}/{run}")).select("path", "length").collect()
-    found = sorted((row["path"].rpartition("/")[2], row["length"]) for row in rows)
-    files = [LogFile(name, size) for name, size in found]
+    files = [LogFile(row["path"].rpartition("/")[2], row["length"]) for row in rows]
     if not _are_whole(files, observation.get, compression):
         raise incomplete(path)
-    figures = observation.get
-    logs = [LogFile(f"{run}/{file.name}", file.bytes) for file in files]
-    counts = (figures["messages"], figures["quads"] or 0)
-    record = RunRecord(run, media_type, *counts, logs, 1, "error")
+    logs = sorted(LogFile(f"{run}/{file.name}", file.bytes) for file in files)
+    record = RunRecord(run, media_type, *_written(observation), logs, 1, "error")
     text = spark.createDataFrame([(record.encoded().decode().strip(),)], "value string")
     text.coalesce(1).write.text(f"{path}/{run}/{RECORD}")
 
@@ -220,16 +215,12 @@ def write_file(messages: DataFrame, path: str | os.PathLike[str], log: LogFormat
     if not (above := target.absolute().parent).is_dir():
         raise CannotWrite(f"cannot write {target}: no folder {above}", hint="choose another place")
     values, observation = _observed(messages, _value(log.syntax, announced=False))
-    run = Run.begin(place_of(str(above)))
-    try:
+    with closing(Run.begin(place_of(str(above)))) as run:
         with translated():
-            found, _ = _run_parts(run, values, observation)
+            found = _run_parts(run, values, observation)
         with atomic_file(target) as file:
             file.write(log.syntax.announcement.encode())
-            for chunk in run.drained(found):
-                file.write(chunk)
-    finally:
-        run.end()
+            run.drain(found, file)
     return _written(observation)
 
 

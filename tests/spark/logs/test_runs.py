@@ -46,7 +46,7 @@ def write(folder: Path, *sizes: int, mode: Mode = "append") -> Run:
     try:
         run.commit(*prepared(run, list(sizes)), mode)
     finally:
-        run.end()
+        run.close()
     return run
 
 
@@ -145,7 +145,7 @@ def test_a_commit_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     Path(run.logs.path, "1.nq").unlink()
     with pytest.raises(IncompleteResult, match="not all logs came to"):
         run.commit(log, counts, files, "overwrite")
-    run.end()
+    run.close()
     assert contents(tmp_path) == before
 
 
@@ -239,7 +239,7 @@ def test_a_commit_within_another(
         for name in STEPS:
             patched.setattr(runs, name, counted(getattr(runs, name), count))
         run.commit(*log, modes[0])
-    run.end()
+    run.close()
     if not within:
         write(tmp_path, 3, 3, mode=modes[1])
     found = verify_folder(tmp_path)
@@ -343,10 +343,10 @@ def test_runs_that_were_killed_and_one_that_runs(tmp_path: Path) -> None:
 
 def test_a_run_in_a_new_folder(tmp_path: Path) -> None:
     run = begin(tmp_path / "new")
-    run.end()
+    run.close()
     assert names(tmp_path) == set()
     run, other = begin(tmp_path / "new"), begin(tmp_path / "new")
-    run.end()
+    run.close()
     assert names(tmp_path / "new") == {f".{other.id}"}
-    other.end()
+    other.close()
     assert names(tmp_path / "new") == set(), "it was there when the run began"
