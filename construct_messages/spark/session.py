@@ -65,7 +65,7 @@ _NO_SERVER: Final = re.compile(
 _NO_SESSION: Final = re.compile(r"INVALID_HANDLE\.(?:SESSION|OPERATION)_\w+")
 
 # the files of Spark's committer, and of a run of this package (`logs.runs`)
-_RUNS: Final = r"/(?:_temporary|\.\d{8}T\d{12}Z-[0-9a-f]{4})\b"
+_RUNS: Final = r"/(?:_temporary\b|\.\d{8}T\d{12}Z-[0-9a-f]{4}_)"
 _REMOVED: Final = (
     # Hadoop sets permissions after it has made a folder, also for the folder above its own files
     re.compile(

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO, Any, Final, Literal, NamedTuple, TypeAlias
@@ -109,7 +110,7 @@ def counts_of(logs: Iterable[LogFile]) -> tuple[int, int]:
     return sum(messages for messages, _ in counts), sum(quads for _, quads in counts)
 
 
-class Contents(NamedTuple):
+class RunFolder(NamedTuple):
     """What a folder has, by one listing."""
 
     known: list[RunRecord]  # in the order of the runs, also of those that were overwritten
@@ -126,7 +127,7 @@ class Contents(NamedTuple):
         return {log.name for record in self.known for log in record.files}
 
     @classmethod
-    def of(cls, folder: Place) -> Contents:
+    def of(cls, folder: Place) -> RunFolder:
         known, sizes = list[RunRecord](), dict[str, int]()
         for name, info in files_below(folder).items():
             if _RECORDS.fullmatch(name):
@@ -210,7 +211,7 @@ def logs_at(path: str, s3: S3Settings = (), *, grows: bool = False) -> list[File
         if (match := _IN_RUN.fullmatch(uri)) is None or match[2] in path:
             return True
         if (folder := match[1]) not in logs:
-            runs = Contents.of(place_of(folder, s3)).runs
+            runs = RunFolder.of(place_of(folder, s3)).runs
             logs[folder] = {f"{folder}/{log.name}" for record in runs for log in record.files}
         return uri in logs[folder]
 
@@ -224,13 +225,16 @@ def logs_at(path: str, s3: S3Settings = (), *, grows: bool = False) -> list[File
 
 _PROC: Final = Path("/proc")
 _JAVA: Final = "java"
+_HIDDEN: Final = re.compile(rf"\.({_RUN.pattern})_(\d+)_(\d*)_([0-9a-f]*)_(.*)")
 
 
-class Owner(msgspec.Struct, frozen=True):
-    # the host, and on Linux its boot and the namespace of the process number, as containers may have equal names
-    machine: str
+class Owner(NamedTuple):
     process: int
-    started: str  # empty: not known
+    started: str  # in ticks since the boot; empty: not known
+    machine: (
+        str  # its boot and the namespace of process numbers, as containers may have equal hosts
+    )
+    host: str
 
     @classmethod
     def this(cls) -> Owner:
@@ -238,11 +242,11 @@ class Owner(msgspec.Struct, frozen=True):
         own = number = os.getpid()
         while number and _status(number)[0] != _JAVA:
             number = int(_status(number)[2] or 0)
-        return cls(_machine(), number or own, _status(number or own)[3])
+        return cls(number or own, _status(number or own)[3], *_machine())
 
     def has_ended(self) -> bool:
         """Returns whether the process is known to have ended; False if this cannot be known."""
-        if self.machine != _machine() or not self.started:
+        if (self.machine, self.host) != _machine() or not self.started:
             return False
         try:
             os.kill(self.process, 0)
@@ -266,33 +270,33 @@ def _status(number: int) -> tuple[str, str, str, str]:
 
 
 @cache
-def _machine() -> str:
-    boot = _PROC / "sys/kernel/random/boot_id"
-    if not boot.exists():
-        return platform.node()
-    return f"{platform.node()} {boot.read_text().strip()} {os.readlink(_PROC / 'self/ns/pid')}"
+def _machine() -> tuple[str, str]:
+    boot, machine = _PROC / "sys/kernel/random/boot_id", ""
+    if boot.exists():
+        own = boot.read_text() + os.readlink(_PROC / "self/ns/pid")
+        machine = blake2b(own.encode(), digest_size=8).hexdigest()
+    return machine, platform.node()
 
 
 # --- runs -----------------------------------------------------------------------------------------
 
-_OWNER: Final = "owner.json"
 _RUNNING: Final = "running"
 _CHUNK_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that writes into a folder. Its hidden folder has its name after a dot."""
+    """A run that writes into a folder. Its hidden folder has its name after a dot, and the owner."""
 
     folder: Place
     id: str
+    owner: Owner
+    mode: Mode | None = None  # None: the run has no logs in the folder in the end
     fresh: bool = False  # whether the folder is new
 
     @classmethod
     def begin(cls, folder: Place, mode: Mode | None = None) -> Run:
-        """Starts a run: makes its hidden folder, which `close` removes, and removes those of runs that have ended.
-        `mode` is that of `commit`; None: the run has no logs in the folder in the end.
-        """
+        """Starts a run: makes its hidden folder, which `close` removes, and removes those of runs that have ended."""
         with writing(folder.uri):
             there = kind_of(folder)
             if mode is not None:
@@ -300,18 +304,17 @@ class Run:
                     hint = "name a folder, or write a single log"
                     raise UsageError(f"{folder.uri} is a file", hint=hint)
                 check(folder, mode)
-            run = cls(folder, run_id(), there == fs.FileType.NotFound)
+            run = cls(folder, run_id(), Owner.this(), mode, there == fs.FileType.NotFound)
             make_folder(run.hidden)
-            run.write(run.hidden / _OWNER, msgspec.json.encode(Owner.this()))
             run.write(run.hidden / _RUNNING, b"")
-            for other, owner in left_over(folder).items():
-                if owner is not None and owner.has_ended():
-                    Run(folder, other).close()
+            for other in left_over(folder):
+                if other.owner.has_ended():
+                    other.close()
         return run
 
     @property
     def hidden(self) -> Place:
-        return self.folder / f".{self.id}"
+        return self.folder / "_".join([f".{self.id}", *map(str, self.owner)])
 
     @property
     def place(self) -> Place:
@@ -355,9 +358,7 @@ class Run:
                 copyfileobj(file, target, _CHUNK_BYTES)
             remove_file(place)
 
-    def commit(
-        self, format: str, counts: tuple[int, int], written: Sequence[LogFile], mode: Mode
-    ) -> None:
+    def commit(self, format: str, counts: tuple[int, int], written: Sequence[LogFile]) -> None:
         """Makes the logs those of the folder, and removes those that they overwrite.
 
         Args:
@@ -365,8 +366,9 @@ class Run:
             counts: the numbers of messages and quads.
             written: the files in `logs`, by their names there; other files are removed.
         """
+        assert self.mode is not None
         with writing(self.folder.uri), _locked(self.folder):
-            known = check(self.folder, mode)
+            known = check(self.folder, self.mode)
             found = self._remove_others(self.logs, written)
             if any(found.get(file.name) != file.bytes for file in written):
                 raise incomplete(self.folder.path)
@@ -374,8 +376,8 @@ class Run:
                 msgspec.structs.replace(file, name=f"{self.id}/{file.name}") for file in written
             ]
             number = 1 + max((record.number for record in known), default=0)
-            record = RunRecord(self.id, format, *counts, logs, number, mode)
-            if known and mode == "overwrite":  # other programs will see both runs for a while
+            record = RunRecord(self.id, format, *counts, logs, number, self.mode)
+            if known and self.mode == "overwrite":  # other programs will see both runs for a while
                 remove_file(self.folder / SUCCESS)
             self.write(self.logs / RECORD, record.encoded())
             if self._renames:
@@ -393,7 +395,7 @@ class Run:
     def _settle(self, own: RunRecord) -> None:
         """Removes the files of runs that were overwritten, also of this one, and then names the last in `_SUCCESS`."""
         last = None
-        while (found := Contents.of(self.folder)).runs[-1] != last:
+        while (found := RunFolder.of(self.folder)).runs[-1] != last:
             last, others = found.runs[-1], [each for each in found.known if each.run != own.run]
             if own.mode == "error" and any(other.number <= own.number for other in others):
                 _remove(self.folder, own)  # the other may have ended well before
@@ -421,7 +423,7 @@ def check(folder: Place, mode: Mode) -> list[RunRecord]:
 
     Logs that were added to a broken folder would look complete, and only files that runs have recorded are overwritten.
     """
-    found = Contents.of(folder)
+    found = RunFolder.of(folder)
     if mode == "error" and (found.sizes or found.runs):
         raise exists(folder.uri)
     if mode == "overwrite":
@@ -430,7 +432,7 @@ def check(folder: Place, mode: Mode) -> list[RunRecord]:
         for record in found.runs:
             wrong = damage(record, found.sizes)
             # otherwise it has just been overwritten
-            if wrong and record in Contents.of(folder).runs:
+            if wrong and record in RunFolder.of(folder).runs:
                 more = [f"and {len(wrong) - _NAMED} more"] if len(wrong) > _NAMED else []
                 raise IncompleteResult(
                     f"{folder.uri} is incomplete: of run {record.run}, {', '.join([*wrong[:_NAMED], *more])}",
@@ -455,17 +457,11 @@ def _remove(folder: Place, record: RunRecord) -> None:
         remove_folder(own)
 
 
-def left_over(folder: Place) -> dict[str, Owner | None]:
-    """Returns the runs with a hidden folder, which are running or were stopped, with their owners; None: unknown."""
-    found = dict[str, Owner | None]()
-    for name in sorted(info.base_name for info in _entries(folder)):
-        if name[0] == "." and _RUN.fullmatch(name[1:]):
-            try:
-                owner = msgspec.json.decode(read_bytes(folder / name / _OWNER), type=Owner)
-            except (FileNotFoundError, msgspec.DecodeError):  # it begins or ends at this moment
-                owner = None
-            found[name[1:]] = owner
-    return found
+def left_over(folder: Place) -> list[Run]:
+    """Returns the runs with a hidden folder, which are running or were stopped."""
+    names = sorted(info.base_name for info in _entries(folder))
+    found = [match.groups() for name in names if (match := _HIDDEN.fullmatch(name))]
+    return [Run(folder, run, Owner(int(process), *own)) for run, process, *own in found]
 
 
 def _entries(folder: Place) -> list[Any]:

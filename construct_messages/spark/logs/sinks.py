@@ -189,7 +189,6 @@ class LogJob(DataSourceArrowWriter):
     options: WriteOptions
     target: Place
     run: Run
-    mode: Mode
 
     @classmethod
     def begin(cls, options: WriteOptions, *, overwrite: bool) -> LogJob:
@@ -204,7 +203,7 @@ class LogJob(DataSourceArrowWriter):
             else:
                 run = Run.begin(target, mode)
             make_folder(run.logs)
-        return cls(options, target, run, mode)
+        return cls(options, target, run)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         context = TaskContext.get()
@@ -244,7 +243,7 @@ class LogJob(DataSourceArrowWriter):
                 self._join(logs)
             else:
                 logs = logs or [self._empty()]
-                self.run.commit(options.media_type, counts_of(logs), logs, self.mode)
+                self.run.commit(options.media_type, counts_of(logs), logs)
         self.run.close()
 
     def _empty(self) -> LogFile:

@@ -23,8 +23,8 @@ from construct_messages.rdf.formats.lookup import format_of_file
 from construct_messages.spark.logs.files import Place, is_there, kind_of, place_of, read_from
 from construct_messages.spark.logs.runs import (
     SUCCESS,
-    Contents,
     LogFile,
+    RunFolder,
     RunRecord,
     counts_of,
     damage,
@@ -86,7 +86,7 @@ def verify_folder(
                 f"{path} is not a folder",
                 hint="name a folder that spark run or convert has written",
             )
-        contents, last = Contents.of(folder), last_run(folder)
+        contents, last = RunFolder.of(folder), last_run(folder)
         notes = list(_notes(folder, contents, last))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error}") from error
@@ -106,7 +106,7 @@ def verify_folder(
     return Verification(folder.uri, [record.run for record in runs], *counts, problems, notes)
 
 
-def _problems(contents: Contents, last: str | None) -> Iterator[str]:
+def _problems(contents: RunFolder, last: str | None) -> Iterator[str]:
     known = {record.run for record in contents.known}
     if last is None and not known:
         yield f"there is no {SUCCESS}: its writer is still running, or was stopped"
@@ -118,18 +118,16 @@ def _problems(contents: Contents, last: str | None) -> Iterator[str]:
         yield from (f"{name} is of no run" for name in contents.sizes.keys() - contents.recorded)
 
 
-def _notes(folder: Place, contents: Contents, last: str | None) -> Iterator[str]:
+def _notes(folder: Place, contents: RunFolder, last: str | None) -> Iterator[str]:
     if not contents.runs and last is not None:
         yield "no run has left a record: it is not known how many messages were written"
-    for run, owner in left_over(folder).items():
-        if owner is None:
-            yield f".{run}: a run that still runs, or was stopped; its place is unknown"
-            continue
-        where = f"(process {owner.process} on {owner.machine.split()[0]})"
+    for run in left_over(folder):
+        name, owner = run.hidden.path.rpartition("/")[2], run.owner
+        where = f"(process {owner.process} on {owner.host})"
         if owner.has_ended():
-            yield f".{run}: a run that was stopped {where}; the next one removes it"
+            yield f"{name}: a run that was stopped {where}; the next one removes it"
         else:
-            yield f".{run}: a run that still runs, or was stopped elsewhere {where}"
+            yield f"{name}: a run that still runs, or was stopped elsewhere {where}"
     if is_there(folder / _TEMPORARY):
         yield f"{_TEMPORARY}: a job that Spark itself commits still runs, or was stopped"
     for record in contents.known:
@@ -137,7 +135,7 @@ def _notes(folder: Place, contents: Contents, last: str | None) -> Iterator[str]
             yield f"{record.run}: a run that was overwritten; the next one removes it"
 
 
-def _tasks(folder: Place, contents: Contents, lenient: bool) -> Iterator[_Task]:
+def _tasks(folder: Place, contents: RunFolder, lenient: bool) -> Iterator[_Task]:
     written = {log.name: (record.format, log) for record in contents.runs for log in record.files}
     for name, size in sorted(contents.sizes.items()):
         format, log = written.get(name) or (_format_of(name), LogFile(name, size))

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
@@ -29,7 +29,6 @@ from construct_messages.spark.logs.runs import (
     MODES,
     RECORD,
     LogFile,
-    Mode,
     Run,
     RunRecord,
     exists,
@@ -70,65 +69,63 @@ def _place(spark: SparkSession, path: str) -> Place | None:
         return None
 
 
-def _write_run(
-    values: DataFrame,
-    observation: Observation,
-    folder: Place,
-    media_type: str,
-    mode: Mode,
-    compression: str,
-) -> None:
-    with closing(Run.begin(folder, mode)) as run:
-        found = _run_parts(run, values, observation, compression)
-        run.commit(media_type, _written(observation), found, mode)
-
-
-def _run_parts(
-    run: Run, values: DataFrame, observation: Observation, compression: str = NO_COMPRESSION
-) -> list[LogFile]:
-    """Writes the values into the folder of a run; returns the files."""
-    write_parts(values, run.logs.uri, compression=compression)
-    with writing(run.folder.uri):
-        found = parts_in(run.logs)
-    if not _are_whole(found, observation.get, compression):
-        raise incomplete(run.folder.uri)
-    return found
-
-
 def parts_in(folder: Place) -> list[LogFile]:
-    """Returns the files that `write_parts` has written into a folder, in the order of partitions."""
-    infos = files_below(folder)
-    found = [LogFile(name, infos[name].size) for name in infos if _PART.fullmatch(name)]
-    return sorted(found, key=lambda file: file.partition)
+    """Returns the files that `write_parts` has written into a folder."""
+    with writing(folder.uri):
+        found = files_below(folder)
+    return [LogFile(name, found[name].size) for name in found if _PART.fullmatch(name)]
 
 
-def _are_whole(parts: Iterable[LogFile], figures: Mapping[str, Any], compression: str) -> bool:
-    """Returns whether each partition with values has a file, and the files have the size of the values."""
-    sizes = {part.partition: part.bytes for part in parts}
-    packed = compression != NO_COMPRESSION
-    return sizes.keys() >= set(figures["partitions"]) and (
-        packed or sum(sizes.values()) == (figures["bytes"] or 0)
-    )
+class _TextParts(NamedTuple):
+    """The lines of text files, and the observation of their figures."""
 
+    values: DataFrame
+    observation: Observation
 
-def _write_alone(
-    values: DataFrame, observation: Observation, path: str, media_type: str, compression: str
-) -> None:
-    """Writes a new folder by Spark's readers and writers alone."""
-    spark, run = values.sparkSession, run_id()
-    if files_at(spark, literal_path(path)) is not None:
-        raise exists(path, _NEW)
-    write_parts(values, f"{path}/{run}", compression=compression)
-    reader = spark.read.format("binaryFile").option("pathGlobFilter", "part-*")
-    # the contents are not read
-    rows = reader.load(literal_path(f"{path}/{run}")).select("path", "length").collect()
-    files = [LogFile(row["path"].rpartition("/")[2], row["length"]) for row in rows]
-    if not _are_whole(files, observation.get, compression):
-        raise incomplete(path)
-    logs = sorted(LogFile(f"{run}/{file.name}", file.bytes) for file in files)
-    record = RunRecord(run, media_type, *_written(observation), logs, 1, "error")
-    text = spark.createDataFrame([(record.encoded().decode().strip(),)], "value string")
-    text.coalesce(1).write.text(f"{path}/{run}/{RECORD}")
+    @classmethod
+    def of(cls, messages: DataFrame, value: str) -> _TextParts:
+        observation = Observation()
+        partition = "spark_partition_id() AS partition"
+        values = messages.selectExpr(MESSAGE, f"{value} AS value", partition)
+        values = values.observe(observation, *map(expr, _FIGURES_OF_TEXT))
+        return cls(values.select("value"), observation)
+
+    def write(
+        self, folder: str, within: str, parts: Callable[[], list[LogFile]], compression: str
+    ) -> list[LogFile]:
+        """Writes files into a folder within the folder of the logs; returns them, as `parts` lists them, in order.
+
+        Each partition with values has a file, and the files have the size of the values, or this raises.
+        """
+        write_parts(self.values, within, compression=compression)
+        found, figures = sorted(parts(), key=lambda file: file.partition), self.observation.get
+        size = sum(file.bytes for file in found)
+        if {*figures["partitions"]} - {file.partition for file in found} or (
+            compression == NO_COMPRESSION and size != (figures["bytes"] or 0)
+        ):
+            raise incomplete(folder)
+        return found
+
+    def write_run(self, run: Run, compression: str = NO_COMPRESSION) -> list[LogFile]:
+        return self.write(run.folder.uri, run.logs.uri, lambda: parts_in(run.logs), compression)
+
+    def write_alone(self, path: str, media_type: str, compression: str) -> None:
+        """Writes a new folder of a run by Spark's readers and writers alone."""
+        spark, run = self.values.sparkSession, run_id()
+        if files_at(spark, literal_path(path)) is not None:
+            raise exists(path, _NEW)
+
+        def parts() -> list[LogFile]:
+            reader = spark.read.format("binaryFile").option("pathGlobFilter", "part-*")
+            # the contents are not read
+            rows = reader.load(literal_path(f"{path}/{run}")).select("path", "length").collect()
+            return [LogFile(row["path"].rpartition("/")[2], row["length"]) for row in rows]
+
+        found = self.write(path, f"{path}/{run}", parts, compression)
+        logs = [LogFile(f"{run}/{file.name}", file.bytes) for file in found]
+        record = RunRecord(run, media_type, *_written(self.observation), logs, 1, "error")
+        text = spark.createDataFrame([(record.encoded().decode().strip(),)], "value string")
+        text.coalesce(1).write.text(f"{path}/{run}/{RECORD}")
 
 
 # --- writer ---------------------------------------------------------------------------------------
@@ -188,17 +185,19 @@ def write_folder(
     if adds or not (log.is_native and compression in _CODECS):
         packing = {"compression": compression} if compression else {}
         return _write_rdfm(messages, name, log, how, packing)
-    values, observation = _observed(messages, _value(log.syntax, announced=True))
+    text = _TextParts.of(messages, _value(log.syntax, announced=True))
     codec, media_type = _CODECS[compression], content_type(log.format, log.syntax)
     with translated():
         if (place := _place(spark, name)) is not None:
             _refuse_existing(name, place, how)
-            _write_run(values, observation, place, media_type, how, codec)
+            with closing(Run.begin(place, how)) as run:
+                found = text.write_run(run, codec)
+                run.commit(media_type, _written(text.observation), found)
         elif how != "error":
             raise UsageError(f"pyarrow does not reach {name}", hint=_NEW)
         else:
-            _write_alone(values, observation, name, media_type, codec)
-        return _written(observation)
+            text.write_alone(name, media_type, codec)
+        return _written(text.observation)
 
 
 def write_file(messages: DataFrame, path: str | os.PathLike[str], log: LogFormat) -> Written:
@@ -214,14 +213,14 @@ def write_file(messages: DataFrame, path: str | os.PathLike[str], log: LogFormat
         return _write_rdfm(messages, name, log, "overwrite", {"single": "true"})
     if not (above := target.absolute().parent).is_dir():
         raise CannotWrite(f"cannot write {target}: no folder {above}", hint="choose another place")
-    values, observation = _observed(messages, _value(log.syntax, announced=False))
+    text = _TextParts.of(messages, _value(log.syntax, announced=False))
     with closing(Run.begin(place_of(str(above)))) as run:
         with translated():
-            found = _run_parts(run, values, observation)
+            found = text.write_run(run)
         with atomic_file(target) as file:
             file.write(log.syntax.announcement.encode())
             run.drain(found, file)
-    return _written(observation)
+    return _written(text.observation)
 
 
 def _refuse_existing(path: str, place: Place, mode: str) -> None:
@@ -266,14 +265,6 @@ def _value(syntax: Syntax, *, announced: bool) -> str:
         is_first = "monotonically_increasing_id() & 8589934591 = 0"
         return f"concat(if({is_first}, {literal(syntax.announcement)}, ''), {value})"
     return value
-
-
-def _observed(messages: DataFrame, value: str) -> tuple[DataFrame, Observation]:
-    """Returns the values of a text file, and the observation of their numbers."""
-    observation = Observation()
-    values = messages.selectExpr(MESSAGE, f"{value} AS value", "spark_partition_id() AS partition")
-    values = values.observe(observation, *map(expr, _FIGURES_OF_TEXT))
-    return values.select("value"), observation
 
 
 def _written(observation: Observation) -> Written:

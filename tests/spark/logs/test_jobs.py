@@ -288,7 +288,7 @@ def test_errors_say_where(
     assert word in str(caught.value)
     assert "message 3: " in str(caught.value), "they are counted over all batches"
     assert visible(tmp_path / "logs") == []
-    assert names(hidden_folder(job)) == ["logs", "owner.json", "running"]
+    assert names(hidden_folder(job)) == ["logs", "running"]
     assert names(hidden_folder(job) / "logs") == []
 
 
@@ -359,7 +359,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     job = begin(tmp_path / "logs")
     with pytest.raises(UsageError, match="No space left"):
         job.write_part(full(batches([A])), 0, 0)
-    assert names(hidden_folder(job)) == ["logs", "owner.json", "running"]
+    assert names(hidden_folder(job)) == ["logs", "running"]
     assert names(hidden_folder(job) / "logs") == []
 
 

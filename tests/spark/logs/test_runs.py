@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
-import msgspec
 import pytest
 
 from construct_messages.errors import IncompleteResult, UsageError
@@ -25,8 +24,8 @@ from construct_messages.spark.logs.verification import verify_folder
 LINE = "# @message\n<urn:s> <urn:p> <urn:o> .\n"
 
 
-def begin(folder: Path) -> Run:
-    return Run.begin(place_of(str(folder)))
+def begin(folder: Path, mode: Mode = "append") -> Run:
+    return Run.begin(place_of(str(folder)), mode)
 
 
 def prepared(run: Run, sizes: list[int]) -> tuple[str, tuple[int, int], list[LogFile]]:
@@ -42,9 +41,9 @@ def prepared(run: Run, sizes: list[int]) -> tuple[str, tuple[int, int], list[Log
 
 
 def write(folder: Path, *sizes: int, mode: Mode = "append") -> Run:
-    run = begin(folder)
+    run = begin(folder, mode)
     try:
-        run.commit(*prepared(run, list(sizes)), mode)
+        run.commit(*prepared(run, list(sizes)))
     finally:
         run.close()
     return run
@@ -97,6 +96,14 @@ def test_files_of_others_are_not_overwritten(foreign: list[str], tmp_path: Path)
     assert contents(tmp_path) == before
 
 
+def test_only_the_logs_of_records_are_read(tmp_path: Path) -> None:
+    """A task that outlived its job, and was killed before it could notice, may have left one."""
+    run = write(tmp_path, 2)
+    (tmp_path / run.id / "1.nq").write_text(LINE)
+    assert [Path(file.uri).name for file in logs_at(str(tmp_path))] == ["0.nq"]
+    assert verify_folder(tmp_path).problems == [f"{run.id}/1.nq is of no run"]
+
+
 def test_a_record_names_no_files_outside_of_its_folder(tmp_path: Path) -> None:
     (tmp_path / "other.nq").write_text(LINE)
     run = write(tmp_path / "logs", 1)
@@ -140,11 +147,11 @@ def test_adding_to_what_is_broken(tmp_path: Path) -> None:
 def test_a_commit_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     write(tmp_path, 1)
     before = contents(tmp_path)
-    run = begin(tmp_path)
+    run = begin(tmp_path, "overwrite")
     log, counts, files = prepared(run, [1, 1])
     Path(run.logs.path, "1.nq").unlink()
     with pytest.raises(IncompleteResult, match="not all logs came to"):
-        run.commit(log, counts, files, "overwrite")
+        run.commit(log, counts, files)
     run.close()
     assert contents(tmp_path) == before
 
@@ -224,7 +231,7 @@ def test_a_commit_within_another(
     """A whole commit after each step of another one: both end well, as if one had come after the other."""
     monkeypatch.setattr(runs, "_locked", nullcontext)
     write(tmp_path, 5)
-    run = begin(tmp_path)
+    run = begin(tmp_path, modes[0])
     log = prepared(run, [2, 2])
     left, within = steps, list[int]()
 
@@ -238,7 +245,7 @@ def test_a_commit_within_another(
     with monkeypatch.context() as patched:
         for name in STEPS:
             patched.setattr(runs, name, counted(getattr(runs, name), count))
-        run.commit(*log, modes[0])
+        run.commit(*log)
     run.close()
     if not within:
         write(tmp_path, 3, 3, mode=modes[1])
@@ -303,7 +310,7 @@ def test_a_run_that_is_killed_at_any_step(steps: int, tmp_path: Path) -> None:
 BEGIN = (
     "import sys; from construct_messages.spark.logs.files import place_of; "
     "from construct_messages.spark.logs.runs import Run; "
-    "print(Run.begin(place_of(sys.argv[1])).id, flush=True); sys.stdin.read()"
+    "print(Run.begin(place_of(sys.argv[1])).hidden.path, flush=True); sys.stdin.read()"
 )
 
 
@@ -322,22 +329,19 @@ def test_runs_that_were_killed_and_one_that_runs(tmp_path: Path) -> None:
     with killed, lives:
         killed.kill()
         killed.wait()
-        (tmp_path / f".{left}" / "00000-1").write_text("half a log")
-        elsewhere = tmp_path / ".20260101T000000000000Z-12ab"
-        elsewhere.mkdir()
-        (elsewhere / "owner.json").write_bytes(msgspec.json.encode(Owner("host.example", 7, "1")))
-        silent = tmp_path / ".20260101T000000000000Z-34cd"
-        silent.mkdir()
-        host = Owner.this().machine.split()[0]
+        Path(left, "00000-1").write_text("half a log")
+        run = "20260101T000000000000Z-12ab"
+        elsewhere = Run(place_of(str(tmp_path)), run, Owner(7, "1", "", "host.example"))
+        Path(elsewhere.hidden.path).mkdir()
+        host = Owner.this().host
         assert verify_folder(tmp_path).notes == [
-            ".20260101T000000000000Z-12ab: a run that still runs, or was stopped elsewhere (process 7 on host.example)",
-            ".20260101T000000000000Z-34cd: a run that still runs, or was stopped; its place is unknown",
-            f".{left}: a run that was stopped (process {killed.pid} on {host}); the next one removes it",
-            f".{kept}: a run that still runs, or was stopped elsewhere (process {lives.pid} on {host})",
+            f".{run}_7_1__host.example: a run that still runs, or was stopped elsewhere (process 7 on host.example)",
+            f"{Path(left).name}: a run that was stopped (process {killed.pid} on {host}); the next one removes it",
+            f"{Path(kept).name}: a run that still runs, or was stopped elsewhere (process {lives.pid} on {host})",
         ]
         write(tmp_path, 1, mode="overwrite")
-        hidden = {name for name in names(tmp_path) if name.startswith(".")}
-        assert hidden == {f".{kept}", elsewhere.name, silent.name}
+        hidden = {tmp_path / name for name in names(tmp_path) if name.startswith(".")}
+        assert hidden == {Path(kept), Path(elsewhere.hidden.path)}
         lives.communicate()
 
 
@@ -347,6 +351,6 @@ def test_a_run_in_a_new_folder(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
     run, other = begin(tmp_path / "new"), begin(tmp_path / "new")
     run.close()
-    assert names(tmp_path / "new") == {f".{other.id}"}
+    assert names(tmp_path / "new") == {Path(other.hidden.path).name}
     other.close()
     assert names(tmp_path / "new") == set(), "it was there when the run began"

@@ -19,7 +19,7 @@ from construct_messages.spark.construct import construct_messages
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.files import place_of, s3_settings, s3_settings_of
 from construct_messages.spark.logs.options import WriteOptions
-from construct_messages.spark.logs.runs import Contents, logs_at
+from construct_messages.spark.logs.runs import RunFolder, logs_at
 from construct_messages.spark.logs.sinks import LogJob, Written
 from tests.support.spark.sessions import activate, new_session
 
@@ -73,7 +73,7 @@ def test_logs_of_other_formats(session: SparkSession, endpoint: str, format: str
     assert messages.write(f"s3a://bucket/{format}", format).message_count == 9
 
     keys = [
-        each["Key"] for each in client.list_objects_v2(Bucket="bucket", Prefix=format)["Contents"]
+        each["Key"] for each in client.list_objects_v2(Bucket="bucket", Prefix=format)["RunFolder"]
     ]
     logs = sorted(key for key in keys if key.endswith((".trig", ".jelly")))
     bodies = [client.get_object(Bucket="bucket", Key=key)["Body"].read() for key in logs]
@@ -127,11 +127,11 @@ def test_runs(endpoint: str) -> None:
         return job.write_part([pa.record_batch({"message": [text]})], number, number)
 
     def keys() -> set[str]:
-        listed = client.list_objects_v2(Bucket="runs").get("Contents", ())
+        listed = client.list_objects_v2(Bucket="runs").get("RunFolder", ())
         return {each["Key"] for each in listed if not each["Key"].endswith("/")}
 
     def runs() -> list[str]:
-        found = [record.run for record in Contents.of(folder).runs]
+        found = [record.run for record in RunFolder.of(folder).runs]
         assert {PurePath(file.uri).parent.name for file in logs_at(folder.uri, s3)} == {*found}
         return found
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
 from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.rdf.formats import N_QUADS, RDFM, TRIG
-from construct_messages.spark.logs.runs import Owner
+from construct_messages.spark.logs.files import place_of
+from construct_messages.spark.logs.runs import Owner, Run
 from construct_messages.spark.logs.verification import verify_folder
 
 room = pytest.importorskip("construct_messages.spark.logs.writer")
@@ -166,11 +166,10 @@ def test_what_a_killed_run_left_beside_a_file(spark: SparkSession, tmp_path: Pat
     process = subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
     )
-    owner = msgspec.structs.replace(Owner.this(), process=process.pid)
+    owner = Owner.this()._replace(process=process.pid)
     process.communicate()
-    left = tmp_path / ".20260101T000000000000Z-12ab"
-    (left / "logs").mkdir(parents=True)
-    (left / "owner.json").write_bytes(msgspec.json.encode(owner))
+    left = Run(place_of(str(tmp_path)), "20260101T000000000000Z-12ab", owner)
+    Path(left.logs.path).mkdir(parents=True)
     for format in (N_QUADS, TRIG):
         writer.write_file(frame(spark, 3), tmp_path / "log", writer.LogFormat(format, RDFM))
         assert [path.name for path in tmp_path.iterdir()] == ["log"]
