@@ -302,8 +302,9 @@ RACE = """An error occurred while calling o132.text.
 \tat org.apache.hadoop.util.Shell.runCommand(Shell.java:1071)
 \tat org.apache.spark.sql.execution.datasources.FileFormatWriter$.write(FileFormatWriter.scala:168)
 """
-RUN = """[TASK_WRITE_FAILED] Task failed while writing rows to file:/data/logs/.20261124T063405355868Z-863a/logs.
-Caused by: java.io.IOException: Mkdirs failed to create file:/data/logs/.20261124T063405355868Z-863a/logs/_temporary/0\
+RUN = """[TASK_WRITE_FAILED] Task failed while writing rows to file:/data/logs/.20261124T063405355868Z-863a_7_1__h/logs.
+Caused by: java.io.IOException: Mkdirs failed to create file:/data/logs/.20261124T063405355868Z-863a_7_1__h/logs\
+/_temporary/0\
  (exists=false, cwd=file:/work)
 \tat org.apache.hadoop.fs.ChecksumFileSystem.create(ChecksumFileSystem.java:515)
 """

@@ -20,7 +20,8 @@ from construct_messages.spark.logs import register
 from construct_messages.spark.logs.files import place_of, s3_settings, s3_settings_of
 from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.runs import RunFolder, logs_at
-from construct_messages.spark.logs.sinks import LogJob, Written
+from construct_messages.spark.logs.sinks import FolderWriter, LogJob, Written
+from tests.spark.logs.test_streams import as_task
 from tests.support.spark.sessions import activate, new_session
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def test_logs_of_other_formats(session: SparkSession, endpoint: str, format: str
     assert messages.write(f"s3a://bucket/{format}", format).message_count == 9
 
     keys = [
-        each["Key"] for each in client.list_objects_v2(Bucket="bucket", Prefix=format)["RunFolder"]
+        each["Key"] for each in client.list_objects_v2(Bucket="bucket", Prefix=format)["Contents"]
     ]
     logs = sorted(key for key in keys if key.endswith((".trig", ".jelly")))
     bodies = [client.get_object(Bucket="bucket", Key=key)["Body"].read() for key in logs]
@@ -127,7 +128,7 @@ def test_runs(endpoint: str) -> None:
         return job.write_part([pa.record_batch({"message": [text]})], number, number)
 
     def keys() -> set[str]:
-        listed = client.list_objects_v2(Bucket="runs").get("RunFolder", ())
+        listed = client.list_objects_v2(Bucket="runs").get("Contents", ())
         return {each["Key"] for each in listed if not each["Key"].endswith("/")}
 
     def runs() -> list[str]:
@@ -161,3 +162,27 @@ def test_runs(endpoint: str) -> None:
         f"logs/{last.run.id}/_run.json",
         f"logs/{last.run.id}/part-00006-6.nq",
     }
+
+
+def test_micro_batches(endpoint: str) -> None:
+    """One that runs again after its commit is there once."""
+    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **KEYS)
+    client.create_bucket(Bucket="flows")
+    given = {f"fs.s3a.{name}": value for name, value in settings_of(endpoint).items()}
+    identity = {"path": "s3a://flows/logs", "queryid": "q", "batchid": "3"}
+    writer = FolderWriter.of(WriteOptions.of({**identity, **given}))
+    text = "<urn:s> <urn:p> <urn:o> ."
+    for rows in ([[text], [], [text, text]], [[text] * 3]):
+        tasks = [as_task(writer, number, own) for number, own in enumerate(rows)]
+        as_task(writer, 0, [text])  # of a task that was lost
+        writer.commit(tasks)
+        writer.commit(tasks)
+        listed = client.list_objects_v2(Bucket="flows")["Contents"]
+        assert {each["Key"] for each in listed if not each["Key"].endswith("/")} == {
+            "logs/000000003-00000-q.nq",
+            "logs/000000003-00002-q.nq",
+            "logs/_batches/q/000000003.json",
+        }
+    assert [file.size for file in logs_at("s3a://flows/logs", writer.options.s3)] == [37, 74]
+    writer.remove(writer.logs("q", 3))
+    assert writer.logs("q", 3) == []
