@@ -227,6 +227,9 @@ def make_folder(place: Place) -> None:
 
 
 def move(place: Place, to: Place) -> None:
+    """Renames a file or a folder; a file that has the name is replaced."""
+    if place.files.type_name == "hdfs":  # its rename replaces no file
+        remove_file(to)
     place.files.move(place.path, to.path)
 
 
@@ -239,8 +242,6 @@ def write_bytes(place: Place, contents: bytes, before: Place) -> None:
     """Writes a file, which is complete when it has its name, and has the name `before` until then."""
     with before.files.open_output_stream(before.path, compression=None) as file:
         file.write(contents)
-    if place.files.type_name == "hdfs":  # its rename replaces no file
-        remove_file(place)
     move(before, place)
 
 

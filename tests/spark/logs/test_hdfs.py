@@ -62,8 +62,9 @@ check(4, first, one, other)
 last = begin(overwrite=True)
 last.commit([log(last, 5)])
 check(1, last)
-single = begin(f"{url}/single.nq", single="true")
-single.commit([log(single, 6)])
+for overwrite in (False, True):
+    single = begin(f"{url}/single.nq", overwrite, single="true")
+    single.commit([log(single, 6)])
 names = {info.path.removeprefix(folder.path) for info in folder.files.get_file_info(fs.FileSelector(folder.path))}
 assert names == {"/_SUCCESS", f"/{last.run.id}", "/single.nq"}, names
 print("whole")
