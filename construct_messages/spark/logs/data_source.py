@@ -13,7 +13,7 @@ from pyspark.sql.datasource import (
     DataSourceStreamWriter,
     DataSourceWriter,
 )
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructType
 
 from construct_messages.errors import UsageError
 from construct_messages.feeds.table import kinds_for
@@ -27,15 +27,9 @@ from construct_messages.spark.logs.options import (
 from construct_messages.spark.logs.sinks import FolderWriter, LogJob, ServerWriter
 from construct_messages.spark.logs.source import SCHEMA, LogReader
 
-_ELEMENTS: Final = StructType(
-    [
-        StructField("stream", StringType()),
-        StructField("sequence", LongType()),
-        StructField("message", StringType()),
-    ]
+_ELEMENTS: Final = (
+    StructType().add("stream", "string").add("sequence", "long").add("message", "string")
 )
-
-
 _OF_QUERY: Final = ("checkpointlocation", "queryname")
 """The options of a streaming query itself, which its sink gets as well."""
 

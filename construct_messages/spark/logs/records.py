@@ -16,13 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, BinaryType, StringType
 
 from construct_messages.errors import LimitExceeded, LogError, UsageError, shown
 from construct_messages.feeds.transport import TYPE_HEADERS
@@ -43,18 +37,6 @@ from construct_messages.rdf.labels import Labels
 
 MALFORMED: Final = ("fail", "null")
 """The values of `malformed`, for records that are not messages."""
-
-_RECORD: Final = StructType(
-    [
-        StructField("value", BinaryType()),
-        StructField(
-            "headers",
-            ArrayType(
-                StructType([StructField("key", StringType()), StructField("value", BinaryType())])
-            ),
-        ),
-    ]
-)
 
 
 def from_rdfm(

@@ -18,7 +18,7 @@ from pyspark.sql.datasource import (
     DataSourceReader,
     InputPartition,
 )
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions
@@ -317,13 +317,12 @@ def _announced(format: Format, options: ReadOptions) -> Syntax | None:
 
 # --- source ---------------------------------------------------------------------------------------
 
-SCHEMA: Final = StructType(
-    [
-        StructField("file", StringType()),
-        StructField("block", LongType()),
-        StructField("ordinal", LongType()),
-        StructField("message", StringType()),
-    ]
+SCHEMA: Final = (
+    StructType()
+    .add("file", "string")
+    .add("block", "long")
+    .add("ordinal", "long")
+    .add("message", "string")
 )
 _ARROW: Final = pa.schema(
     [
