@@ -23,7 +23,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from shutil import copyfileobj
-from typing import IO, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import IO, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 from pyarrow import fs
@@ -56,7 +56,7 @@ SUCCESS: Final = "_SUCCESS"
 """The file by which Spark's own writers mark a folder as complete; theirs is empty."""
 
 Mode: TypeAlias = Literal["error", "overwrite", "append"]
-MODES: Final[Sequence[Mode]] = ("error", "overwrite", "append")
+MODES: Final[Sequence[Mode]] = get_args(Mode)
 """How the logs of earlier runs are treated."""
 
 RECORD: Final = "_run.json"

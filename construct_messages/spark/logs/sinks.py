@@ -176,6 +176,12 @@ class Written(WriterCommitMessage):
     query: str = ""
 
 
+def _task() -> TaskContext:
+    context = TaskContext.get()
+    assert context is not None  # a task has one
+    return context
+
+
 def _logs(messages: Iterable[WriterCommitMessage | None]) -> list[LogFile]:
     """Returns the logs of tasks, in the order of partitions; a lost task sends nothing."""
     logs = [each.log for each in messages if isinstance(each, Written) and each.log is not None]
@@ -206,8 +212,7 @@ class LogJob(DataSourceArrowWriter):
         return cls(options, target, run)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        context = TaskContext.get()
-        assert context is not None  # a task has one
+        context = _task()
         return self.write_part(iterator, context.partitionId(), context.taskAttemptId())
 
     def write_part(
@@ -302,19 +307,16 @@ class Task(NamedTuple):
 
     @classmethod
     def this(cls, options: WriteOptions | ServerOptions) -> Task:
-        context = TaskContext.get()
-        assert context is not None  # a task has one
+        context = _task()
         query = options.query_id or context.getLocalProperty(QUERY_ID)
-        batch = options.batch_id
-        if batch is None:
-            number = context.getLocalProperty(BATCH_ID)
-            batch = None if number is None else int(number)
+        own = options.batch_id
+        batch = context.getLocalProperty(BATCH_ID) if own is None else own
         if query is None or batch is None:
             raise UsageError(
                 "nothing identifies the micro-batch, so that it could be written once",
                 hint="set the options queryId and batchId, or write by writeStream",
             )
-        return cls(query, batch, context.partitionId())
+        return cls(query, int(batch), context.partitionId())
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,8 @@ def _problems(contents: RunFolder, last: str | None) -> Iterator[str]:
     for record in contents.runs:
         yield from (f"{each} (run {record.run})" for each in damage(record, contents.sizes))
     if known:
-        yield from (f"{name} is of no run" for name in contents.sizes.keys() - contents.recorded)
+        foreign = sorted(contents.sizes.keys() - contents.recorded)
+        yield from (f"{name} is of no run" for name in foreign)
 
 
 def _notes(folder: Place, contents: RunFolder, last: str | None) -> Iterator[str]:
