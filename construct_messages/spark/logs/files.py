@@ -197,11 +197,15 @@ def _matching(place: Place) -> list[Any]:
     return infos
 
 
-def files_below(folder: Place) -> dict[str, Any]:
-    """Returns the files in a folder, at any depth, by their paths in it; none if there is no folder."""
+def listing(folder: Place) -> dict[str, Any]:
+    """Returns what is in a folder, at any depth, by path in it; nothing if there is no folder."""
     selector = fs.FileSelector(folder.path, recursive=True, allow_not_found=True)
-    infos = [info for info in folder.files.get_file_info(selector) if info.type == fs.FileType.File]
+    infos = folder.files.get_file_info(selector)
     return {info.path.removeprefix(folder.path).lstrip("/"): info for info in infos}
+
+
+def files_below(folder: Place) -> dict[str, Any]:
+    return {name: info for name, info in listing(folder).items() if info.type == fs.FileType.File}
 
 
 def visible_below(folder: Place) -> dict[str, Any]:
@@ -249,6 +253,8 @@ def remove_file(place: Place) -> None:
     """Removes a file, if there is one."""
     try:
         place.files.delete_file(place.path)
+    except FileNotFoundError:  # another run may have made it again since
+        return
     except OSError:
         if is_there(place):  # HDFS has no error of its own for a file that is missing
             raise

@@ -34,11 +34,11 @@ from construct_messages.spark.logs.files import (
     File,
     Place,
     S3Settings,
-    files_below,
     find,
     is_there,
     is_visible,
     kind_of,
+    listing,
     make_folder,
     move,
     place_of,
@@ -128,20 +128,22 @@ class RunFolder(NamedTuple):
 
     @classmethod
     def of(cls, folder: Place) -> RunFolder:
-        known, sizes = list[RunRecord](), dict[str, int]()
-        for name, info in files_below(folder).items():
-            if _RECORDS.fullmatch(name):
+        """Lists a folder, again if a run was overwritten meanwhile: the one after it may not have been listed."""
+        known, sizes, folders = list[RunRecord](), dict[str, int](), set[str]()
+        for name, info in listing(folder).items():
+            if info.type == fs.FileType.Directory and _RUN.fullmatch(name):
+                folders.add(name)
+            elif info.type == fs.FileType.File and _RECORDS.fullmatch(name):
                 try:
                     known.append(read_record(folder / name))
-                except FileNotFoundError:  # another run has overwritten it meanwhile
+                except FileNotFoundError:
                     return cls.of(folder)
-            elif is_visible(name):
+            elif info.type == fs.FileType.File and is_visible(name):
                 sizes[name] = info.size
-        runs = {record.run for record in known}
-        for name in [*sizes]:
-            run, _, rest = name.partition("/")
-            if rest and _RUN.fullmatch(run) and run not in runs:
-                del sizes[name]
+        others = folders.difference(record.run for record in known)
+        if not all(is_there(folder / run) for run in others):
+            return cls.of(folder)
+        sizes = {name: sizes[name] for name in sizes if name.partition("/")[0] not in others}
         return cls(sorted(known, key=lambda record: (record.number, record.run)), sizes)
 
 
@@ -395,13 +397,13 @@ class Run:
     def _settle(self, own: RunRecord) -> None:
         """Removes the files of runs that were overwritten, also of this one, and then names the last in `_SUCCESS`."""
         last = None
-        while (found := RunFolder.of(self.folder)).runs[-1] != last:
-            last, others = found.runs[-1], [each for each in found.known if each.run != own.run]
+        while (runs := (found := RunFolder.of(self.folder)).runs) and runs[-1] != last:
+            last, others = runs[-1], [each for each in found.known if each.run != own.run]
             if own.mode == "error" and any(other.number <= own.number for other in others):
                 _remove(self.folder, own)  # the other may have ended well before
                 raise exists(self.folder.uri)
             for record in found.known:
-                if record not in found.runs:
+                if record not in runs:
                     _remove(self.folder, record)
             self.write(self.folder / SUCCESS, last.success())
 

@@ -212,7 +212,8 @@ def test_one_of_many_new_runs_wins(tmp_path: Path) -> None:
 
 
 STEPS = (
-    "files_below",
+    "listing",
+    "is_there",
     "visible_below",
     "_remove",
     "remove_file",
