@@ -233,9 +233,7 @@ _HIDDEN: Final = re.compile(rf"\.({_RUN.pattern})_(\d+)_(\d*)_([0-9a-f]*)_(.*)")
 class Owner(NamedTuple):
     process: int
     started: str  # in ticks since the boot; empty: not known
-    machine: (
-        str  # its boot and the namespace of process numbers, as containers may have equal hosts
-    )
+    machine: str  # of its boot and its namespace of processes, as containers may have equal hosts
     host: str
 
     @classmethod
