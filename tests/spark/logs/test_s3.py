@@ -21,7 +21,7 @@ from construct_messages.spark.logs.files import place_of, s3_settings, s3_settin
 from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.runs import RunFolder, logs_at
 from construct_messages.spark.logs.sinks import FolderWriter, LogJob, Written
-from tests.spark.logs.test_streams import as_task
+from tests.support.spark.flows import as_task
 from tests.support.spark.sessions import activate, new_session
 
 if TYPE_CHECKING:

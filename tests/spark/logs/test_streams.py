@@ -21,6 +21,7 @@ from tests.support.http.feeds import handling
 from tests.support.http.streams import StreamsServer
 from tests.support.spark.flows import (
     appear,
+    as_task,
     elements,
     ended,
     publish,
@@ -206,20 +207,6 @@ def test_a_batch_that_is_committed_again_is_there_once(tmp_path: Path) -> None:
     writer.commit([written(0, quad("b"))], 3)
     assert texts(out) == [quad("b")]
     assert json.loads((records / "000000003.json").read_text())["messages"] == 3
-
-
-def as_task(writer, partition: int, rows) -> object:
-    """Calls `write` as the task of a partition would."""
-    import pyarrow as pa
-    from pyspark import TaskContext
-
-    context = TaskContext._getOrCreate()
-    context._partitionId = partition
-    try:
-        batch = pa.record_batch([pa.array(rows, pa.string())], names=["message"])
-        return writer.write(iter([batch]))
-    finally:
-        TaskContext._setTaskContext(None)
 
 
 def test_old_records_and_unfinished_logs_are_removed(tmp_path: Path) -> None:

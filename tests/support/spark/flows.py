@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from construct_messages.spark.logs.sinks import FolderWriter, Written
+
 
 ATTEMPTS = 4
 """At a query: Spark waits 10 seconds for a Python worker to start, and on a busy machine that is not always enough."""
@@ -147,3 +149,17 @@ def appeared(folder: Path, pattern: str, running: subprocess.Popen[bytes], secon
         assert time.monotonic() < deadline
         time.sleep(0.002)
     return False
+
+
+def as_task(writer: FolderWriter, partition: int, rows: Sequence[str]) -> Written:
+    """Calls `write` as the task of a partition would."""
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    context = TaskContext._getOrCreate()
+    context._partitionId = partition
+    try:
+        batch = pa.record_batch([pa.array(rows, pa.string())], names=["message"])
+        return writer.write(iter([batch]))
+    finally:
+        TaskContext._setTaskContext(None)
