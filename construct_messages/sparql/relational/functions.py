@@ -10,7 +10,7 @@ import hashlib
 import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Context, Decimal, Inexact, localcontext
+from decimal import ROUND_DOWN, Context, Decimal, Inexact, localcontext
 from functools import lru_cache
 from math import ceil, copysign, floor, isfinite
 from operator import add, mul, sub
@@ -57,6 +57,8 @@ DIGITS: Final = Decimal("1e-18")
 
 EXACT: Final = Context(prec=5000, traps=[Inexact])
 """Numbers with more digits are refused."""
+_DIVISION: Final = Context(prec=5000)
+_CUTTING: Final = Context(prec=6000)
 
 
 def is_number(value: Any) -> bool:
@@ -288,26 +290,15 @@ _OPERATORS: Final = {"+": add, "-": sub, "*": mul}
 
 def _exact(operator: str, left: Any, right: Any) -> Any:
     if operator == "/":
-        if right == 0:
-            return None
-        with localcontext(prec=5000) as context:
-            context.traps[Inexact] = False
-            quotient = abs(Decimal(left)) / abs(Decimal(right))
-        return _signed(_cut(quotient), (left < 0) != (right < 0))
+        return None if right == 0 else _cut(_DIVISION.divide(Decimal(left), Decimal(right)))
     found = _OPERATORS[operator](Decimal(left), Decimal(right))
     return _cut(found) if operator == "*" else found
 
 
 def _cut(value: Decimal) -> Decimal:
-    if int(value.as_tuple().exponent) >= -18:
+    if int(value.as_tuple().exponent) >= -18 or value == value.to_integral_value():
         return value
-    with localcontext(prec=6000, rounding="ROUND_DOWN") as context:
-        context.traps[Inexact] = False
-        return value if value == value.to_integral_value() else value.quantize(DIGITS)
-
-
-def _signed(value: Decimal, negative: bool) -> Decimal:
-    return value.copy_negate() if negative else value
+    return value.quantize(DIGITS, ROUND_DOWN, _CUTTING)
 
 
 def _floating(operator: str, x: float, y: float) -> float:
