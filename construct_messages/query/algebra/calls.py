@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, assert_never, cast
+from typing import Final, Literal, TypeAlias, TypeVar, assert_never, cast
 
 from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import (
@@ -52,6 +52,8 @@ from construct_messages.rdf.terms import XSD, Term, literal
 #
 # SPARQL 1.1 Query, section 4. The terms that SPARQL 1.2 adds are rejected by name. No patterns and no expressions
 # here.
+
+_T = TypeVar("_T")
 
 HINT_1_1: Final = "write the query in SPARQL 1.1"
 
@@ -122,11 +124,15 @@ def join(left: Node, right: Node) -> Node:
 
 
 def union(nodes: Sequence[Node]) -> Node:
+    return _balanced(Union, nodes)
+
+
+def _balanced(combined: Callable[[_T, _T], _T], parts: Sequence[_T]) -> _T:
     """All of them, as a tree of little depth."""
-    if len(nodes) == 1:
-        return nodes[0]
-    middle = len(nodes) // 2
-    return Union(union(nodes[:middle]), union(nodes[middle:]))
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return combined(_balanced(combined, parts[:middle]), _balanced(combined, parts[middle:]))
 
 
 class _Conjunction:
@@ -311,7 +317,9 @@ class ExpressionTranslator:
             case syntax.VariableNode():
                 return self.leaves.variable(node)
             case syntax.OperationNode(operator="||" | "&&" as operator, operands=operands):
-                return _associative(operator, self._all(operands))
+                return _balanced(
+                    lambda one, other: Call(operator, (one, other)), self._all(operands)
+                )
             case syntax.OperationNode(operator="NOT IN", operands=operands):
                 return Call("!", (Call("IN", self._all(operands)),))
             case syntax.OperationNode(operator=operator, operands=operands):
@@ -363,15 +371,6 @@ class ExpressionTranslator:
         if len(node.arguments) != 1 or node.distinct:
             raise self.leaves.query.error(node, f"the cast {name} takes one argument")
         return Call(name, self._all(node.arguments))
-
-
-def _associative(operator: str, operands: tuple[Expression, ...]) -> Expression:
-    """A chain of && or ||, as a tree of little depth."""
-    if len(operands) == 1:
-        return operands[0]
-    middle = len(operands) // 2
-    halves = (operands[:middle], operands[middle:])
-    return Call(operator, tuple(_associative(operator, half) for half in halves))
 
 
 def aggregation(

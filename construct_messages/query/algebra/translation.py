@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import count
 from typing import Final, TypeVar
 
@@ -20,6 +20,7 @@ from construct_messages.query.algebra.calls import (
     ExpressionTranslator,
     Leaves,
     aggregation,
+    conjunction,
     is_repeatable,
     join,
     mentioned,
@@ -242,12 +243,8 @@ class Groups:
         for condition in optional.filters:
             right, expression = self.expression(right, condition, graph)
             conditions.append(expression)
-        together = (
-            reduce(lambda left, right: Call("&&", (left, right)), conditions)
-            if conditions
-            else None
-        )
-        group.pattern = LeftJoin(join_active_graph(group.pattern, graph), right, together)
+        left = join_active_graph(group.pattern, graph)
+        group.pattern = LeftJoin(left, right, conjunction(conditions))
         group.scope |= optional.scope
 
     def _graph(self, node: syntax.GraphPattern, group: Collected) -> None:

@@ -55,6 +55,7 @@ from construct_messages.query.optimizer.push_down import (
     links,
     merge_bgps,
     push_down_filters,
+    rewritten_below,
 )
 from construct_messages.rdf.terms import RDF, Term, iri
 
@@ -261,13 +262,8 @@ def distribute_joins(node: Node, estimates: Estimates, outside: Vars = NOTHING) 
 
     `outside` are variables that may be bound from outside, in the body of an EXISTS.
     """
-    inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
-    node = node.with_children(
-        tuple(distribute_joins(part, estimates, inside) for part in node.children)
-    )
-    around = outside.union(*(part.possible for part in node.children))
-    node = node.map_expressions(
-        lambda one: map_bodies(one, lambda body: distribute_joins(body, estimates, around))
+    node = rewritten_below(
+        node, lambda part, around: distribute_joins(part, estimates, around), outside
     )
     if not isinstance(node, Join):
         return node
@@ -477,16 +473,12 @@ class _JoinOrder:
                 nodes
                 and isinstance(nodes[-1], Bgp)
                 and step.connected
-                and nodes[-1].possible & _variables(pattern)
+                and nodes[-1].possible & pattern.variables
             ):
                 nodes[-1] = Bgp((*nodes[-1].patterns, pattern))
             else:
                 nodes.append(Bgp((pattern,)))
         return nodes
-
-
-def _variables(pattern: Triple) -> Vars:
-    return Bgp((pattern,)).possible
 
 
 _Center = tuple[VarOrTerm, VarOrTerm | None]

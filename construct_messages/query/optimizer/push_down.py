@@ -9,7 +9,7 @@ chooses the order of joins.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from typing import Final, TypeAlias, assert_never
 
@@ -231,17 +231,25 @@ _LENIENT = {"BOUND", "COALESCE", "IF", "IN", "&&", "||"}
 """Functions that may have a value although an argument is an error."""
 
 
+def rewritten_below(
+    node: Node, rewrite: Callable[[Node, Vars], Node], outside: Vars = NOTHING
+) -> Node:
+    """The node with its operands and the bodies of its EXISTS rewritten.
+
+    The rewriting function gets the variables that may be bound from outside, in the body of an EXISTS.
+    """
+    inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
+    node = node.with_children(tuple(rewrite(part, inside) for part in node.children))
+    around = outside.union(*(part.possible for part in node.children))
+    return node.map_expressions(lambda one: map_bodies(one, lambda body: rewrite(body, around)))
+
+
 def push_down_filters(node: Node, outside: Vars = NOTHING) -> Node:
     """Moves each filter to the lowest node that binds its variables, also in the bodies of EXISTS.
 
     `outside` are variables that may be bound from outside, in the body of an EXISTS.
     """
-    inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
-    node = node.with_children(tuple(push_down_filters(part, inside) for part in node.children))
-    around = outside.union(*(part.possible for part in node.children))
-    node = node.map_expressions(
-        lambda one: map_bodies(one, lambda body: push_down_filters(body, around))
-    )
+    node = rewritten_below(node, push_down_filters, outside)
     match node:
         case Filter(pattern, condition):
             return apply_filters(pattern, conjuncts(condition), outside)
