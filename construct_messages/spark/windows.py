@@ -53,6 +53,7 @@ from construct_messages.rdf.message import Quad
 from construct_messages.rdf.terms import to_pyoxigraph
 from construct_messages.spark.logs.files import (
     Place,
+    entries,
     is_there,
     make_folder,
     place_of,
@@ -181,7 +182,7 @@ def dropped_messages(checkpoint: str) -> dict[str, int]:
     """
     spark = active_session()
     state = place_of(f"{checkpoint}/windows", () if spark is None else s3_settings(spark))
-    records = [info.base_name.removesuffix(".json") for info in _infos(state)]
+    records = [info.base_name.removesuffix(".json") for info in entries(state)]
     numbers = [int(name) for name in records if name.isdigit()]
     return dict(_Record.read(state, max(numbers)).dropped) if numbers else {}
 
@@ -564,14 +565,9 @@ def _write(state: Place, name: str, text: str) -> None:
     write_bytes(state / name, text.encode(), state / f"{name}~")
 
 
-def _infos(state: Place) -> list[Any]:
-    found: list[Any] = state.files.get_file_info(fs.FileSelector(state.path, allow_not_found=True))
-    return found
-
-
 def _clean(state: Place, needed: Collection[str]) -> None:
     """Removes records, and folders of messages, that are not needed any more."""
-    for info in _infos(state):
+    for info in entries(state):
         if info.base_name in needed or not _OWN.fullmatch(info.base_name):
             continue
         if info.type == fs.FileType.Directory:

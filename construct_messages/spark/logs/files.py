@@ -197,6 +197,12 @@ def _matching(place: Place) -> list[Any]:
     return infos
 
 
+def entries(folder: Place) -> list[Any]:
+    """Returns what is in a folder itself; nothing if there is no folder."""
+    selector = fs.FileSelector(folder.path, allow_not_found=True)
+    return list(folder.files.get_file_info(selector))
+
+
 def listing(folder: Place) -> dict[str, Any]:
     """Returns what is in a folder, at any depth, by path in it; nothing if there is no folder."""
     selector = fs.FileSelector(folder.path, recursive=True, allow_not_found=True)

@@ -23,7 +23,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from shutil import copyfileobj
-from typing import IO, Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import IO, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 from pyarrow import fs
@@ -34,6 +34,7 @@ from construct_messages.spark.logs.files import (
     File,
     Place,
     S3Settings,
+    entries,
     find,
     is_there,
     is_visible,
@@ -347,7 +348,7 @@ class Run:
         if not is_there(self.place / RECORD):
             remove_folder(self.place)
         remove_folder(self.hidden)
-        if self.fresh and not _entries(self.folder):
+        if self.fresh and not entries(self.folder):
             remove_folder(self.folder)
 
     def drain(self, logs: Iterable[LogFile], target: IO[bytes]) -> None:
@@ -459,14 +460,9 @@ def _remove(folder: Place, record: RunRecord) -> None:
 
 def left_over(folder: Place) -> list[Run]:
     """Returns the runs with a hidden folder, which are running or were stopped."""
-    names = sorted(info.base_name for info in _entries(folder))
+    names = sorted(info.base_name for info in entries(folder))
     found = [match.groups() for name in names if (match := _HIDDEN.fullmatch(name))]
     return [Run(folder, run, Owner(int(process), *own)) for run, process, *own in found]
-
-
-def _entries(folder: Place) -> list[Any]:
-    selector = fs.FileSelector(folder.path, allow_not_found=True)
-    return list(folder.files.get_file_info(selector))
 
 
 def incomplete(path: str) -> IncompleteResult:
