@@ -1,8 +1,9 @@
 """Structured Streaming beside Spark's text stream: `python -m benchmarks micro spark_streams [--rounds N]`.
 
 Messages of three quads, in 30 N-Quads logs or in a stream of a server, by `trigger(availableNow=True)` in one session
-of two cores. Windows are averages of 997 sensors each minute, of 6,000 messages. A CONSTRUCT of one pattern and a
-FILTER is answered by `construct_stream`, and beside it by a streaming plan of Spark, written by hand. The figures are
+of two cores. Windows are averages of 997 sensors each minute, of 6,000 messages. `construct_stream` answers a CONSTRUCT
+of one pattern and a FILTER, one of three patterns, and one with a static table of 997 rooms; the first also a streaming
+plan of Spark, written by hand, which checks nothing. `--batches` cuts the folder into micro-batches. The figures are
 CPU seconds of all processes, Java, Python workers and the server, halved: what two cores that do nothing else would
 take. A first round, which starts workers and has Java compile, is not counted.
 """
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import Figure, alternate, report, tree
 from benchmarks.micro.stream_server import serving
@@ -25,7 +26,13 @@ from construct_messages.continuous import WindowOptions
 from construct_messages.feeds import publish
 from construct_messages.logs.lines.decoder import to_messages
 from construct_messages.rdf.terms.values import date_time_of
-from construct_messages.spark import construct_stream, construct_windows, local_session, register
+from construct_messages.spark import (
+    QuadTable,
+    construct_stream,
+    construct_windows,
+    local_session,
+    register,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,8 +46,13 @@ _MEANS = f"""CONSTRUCT {{ ?sensor <http://example.org/mean> ?mean }}
 FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT1M STEP PT1M]
 WHERE {{ {{ SELECT ?sensor (AVG(?value) AS ?mean) {{
     WINDOW <urn:w> {{ ?observation <{_NAME}sensor> ?sensor ; <{_NAME}value> ?value }} }} GROUP BY ?sensor }} }}"""
+_PARTS = f"""CONSTRUCT {{ [] <{_NAME}sensor> ?sensor ; <{_NAME}time> ?time ; <{_NAME}value> ?value }}
+WHERE {{ ?observation <{_NAME}sensor> ?sensor ; <{_NAME}time> ?time ; <{_NAME}value> ?value }}"""
+_ROOMS = f"""CONSTRUCT {{ ?room <{_NAME}value> ?value }}
+WHERE {{ ?observation <{_NAME}sensor> ?sensor ; <{_NAME}value> ?value .
+    GRAPH <urn:rooms> {{ ?sensor <urn:in> ?room }} }}"""
 # queries that are evaluated by `foreachBatch`, which may read a batch again
-_BATCHES = ("windows", "construct")
+_BATCHES = ("windows", "construct", "three", "static")
 _GOALS = {"folder": 100_000, "sink": 60_000, "server": 100_000}
 
 
@@ -49,13 +61,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=300_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--batches", type=int, default=1, help="of the folder, up to 30")
     parser.add_argument("--only", nargs="*", default=[], help="the names of some runs")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         report(
             "spark_streams",
             f"{arguments.messages:,} messages of 3 quads, CPU seconds of two cores; ratio: to Spark's text stream",
-            _measured(Path(name), arguments.messages, arguments.rounds, arguments.only),
+            _measured(Path(name), arguments),
         )
 
 
@@ -103,8 +116,9 @@ def _cpu_seconds() -> float:
     return sum(used for _, _, used in tree(os.getpid()))
 
 
-def _measured(folder: Path, messages: int, rounds: int, only: list[str]) -> list[Figure]:
-    logs = folder / "logs"
+def _measured(folder: Path, arguments: argparse.Namespace) -> list[Figure]:
+    messages, only, logs = arguments.messages, arguments.only, folder / "logs"
+    files = str(-(-_FILES // arguments.batches))
     _write(logs, messages)
     with serving(folder) as server:
         url = server.url
@@ -122,7 +136,21 @@ def _measured(folder: Path, messages: int, rounds: int, only: list[str]) -> list
             return writer.trigger(availableNow=True).start(place)
 
         def folder_of_logs() -> DataFrame:
-            return spark.readStream.format("rdfm").load(str(logs))
+            reader = spark.readStream.format("rdfm").option("maxFilesPerTrigger", files)
+            return reader.load(str(logs))
+
+        sensors = spark.range(997).selectExpr(
+            "concat('<http://example.org/sensor/', id, '>') AS subject",
+            "'<urn:in>' AS predicate",
+            "concat('<urn:room:', id % 40, '>') AS object",
+        )
+        rooms = {"urn:rooms": QuadTable.of(sensors, assume_distinct=True)}
+
+        def constructed(query: str, place: str, **options: Any) -> StreamingQuery:
+            state = f"{place}-state"
+            return construct_stream(
+                query, folder_of_logs(), place, checkpoint=state, trigger=now, **options
+            )
 
         runs: dict[str, Callable[[str], StreamingQuery]] = {
             "text": lambda place: copied(spark.readStream.text(str(logs)), place),
@@ -137,9 +165,9 @@ def _measured(folder: Path, messages: int, rounds: int, only: list[str]) -> list
                 options=WindowOptions(time=f"<{_NAME}time>"),
                 trigger=now,
             ),
-            "construct": lambda place: construct_stream(
-                _HIGH, folder_of_logs(), place, checkpoint=f"{place}-state", trigger=now
-            ),
+            "construct": lambda place: constructed(_HIGH, place),
+            "three": lambda place: constructed(_PARTS, place),
+            "static": lambda place: constructed(_ROOMS, place, graphs=rooms),
             "native": lambda place: copied(_native(folder_of_logs()), place, "rdfm"),
         }
         runs = {name: runs[name] for name in runs if name in ("text", *(only or runs))}
@@ -152,7 +180,7 @@ def _measured(folder: Path, messages: int, rounds: int, only: list[str]) -> list
             if read != (4 * messages if name == "text" else messages) and name not in _BATCHES:
                 raise SystemExit(f"{name}: {read} of {messages} messages")
 
-        seconds = alternate(rounds, [partial(run, name) for name in runs], _cpu_seconds)
+        seconds = alternate(arguments.rounds, [partial(run, name) for name in runs], _cpu_seconds)
         spark.stop()
     halves = {name: each / 2 for name, each in zip(runs, seconds, strict=True)}
     titles = {
@@ -162,7 +190,9 @@ def _measured(folder: Path, messages: int, rounds: int, only: list[str]) -> list
         "server": "stream of a server",
         "windows": "averages of each minute → folder of logs",
         "construct": "construct_stream, one pattern → folder of logs",
-        "native": "the same as a streaming plan by hand",
+        "three": "construct_stream, three patterns → folder of logs",
+        "static": "construct_stream, two patterns and a static table → folder of logs",
+        "native": "one pattern by a streaming plan by hand → folder of logs",
     }
     return [
         Figure(

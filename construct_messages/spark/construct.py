@@ -218,6 +218,11 @@ class Messages:
         """Returns the plan as text, join orders and estimates, and its SQL. `frame.explain()` prints Spark's plan."""
         return f"{explanation(self.plan, self.table.statistics)}\n\n{self._evaluation.sql}"
 
+    @property
+    def reads(self) -> int:
+        """How often an action on the frame reads the table: keep one that is slow to read, if it is more than once."""
+        return self._evaluation.reads
+
     def write(
         self,
         path: str | os.PathLike[str],

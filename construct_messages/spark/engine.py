@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -39,8 +39,10 @@ class SparkEngine:
         self._spark, self._max_rounds = spark, max_path_rounds
         self._frames: dict[str, DataFrame] = {}
         self._texts: dict[str, str] = {}
+        self._reads: dict[str, Counter[str]] = {}
         # no name is a part of a literal of the query
         self._token = secrets.token_hex(6)
+        self._names = re.compile(rf"\b(stage\d+_{self._token})\b")
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -48,13 +50,17 @@ class SparkEngine:
         """Returns a name for a DataFrame in the engine's SQL."""
         name = f"stage{len(self._frames)}_{self._token}"
         self._frames[name], self._texts[name] = frame, text
+        self._reads[name] = self.reads(text) if text else Counter((name,))
         return name
+
+    def reads(self, sql: str) -> Counter[str]:
+        """Counts how often a SELECT reads each frame that has no text; stages are not kept between two readings."""
+        return sum((self._reads[name] for name in self._names.findall(sql)), Counter[str]())
 
     def frame(self, sql: str) -> DataFrame:
         """Returns the DataFrame of a SELECT."""
-        name = re.compile(rf"\b(stage\d+_{self._token})\b")
-        used = dict.fromkeys(name.findall(sql))
-        text = name.sub(r"{\1}", sql.replace("{", "{{").replace("}", "}}"))
+        used = dict.fromkeys(self._names.findall(sql))
+        text = self._names.sub(r"{\1}", sql.replace("{", "{{").replace("}", "}}"))
         # not the frames themselves: Spark would uncache one when it drops the view that it makes of its argument
         frames = {one: self._frames[one].filter("TRUE") for one in used}
         return self._spark.sql(text, None, **frames)

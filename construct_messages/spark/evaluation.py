@@ -62,10 +62,12 @@ class EvaluatedPlan:
         frame: a string column for each of the plan's variables, named by `relation.column`; NULL is unbound. For ASK:
             no columns, and one row if the answer is true.
         sql: the text of its stages.
+        reads: how often an action reads the table. Patterns that share a scan read it once.
     """
 
     frame: DataFrame
     sql: str
+    reads: int
 
 
 def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = None) -> DataFrame:
@@ -83,7 +85,11 @@ def evaluated(
     sql = PlanSelect(engine, quads, options.labels).select(plan)
     frame = engine.frame(sql)
     bound = plan.form == "SELECT" and plan.variables
-    return EvaluatedPlan(frame if bound else frame.select(), engine.explained(sql))
+    reads = engine.reads(sql)
+    shared = any(name in reads for name in quads.shared.values())
+    return EvaluatedPlan(
+        frame if bound else frame.select(), engine.explained(sql), reads[quads.table] + shared
+    )
 
 
 # --- checks ---------------------------------------------------------------------------------------

@@ -36,9 +36,18 @@ class SparkQuads(Quads):
     """See `Quads`."""
 
     shared: Mapping[Triple, str] = field(default_factory=dict)
+    # the tables of some named graphs, and whether each has its quads once
+    apart: Mapping[VarOrTerm | None, tuple[str, bool]] = field(default_factory=dict)
 
     def table_of(self, pattern: Triple) -> str:
+        if pattern.graph in self.apart:
+            return self.apart[pattern.graph][0]
         return self.shared.get(pattern, self.table)
+
+    def is_distinct(self, pattern: Triple) -> bool:
+        if pattern.graph in self.apart:
+            return self.apart[pattern.graph][1]
+        return super().is_distinct(pattern)
 
     def star(self, node: Star) -> SolutionBag:
         return SolutionBag(_star(node, self), node.possible, node.certain)
@@ -46,6 +55,10 @@ class SparkQuads(Quads):
 
 def quads_of(plan: Plan, table: QuadTable, engine: SparkEngine) -> SparkQuads:
     """Returns the quads of a plan, for whose evaluation the engine names them."""
+    apart: dict[VarOrTerm | None, tuple[str, bool]] = {
+        name: (engine.named(each.frame), each.statistics.distinct)
+        for name, each in table.graphs.items()
+    }
     quads = SparkQuads(
         engine.named(table.frame),
         table.statistics.distinct,
@@ -53,13 +66,18 @@ def quads_of(plan: Plan, table: QuadTable, engine: SparkEngine) -> SparkQuads:
         engine.dialect,
         table.repeated,
         asks=table.repeated is not None,  # text would be parsed again
+        apart=apart,
     )
-    if not plan.shared_scan:
+    scans = [scan for scan in plan.shared_scan if scan.pattern.graph not in apart]
+    if len(scans) < 2:
         return quads
-    scanned = engine.named(shared_scan(plan.shared_scan, table.frame, quads))
-    return replace(
-        quads, shared=dict.fromkeys((scan.pattern for scan in plan.shared_scan), scanned)
-    )
+    scanned = engine.named(shared_scan(scans, table.frame, quads))
+    return replace(quads, shared=dict.fromkeys((scan.pattern for scan in scans), scanned))
+
+
+def as_graph(name: Term, table: QuadTable) -> DataFrame:
+    """Returns the default graph of a table as the graph of a name."""
+    return table.frame.filter("graph IS NULL").select(*COLUMNS[:3], F.lit(name).alias("graph"))
 
 
 # --- shared scan ----------------------------------------------------------------------------------

@@ -42,13 +42,14 @@ from construct_messages.rdf.arguments import checked
 from construct_messages.rdf.labels import Labels
 from construct_messages.rdf.terms import Term, iri
 from construct_messages.spark.construct import construct_messages
-from construct_messages.spark.dialect import literal
+from construct_messages.spark.dialect import case, literal
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.data_source import LogSource
 from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.sinks import QUERY_ID, FolderWriter
 from construct_messages.spark.planning import plan_query
-from construct_messages.spark.quads.table import COLUMNS, QuadTable
+from construct_messages.spark.quads.table import COLUMNS, TERMS, QuadTable, checked_terms
+from construct_messages.spark.scans import as_graph
 from construct_messages.spark.session import is_remote, translated
 
 if TYPE_CHECKING:
@@ -58,16 +59,27 @@ SCOPES: Final = ("message", "batch")
 """The values of `scope`, which selects the default graph of a query."""
 
 _MESSAGE: Final = "<urn:x-message:"
-# the parts of a canonical line; possessive, so that they neither backtrack nor fill the stack
-_LINE: Final = literal(
+_BREAK: Final = literal("\n")
+# the parts of a line; possessive, so that they neither backtrack nor fill the stack
+_SPLIT: Final = literal(
     r"^(\S++) (\S++) ("
     r'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@\S++|\^\^<[^>]*+>)?+|<<\( .* \)>>|<[^>]*+>|_:\S++'
     r")(?: (<[^>]*+>|_:\S++))?+ \.$"
 )
-_BREAK: Final = literal("\n")
-# a line is never within itself
+# the same, if each of them is a term for its place
+_SOUND: Final = literal(
+    "^({subject}) ({predicate}) ({object})(?: ({graph}))?+ [.]\\z".format(
+        **{place: "|".join(terms) for place, terms in TERMS.items()}
+    )
+)
+_SOUND_PARTS: Final = 5  # one more than others have
+# A line is never within itself. Spark computes what it reads from an array once, and would repeat a column's expression
+# for each test of the column.
 _PARTS: Final = (
-    f"split(regexp_replace(line, {_LINE}, concat_ws({_BREAK}, '$1', '$2', '$3', '$4')), {_BREAK})"
+    f"transform(transform(array_distinct(split(message, {_BREAK})), "
+    f"line -> split(regexp_replace(line, {_SOUND}, concat_ws({_BREAK}, '$1', '$2', '$3', '$4', '')), {_BREAK})), "
+    f"parts -> if(size(parts) = {_SOUND_PARTS}, parts, "
+    f"split(regexp_replace(parts[0], {_SPLIT}, concat_ws({_BREAK}, '$1', '$2', '$3', '$4')), {_BREAK})))"
 )
 _PER_MESSAGE: Final = (
     'pass scope="batch", which answers the query over all messages of a micro-batch together; the result then '
@@ -315,9 +327,7 @@ def _within_graph(query: str, known: Mapping[str, Any]) -> str:
     if form.template is None:  # CONSTRUCT WHERE { … }
         head = f"{text[: form.start]}CONSTRUCT {group} WHERE "
     name = unused("message", taken)
-    # static tables are named graphs, too
-    own = f"FILTER(STRSTARTS(STR(?{name}), '{_MESSAGE[1:]}'))"
-    return f"{head}{{ GRAPH ?{name} {group} {own} }}{text[form.where.end :]}"
+    return f"{head}{{ GRAPH ?{name} {group} }}{text[form.where.end :]}"
 
 
 # --- batches --------------------------------------------------------------------------------------
@@ -341,15 +351,18 @@ class _Batches:
         self.output.check(construct_messages(self.query, empty, **self.options).frame.schema)
 
     def write(self, batch: DataFrame, number: int) -> None:
-        query = running_query(batch)
-        quads = self._quads(batch).persist()
+        query, quads = running_query(batch), self._quads(batch)
+        labels = Labels.at(f"{query} {number}")
         try:
-            labels = Labels.at(f"{query} {number}")
+            # Quads are kept only where they are read twice: for a query of one pattern, this took half of the time.
+            # Paths are evaluated by jobs of their own, and a function may read the messages several times.
+            if self.scope == "batch" or callable(self.output.to):
+                quads.persist()
             table = self._with_static(quads)
-            made = construct_messages(
-                self.query, table, label_prefix=labels.prefix, **self.options
-            ).frame
-            self.output.write(made, query, number)
+            made = construct_messages(self.query, table, label_prefix=labels.prefix, **self.options)
+            if made.reads > 1 or made.plan.ordered:
+                quads.persist()
+            self.output.write(made.frame, query, number)
         finally:
             quads.unpersist()
 
@@ -357,18 +370,9 @@ class _Batches:
         """Returns the distinct quads of a batch; if messages are taken alone, each is the named graph of its number."""
         if "message" not in batch.columns:
             return self._of_stream(QuadTable.of(batch).frame)
-        lines = batch.selectExpr(
-            f"array_distinct(split(message, {_BREAK})) AS lines",
-            "monotonically_increasing_id() AS number",
-        ).selectExpr("explode(lines) AS line", "number")
-        quads = lines.filter("line <> ''").selectExpr(f"{_PARTS} AS parts", "number")
-        columns = [f"get(parts, {place}) AS {name}" for place, name in enumerate(COLUMNS[:3])]
-        graph = "nullif(get(parts, 3), '')"
-        if self.scope == "batch":
-            frame = quads.selectExpr(*columns, f"{graph} AS graph")
-            return self._of_stream(QuadTable.of(frame).frame)
-        own = f"concat({literal(_MESSAGE)}, number, '>') AS graph"
-        return QuadTable.of(quads.filter(f"{graph} IS NULL").selectExpr(*columns, own)).frame
+        alone = self.scope == "message"
+        quads = quads_of(batch, alone=alone)
+        return quads if alone else self._of_stream(quads)
 
     def _of_stream(self, quads: DataFrame) -> DataFrame:
         """Returns distinct quads, without those in the graphs of static tables, to which a stream adds nothing."""
@@ -376,14 +380,40 @@ class _Batches:
         return quads.filter(graph.isNull() | ~graph.isin(*self.tables)).dropDuplicates()
 
     def _with_static(self, quads: DataFrame) -> QuadTable:
-        """Returns the table of a batch with the static tables, each as a named graph."""
-        frames = [quads]
+        """Returns the table of a batch with the static tables, each as a named graph.
+
+        In the scope of a batch, `GRAPH ?g` is about them, too.
+        """
+        # a frame is of the session of the batch if a part of it is; Spark removes this part
+        nothing = quads.filter("FALSE")
+        graphs = {
+            name: QuadTable(nothing.union(as_graph(name, table)), table.statistics)
+            for name, table in self.tables.items()
+        }
         distinct = True
-        for name, table in self.tables.items():
-            graph = F.lit(name).alias("graph")
-            frames.append(table.frame.filter("graph IS NULL").select(*COLUMNS[:3], graph))
-            distinct = distinct and table.statistics.distinct
-        return QuadTable(reduce(DataFrame.union, frames), Statistics(distinct=distinct))
+        if self.scope == "batch":
+            quads = reduce(DataFrame.union, (table.frame for table in graphs.values()), quads)
+            distinct = all(table.statistics.distinct for table in graphs.values())
+        return QuadTable(quads, Statistics(distinct=distinct), graphs=graphs)
+
+
+def quads_of(messages: DataFrame, *, alone: bool) -> DataFrame:
+    """Returns the quads of messages, each as often as messages have it.
+
+    If messages are taken `alone`, the quads of their default graphs only, with the number of the message as the graph.
+    They are checked, see `QuadTable.of`.
+    """
+    number = f"concat({literal(_MESSAGE)}, monotonically_increasing_id(), '>') AS own"
+    lines = messages.selectExpr(f"{_PARTS} AS lines", number)
+    parts = lines.selectExpr("explode(lines) AS parts", "own").filter("parts[0] <> ''")
+    columns = [f"get(parts, {place}) AS {name}" for place, name in enumerate(COLUMNS[:3])]
+    graph = "nullif(get(parts, 3), '')"
+    if alone:
+        parts, graph = parts.filter(f"{graph} IS NULL"), "own"
+    quads = parts.selectExpr(*columns, f"{graph} AS graph", "parts")
+    sound = (f"size(parts) = {_SOUND_PARTS}", "true")
+    checked = case(sound, otherwise=checked_terms({place: place for place in COLUMNS}))
+    return quads.filter(checked).select(*COLUMNS)
 
 
 def _save(messages: DataFrame, to: str, options: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,17 @@ import pytest
 from construct_messages.continuous.transform import transform
 from construct_messages.errors import (
     ConstructMessagesError,
+    QuadsError,
     SparkUnavailable,
     UsageError,
 )
 from construct_messages.logs.lines.decoder import to_messages, to_text
+from construct_messages.logs.reading import read_log
+from construct_messages.rdf.message import Message
 from construct_messages.spark import session
+from construct_messages.spark.session import translated
 from tests.support.docs import BLOCKS
-from tests.support.places import ROOT, absent
+from tests.support.places import ROOT, absent, shared_path
 from tests.support.spark.clusters import SECONDS, run
 from tests.support.spark.flows import (
     ATTEMPTS,
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+TRIPLE = ("subject", "predicate", "object")
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -148,6 +154,33 @@ def test_static_tables_and_a_function(quick: SparkSession, folder: Path, tmp_pat
     match = [re.search(r'<urn:(\w+)> <urn:celsius> "(\d+)"', each) for each in found]
     assert sorted(each.groups() for each in match if each) == pairs
     assert len(set(nodes(found))) == len(found) == len(pairs)
+
+
+def test_quads_of_messages(quick: SparkSession) -> None:
+    """As in the W3C's tests of N-Triples and N-Quads; a line that is none is an error, also if no pattern reads it."""
+    from construct_messages.spark.streaming import quads_of
+
+    read = list[Message]()
+    for document in sorted(shared_path("suites/w3c/rdf").rglob("*.n[tq]")):
+        with suppress(ConstructMessagesError):
+            read += read_log(document)
+    read += to_messages([each for file in FILES for each in file])
+    given = quick.createDataFrame([(to_text(message),) for message in read], ["message"])
+    expected = {(q.subject, q.predicate, q.object, q.graph) for each in read for q in each}
+    assert len(expected) > 200
+    assert {tuple(row) for row in quads_of(given, alone=False).collect()} == expected
+    found = [tuple(row) for row in quads_of(given, alone=True).select(*TRIPLE).collect()]
+    own = [(q.subject, q.predicate, q.object) for each in read for q in each if q.graph is None]
+    assert sorted(found) == sorted(own)
+    for line, words in (
+        ("<urn:a> <urn:p> <urn:b> . # c", "'subject' holds <urn:a> <urn:p> <urn:b> . # c"),
+        ("<urn:a> <urn:p> <urn b> .", "'object' holds <urn b>"),
+        ("_:a _:p <urn:b> .", "'predicate' holds _:p"),
+    ):
+        bad = quick.createDataFrame([("<urn:a> <urn:p> <urn:b> .\n" + line,)], ["message"])
+        read_none = quads_of(bad, alone=True).filter("predicate = '<urn:none>'")
+        with pytest.raises(QuadsError, match=words), translated():
+            read_none.collect()
 
 
 def test_a_batch_as_one_dataset_into_a_stream(

@@ -33,7 +33,7 @@ _LITERAL: Final = (
     rf'[^"\\\n\r]*+)*+"(?:@[A-Za-z][A-Za-z0-9-]*+|\^\^{_IRI})?+'
 )
 _TRIPLE: Final = r"<<\( [^\n\r]* \)>>"
-_TERMS: Final = {
+TERMS: Final = {
     "subject": (_IRI, _NODE),
     "predicate": (_IRI,),
     "object": (_LITERAL, _IRI, _NODE, _TRIPLE),
@@ -65,6 +65,7 @@ class QuadTable:
         frame: a DataFrame with exactly these columns.
         statistics: the statistics of the table; `distinct` if it has no duplicates.
         repeated: the predicates of which it may have duplicates, if they are known.
+        graphs: the tables of some named graphs, which are read for `GRAPH <name>` only.
 
     >>> frame = spark.createDataFrame([("<urn:a>", "<urn:p>", "<urn:b>")], ["s", "predicate", "object"])
     >>> QuadTable.of(frame, {"subject": "s"}).frame.columns
@@ -74,6 +75,7 @@ class QuadTable:
     frame: DataFrame
     statistics: Statistics = field(default_factory=Statistics)
     repeated: frozenset[Term] | None = None
+    graphs: Mapping[Term, QuadTable] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -146,7 +148,9 @@ row (<urn:a>, <urn:p>, "chat"@FR, NULL)
             with translated():
                 check_terms(frame, names)
         elif not terms:
-            frame = frame.filter(_checked({place: names.get(place, place) for place in COLUMNS}))
+            frame = frame.filter(
+                checked_terms({place: names.get(place, place) for place in COLUMNS})
+            )
         return cls(frame, Statistics(distinct=assume_distinct))
 
 
@@ -156,7 +160,7 @@ def loaded(frame: DataFrame) -> DataFrame:
     return frame
 
 
-def _checked(names: Mapping[str, str]) -> str:
+def checked_terms(names: Mapping[str, str]) -> str:
     """Returns SQL over a table's columns: true, or the job ends with the row and the column (the caller's name) at
     fault.
     """
@@ -175,7 +179,7 @@ def _checked(names: Mapping[str, str]) -> str:
 
 def _is_term(place: str) -> str:
     """Returns SQL that tests whether a cell of a column is a term that may stand there; NULL where the cell is."""
-    terms = literal(rf"^(?:{'|'.join(_TERMS[place])})\z")
+    terms = literal(rf"^(?:{'|'.join(TERMS[place])})\z")
     return f"{place} RLIKE {terms}"
 
 
