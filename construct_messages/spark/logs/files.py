@@ -198,13 +198,13 @@ def _matching(place: Place) -> list[Any]:
 
 
 def entries(folder: Place) -> list[Any]:
-    """Returns what is in a folder itself; nothing if there is no folder."""
+    """Returns the files and folders in a folder itself; none if it does not exist."""
     selector = fs.FileSelector(folder.path, allow_not_found=True)
     return list(folder.files.get_file_info(selector))
 
 
 def listing(folder: Place) -> dict[str, Any]:
-    """Returns what is in a folder, at any depth, by path in it; nothing if there is no folder."""
+    """Returns the files and folders in a folder, at any depth, by path in it; none if it does not exist."""
     selector = fs.FileSelector(folder.path, recursive=True, allow_not_found=True)
     infos = folder.files.get_file_info(selector)
     return {info.path.removeprefix(folder.path).lstrip("/"): info for info in infos}

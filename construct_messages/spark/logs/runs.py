@@ -112,7 +112,7 @@ def counts_of(logs: Iterable[LogFile]) -> tuple[int, int]:
 
 
 class RunFolder(NamedTuple):
-    """What a folder has, by one listing."""
+    """The runs and the logs of a folder, by one listing."""
 
     known: list[RunRecord]  # in the order of the runs, also of those that were overwritten
     sizes: dict[str, int]  # of the logs, by their paths in the folder; not of runs without a record

@@ -140,9 +140,9 @@ def _version(file: File) -> str:
 
 def _changed(uri: str, before: str, now: str) -> SourceError:
     (size, _), (later, _) = before.split(), now.split()
-    what = f"it had {size} bytes, and has {later}" if size != later else "it was written again"
+    change = f"it had {size} bytes, and has {later}" if size != later else "it was written again"
     return SourceError(
-        f"{uri} has changed since it was listed: {what}",
+        f"{uri} has changed since it was listed: {change}",
         hint="write each log elsewhere, such as under a name that begins with a dot, and rename it when it is complete",
     )
 
@@ -182,7 +182,7 @@ class Range(InputPartition):
 class ServerStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The elements of a stream of a server, by their sequences, in ranges that tasks request at the same time.
 
-    An offset is the sequence of the last element, with what distinguishes the stream from others of its name.
+    An offset is the sequence of the last element, with the identity of the stream.
     """
 
     def __init__(self, options: ServerStreamOptions) -> None:
