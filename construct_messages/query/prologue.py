@@ -14,7 +14,6 @@ from construct_messages.errors import QueryError, TermError, UsageError
 from construct_messages.query.tokens import Token, decoded, error, tokenize
 from construct_messages.rdf.terms import Term, iri, is_iri, resolve, unescape
 
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LOCAL_ESCAPE: Final = re.compile(r"\\(.)")
 _EXPANDED: Final = 1 << 20  # characters, and this number for each character of the query
 _EXPANDED_EACH: Final = 256

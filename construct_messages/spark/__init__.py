@@ -1,7 +1,6 @@
 """Messages beyond one machine: CONSTRUCT over RDF dumps on Spark, by native plans.
 
-Queries are planned (`planning`) and expressions become SQL (`sql`, `regex`) without pyspark or Java. The other modules
-import pyspark, so this package imports them when one of their names is first used.
+Its modules import pyspark, so this package imports them when one of their names is first used.
 
 >>> from construct_messages import spark
 >>> spark.Hints.__module__
