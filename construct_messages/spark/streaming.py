@@ -73,8 +73,8 @@ _SOUND: Final = literal(
     )
 )
 _SOUND_PARTS: Final = 5  # one more than others have
-# A line is never within itself. Spark computes what it reads from an array once, and would repeat a column's expression
-# for each test of the column.
+# A line is never within itself. Spark computes an exploded array once, and would repeat the expression of a column for
+# each test of the column.
 _PARTS: Final = (
     f"transform(transform(array_distinct(split(message, {_BREAK})), "
     f"line -> split(regexp_replace(line, {_SOUND}, concat_ws({_BREAK}, '$1', '$2', '$3', '$4', '')), {_BREAK})), "

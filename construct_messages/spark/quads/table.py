@@ -169,7 +169,7 @@ def checked_terms(names: Mapping[str, str]) -> str:
     }
     faults = ((f"NOT {sound[place]}", _fault(place, name)) for place, name in names.items())
     # Nothing is moved below SQL that depends on the partition: a file would skip rows that match no pattern, unchecked.
-    # What the error says is too long for Java to compile: it would make each row slow.
+    # The text of the error is too long for Java to compile: it would make each row slow.
     return case(
         ("spark_partition_id() < 0", "false"),
         (" AND ".join(sound.values()), "true"),
