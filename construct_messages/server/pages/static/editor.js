@@ -99,6 +99,8 @@ export class Editor {
 
   /** Replaces the text and the history of edits. */
   set text(text) {
+    // CodeMirror measures what is due: after another state, it would look for places of the old text in the new one
+    this.view.coordsAtPos(0);
     this.view.setState(this.stateOf(text));
     this.changed();
   }

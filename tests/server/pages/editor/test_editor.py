@@ -93,6 +93,33 @@ async def test_a_late_completion_belongs_to_its_text(page: Browser) -> None:
     assert seen == ["ASK {}", 0]
 
 
+async def test_a_frame_that_is_due_is_drawn_before_another_text(page: Browser) -> None:
+    """Completions are placed with each frame, by their position in a text that is longer than the next one."""
+    await choose(page, "people")
+    seen = await page.run(
+        TYPED
+        + WRITE
+        + """
+        await write("SELECT * { ?subject ?predicate ?object . ?subject ", "ex:k");
+        await offered("ex:knows");
+        await page.evaluate(async () => {
+          const real = window.requestAnimationFrame;
+          window.due = [];
+          window.requestAnimationFrame = (frame) => window.due.push(frame);
+          window.frames = () => { window.requestAnimationFrame = real; window.due.splice(0).forEach((frame) => frame()); };
+          window.dispatchEvent(new Event("resize"));
+          await new Promise((done) => setTimeout(done, 100));  // the editor waits for 50 ms
+          location.hash = "endpoint=people%2Fsparql&query=ASK+%7B%7D";
+        });
+        await until("ASK {}");
+        const due = await page.evaluate(() => window.due.length);
+        await page.evaluate(() => window.frames());
+        return [due > 0, (await typed()).text];
+        """
+    )
+    assert seen == [True, "ASK {}"]
+
+
 async def test_an_endpoint_that_fails_completes_nothing(
     page: Browser, upstream: FaultServer
 ) -> None:
