@@ -106,7 +106,10 @@ async def test_a_frame_that_is_due_is_drawn_before_another_text(page: Browser) -
           const real = window.requestAnimationFrame;
           window.due = [];
           window.requestAnimationFrame = (frame) => window.due.push(frame);
-          window.frames = () => { window.requestAnimationFrame = real; window.due.splice(0).forEach((frame) => frame()); };
+          window.frames = () => {
+            window.requestAnimationFrame = real;
+            window.due.splice(0).forEach((frame) => frame());
+          };
           window.dispatchEvent(new Event("resize"));
           await new Promise((done) => setTimeout(done, 100));  // the editor waits for 50 ms
           location.hash = "endpoint=people%2Fsparql&query=ASK+%7B%7D";
