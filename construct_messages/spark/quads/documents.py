@@ -35,6 +35,7 @@ from construct_messages.sparql.relational.documents import (
     LineError,
     Lines,
     Row,
+    batches_of,
     document_rows,
     reason_of,
 )
@@ -52,9 +53,6 @@ MEND: Final = "mend it, or load with on_error='quarantine', which records the er
 """The hint of errors about malformed lines."""
 
 _HINT: Final = "fix the file, check its extension, or load with on_error='quarantine'"
-_MOST_ROWS: Final = 10_000
-_MOST_CHARACTERS: Final = 1 << 24
-
 _MOST_BYTES: Final = 1 << 28
 
 Batches = Iterator[pa.RecordBatch]
@@ -101,8 +99,8 @@ def quads(
 
     def parsed(batches: Batches) -> Batches:
         for file, content in _rows(batches):
-            found = _quads(file, content, format, lenient)
-            yield from _tables((*row, file) for row in found) if named else _tables(found)
+            for quads in batches_of(_quads(file, content, format, lenient)):
+                yield _named(quads, file) if named else quads
 
     return parsed
 
@@ -214,22 +212,3 @@ def _quads(file: str, content: bytes, format: str | None, lenient: bool) -> Iter
     document: Any = unmarked(unpacked)
     with reading_errors(file, QuadsError, _HINT):
         yield from document_rows(document, kind.format, file, of_file(file), _lenience(lenient))
-
-
-def _tables(rows: Iterator[tuple[str | None, ...]]) -> Batches:
-    names = ["subject", "predicate", "object", "graph", "file"]
-    held: list[tuple[str | None, ...]] = []
-    characters = 0
-
-    def batch() -> pa.RecordBatch:
-        columns = [pa.array(column, pa.string()) for column in zip(*held, strict=True)]
-        return pa.RecordBatch.from_arrays(columns, names[: len(columns)])
-
-    for row in rows:
-        held.append(row)
-        characters += sum(map(len, filter(None, row)))
-        if len(held) >= _MOST_ROWS or characters >= _MOST_CHARACTERS:
-            yield batch()
-            held, characters = [], 0
-    if held:
-        yield batch()

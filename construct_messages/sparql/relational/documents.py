@@ -26,6 +26,10 @@ SCHEMA: Final = pa.schema(
 Row: TypeAlias = tuple[Term, Term, Term, Term | None]
 LineError: TypeAlias = SyntaxError | TermError | UnicodeDecodeError
 
+# of a batch of the quads of a document
+_MOST_ROWS: Final = 10_000
+_MOST_CHARACTERS: Final = 1 << 24
+
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 _DIRECTIVE: Final = re.compile(
     r"""[ \t]*(?:VERSION[ \t]*(?:"[^"\\]*"|'[^'\\]*')[ \t]*)?(?:#.*)?[\r\n]*"""
@@ -198,3 +202,22 @@ def document_rows(
         if isinstance(document, NTriplesFile):
             raise document.located(error) from error
         raise
+
+
+def batches_of(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
+    """Yields quads in batches of bounded size."""
+    held: list[Row] = []
+    characters = 0
+
+    def batch() -> pa.RecordBatch:
+        columns = list(map(strings, zip(*held, strict=True)))
+        return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+    for row in rows:
+        held.append(row)
+        characters += sum(map(len, filter(None, row)))
+        if len(held) >= _MOST_ROWS or characters >= _MOST_CHARACTERS:
+            yield batch()
+            held, characters = [], 0
+    if held:
+        yield batch()

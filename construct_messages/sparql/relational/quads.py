@@ -14,10 +14,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import duckdb
 import msgspec
@@ -54,6 +53,7 @@ from construct_messages.sparql.relational.documents import (
     SCHEMA,
     LineError,
     Lines,
+    batches_of,
     document_rows,
     reason_of,
     strings,
@@ -72,12 +72,10 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
     from pyarrow.fs import FileSystem
 
-_T = TypeVar("_T")
 _LOGGER: Final = logging.getLogger(__name__)
 
 _GROUP_ROWS: Final = 122_880
 _BLOCK: Final = 1 << 22
-_ROWS: Final = 50_000
 _LOAD: Final = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{4}")
 _HINT: Final = "fix the file, or write it anew by construct-messages convert --skip-invalid"
 
@@ -523,12 +521,6 @@ class RdfFile:
             _LOGGER.warning("%s: a statement is left out: %s", self.path, error.message)
 
         given = None if lenience.is_strict else lenience
-        rows = document_rows(file, self.format, self.url, of_file(self.url), given, left_out)
-        for batch in _batched(rows, _ROWS):
-            columns = list(map(strings, zip(*batch, strict=True)))
-            yield pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
-
-
-def _batched(rows: Iterator[_T], size: int) -> Iterator[list[_T]]:
-    while batch := list(islice(rows, size)):
-        yield batch
+        yield from batches_of(
+            document_rows(file, self.format, self.url, of_file(self.url), given, left_out)
+        )
