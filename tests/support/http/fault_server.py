@@ -6,9 +6,11 @@ import select
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import IO, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +24,7 @@ class Act(Enum):
 
     STALL = "send nothing more, until the client leaves or the server stops"
     RESET = "end the connection with a reset"
-    PAUSE = "wait a moment"
+    PAUSE = "wait until the client has read everything, and a moment"
     HOLD = "wait until `go_on` is set"
 
 
@@ -32,6 +34,8 @@ PAUSE: Final = Act.PAUSE
 HOLD: Final = Act.HOLD
 
 _PAUSE_SECONDS: Final = 0.1
+_MOST_PAUSE_SECONDS: Final = 10.0
+_SOCKETS: Final = Path("/proc/net/tcp")
 
 Script: TypeAlias = Sequence[bytes | Act]
 """What to send for one request; the connection is closed behind it, unless a response in it leaves it open."""
@@ -135,7 +139,10 @@ class FaultServer:
             if piece is STALL:
                 self._stall(connection)
             elif piece is PAUSE:
-                self._stop.wait(_PAUSE_SECONDS)
+                end = time.monotonic() + _MOST_PAUSE_SECONDS
+                while not self._stop.wait(_PAUSE_SECONDS):
+                    if not _unread(connection) or time.monotonic() > end:
+                        break
             elif piece is HOLD:
                 while not (self.go_on.wait(_PAUSE_SECONDS) or self._stop.is_set()):
                     pass
@@ -158,6 +165,23 @@ class FaultServer:
             if not connection.recv(1024):
                 self.left.set()
                 return
+
+
+def _unread(connection: socket.socket) -> bool:
+    """Whether bytes lie in the client's queue, as proc_net_tcp(5) tells: a busy client reads late.
+
+    False on systems that do not tell.
+    """
+    if not _SOCKETS.exists():
+        return False
+    own, client = (
+        f":{name[1]:04X}" for name in (connection.getsockname(), connection.getpeername())
+    )
+    for line in _SOCKETS.read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        if local.endswith(client) and remote.endswith(own):
+            return int(queues.partition(":")[2], 16) > 0
+    return False
 
 
 def _leaves_open(piece: bytes | Act) -> bool:
