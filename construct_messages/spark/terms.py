@@ -12,6 +12,7 @@ expressions to write. They take columns, or names of columns; the result for NUL
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
@@ -21,20 +22,74 @@ from pyspark.sql import functions as F
 from construct_messages.errors import ConstructMessagesError, QuadsError, TermError, UsageError
 from construct_messages.rdf.terms import NEEDS_ESCAPE, RDF, XSD
 from construct_messages.rdf.terms import literal as literal_of
-from construct_messages.spark.quads.malformed import IRI, LANGUAGE
+from construct_messages.rdf.terms.grammar import HEX, SUB_DELIMS, UCSCHAR, UNRESERVED
 
 __all__ = ["datatype", "iri", "language", "literal", "term_kind", "term_value", "to_term"]
 
 ColumnOrName: TypeAlias = Column | str
 
-_IRI: Final = rf"^(?:{IRI})\z"
-_LANGUAGE: Final = rf"^(?:{LANGUAGE})\z"
 _ESCAPES: Final = dict(zip('"nrtbf', '"\n\r\t\b\f', strict=True)) | {
     "uFFFE": "\ufffe",
     "uFFFF": "\uffff",
 }
 """The characters after a backslash in canonical N-Triples, except for the backslash and other control characters."""
 _CONTROLS: Final = sorted({*range(0x20), 0x7F} - {ord(char) for char in _ESCAPES.values()})
+
+
+# --- patterns -------------------------------------------------------------------------------------
+# RFC 3986 over the characters of RFC 3987; RFC 5646, section 2.1. The patterns of Java accept what pyoxigraph accepts.
+# They are possessive where a stack could overflow; there, sets of single characters are faster than ranges.
+
+
+def _set(chars: str) -> str:
+    """Returns a set of single characters of ASCII, which Java looks up in one table."""
+    return "[" + "".join(char if char.isalnum() else f"\\x{ord(char):02x}" for char in chars) + "]"
+
+
+_ALPHANUMERIC: Final = string.ascii_letters + string.digits
+_UNRESERVED: Final = _ALPHANUMERIC + UNRESERVED
+_UCSCHAR: Final = UCSCHAR + "".join(
+    f"\\x{{{plane:x}{'1000' if plane == 14 else '0000'}}}-\\x{{{plane:x}fffd}}"
+    for plane in range(1, 15)
+)
+_PRIVATE: Final = "\\ue000-\\uf8ff\\x{f0000}-\\x{ffffd}\\x{100000}-\\x{10fffd}"
+
+
+def _chars(more: str, others: str = _UCSCHAR) -> str:
+    ascii = _set(_UNRESERVED + SUB_DELIMS + more)
+    return f"{ascii}*(?:(?:%{HEX}{{2}}|[{others}]+){ascii}*)*+"
+
+
+_SCHEME: Final = f"{_set(string.ascii_letters)}{_set(_ALPHANUMERIC + '+.-')}*:"
+_PORT: Final = f"(?::{_set(string.digits)}*)?+"
+_FRAGMENT: Final = f"(?:#{_chars(':@/?')})?+"
+_OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_LAST: Final = f"(?:{HEX}{{1,4}}:{HEX}{{1,4}}|{_OCTET}(?:\\.{_OCTET}){{3}})"
+_IP_V6: Final = "|".join(
+    [f"(?:{HEX}{{1,4}}:){{6}}{_LAST}", f"::(?:{HEX}{{1,4}}:){{5}}{_LAST}"]
+    + [
+        f"(?:(?:{HEX}{{1,4}}:){{0,{before}}}{HEX}{{1,4}})?::(?:{HEX}{{1,4}}:){{{4 - before}}}{_LAST}"
+        for before in range(5)
+    ]
+    + [
+        f"(?:(?:{HEX}{{1,4}}:){{0,5}}{HEX}{{1,4}})?::{HEX}{{1,4}}",
+        f"(?:(?:{HEX}{{1,4}}:){{0,6}}{HEX}{{1,4}})?::",
+    ]
+)
+_IP: Final = f"\\[(?:{_IP_V6}|[vV]{HEX}+\\.{_set(_UNRESERVED + SUB_DELIMS + ':')}+)\\]"
+_IRI: Final = (
+    f"^{_SCHEME}(?://(?:{_chars(':')}@)?(?:{_IP}|{_chars('')}){_PORT}(?=[/?#>]|\\z)|(?!//))"
+    f"{_chars(':@/')}(?:\\?{_chars(':@/?', _UCSCHAR + _PRIVATE)})?+{_FRAGMENT}\\z"
+)
+_GRANDFATHERED: Final = (
+    "en-gb-oed|i-ami|i-bnn|i-default|i-enochian|i-hak|i-klingon|i-lux|i-mingo|i-navajo|i-pwn|i-tao|i-tay|i-tsu|"
+    "sgn-be-fr|sgn-be-nl|sgn-ch-de|art-lojban|cel-gaulish|no-bok|no-nyn|zh-guoyu|zh-hakka|zh-min|zh-min-nan|zh-xiang"
+)
+_LANGUAGE: Final = (
+    "^(?i:(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
+    "(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*(?:-[a-wy-z0-9](?:-[a-z0-9]{2,8})+)*(?:-x(?:-[a-z0-9]{1,8})+)?"
+    f"|x(?:-[a-z0-9]{{1,8}})+|{_GRANDFATHERED})\\z"
+)
 
 
 # --- parts ----------------------------------------------------------------------------------------

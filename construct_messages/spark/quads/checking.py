@@ -1,49 +1,25 @@
-"""Checks that the cells of a table are terms in canonical form, in one pass over it.
+"""Checks the terms of a table in Python workers: that its cells are terms in canonical form, and how many terms are not
+RDF where quads were read leniently.
 
-A pattern of Java accepts nearly all terms; the others are read by the parser of single terms, in Python workers, which
-names the fault. RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar).
+The compiled module reads nearly all cells; the parser of single terms reads the others, and names the fault. RDF 1.2
+N-Triples, sections 4 (canonical form) and 7 (grammar).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import reduce
-from operator import and_
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from construct_messages.errors import QuadsError, TermError, shown
-from construct_messages.rdf.terms import FORBIDDEN, TERM_HINT, XSD, parse_term
-from construct_messages.rdf.terms.grammar import BLANK_LABEL, NEVER_PLAIN, NO_XML, NOT_A_DATATYPE
-from construct_messages.spark.quads.malformed import IRI, LANGUAGE, USUAL_IRI
+from construct_messages.rdf.terms import FORBIDDEN, TERM_HINT, Lenience, parse_term
+from construct_messages.sparql.relational.documents import SCHEMA, suspects
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 _FAULT: Final = "fault STRING, hint STRING"
-_IRI: Final = f"<(?:{IRI})>"
-_NODE: Final = f"_:{BLANK_LABEL}"
-_PLAIN: Final = f"[^{NEVER_PLAIN}{NO_XML}]*+"
-_ESCAPE: Final = r'\\(?:[tbnrf"\\]|u(?:00(?:0[0-7BEF]|1[0-9A-F]|7F)|FFF[EF]))'
-_SUFFIX: Final = (
-    rf'@(?![^ "]*[A-Z]){LANGUAGE}(?:--(?:ltr|rtl))?|\^\^(?!{"|".join(NOT_A_DATATYPE)}){_IRI}'
-)
-_LITERAL: Final = f'"{_PLAIN}(?:{_ESCAPE}{_PLAIN})*+"(?:{_SUFFIX})?'
-_OBJECT: Final = f"{_IRI}|{_NODE}|{_LITERAL}"
-_TRIPLE: Final = rf"<<\( (?:{_IRI}|{_NODE}) {_IRI} (?:{_OBJECT}) \)>>"
-_PATTERNS: Final = {
-    "subject": f"{_IRI}|{_NODE}",
-    "predicate": _IRI,
-    "object": f"{_OBJECT}|{_TRIPLE}",
-    "graph": f"{_IRI}|{_NODE}",
-}
-# most terms, faster
-_USUAL: Final = f"<{USUAL_IRI}>"
-_USUAL_OBJECT: Final = (
-    rf'{_USUAL}|"[ !#-\[\]-~]*+"(?:@[a-z]{{2,3}}|\^\^<{XSD}(?!string>)[A-Za-z]++>)?+'
-)
 
 
 def check_terms(frame: DataFrame, names: Mapping[str, str]) -> None:
@@ -56,35 +32,45 @@ def check_terms(frame: DataFrame, names: Mapping[str, str]) -> None:
     Raises:
         QuadsError: a cell is not a term that may stand in its position, or is not in canonical form.
     """
-    sound = reduce(and_, (_is_sound(place) for place in _PATTERNS))
-    suspects = frame.filter(~sound)
-    if suspects.agg(F.count(F.lit(1))).collect()[0][0] == 0:
-        return
-    # a nested triple term, for example, which the patterns do not have
-    for fault, hint in suspects.mapInArrow(_judge, _FAULT).limit(1).collect():
+    # at most one a partition: `limit` would read few partitions first, then more, one job after the other
+    for fault, hint in frame.mapInArrow(_judge, _FAULT).collect():
         place, _, text = fault.partition(" ")
         raise QuadsError(f"column {names.get(place, place)!r} holds {text}", hint=hint)
 
 
-def _is_sound(place: str) -> Column:
-    cell = F.col(place)
-    usual = _USUAL_OBJECT if place == "object" else _USUAL
-    matches = cell.rlike(rf"^(?:{usual})\z") | cell.rlike(rf"^(?:{_PATTERNS[place]})\z")
-    return F.coalesce(matches, F.lit(place == "graph"))
+def malformed_terms(frame: DataFrame) -> int:
+    """Counts the malformed IRIs and language tags, and the literals without the tag of their datatype, in quads that
+    were read leniently.
+    """
+    counts = frame.mapInArrow(_count, "count BIGINT").collect()
+    return sum(row[0] for row in counts)
 
 
 def _judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yields the first fault of a partition: its column, the description, and the fix."""
     for batch in batches:
-        for row in batch.to_pylist():
-            for place in _PATTERNS:
+        for row in suspects(batch).to_pylist():
+            for place in SCHEMA.names:
                 if (found := fault_of(row[place], place)) is not None:
-                    quad = ", ".join(shown(str(row[each] or "NULL")) for each in _PATTERNS)
+                    quad = ", ".join(shown(str(row[each] or "NULL")) for each in SCHEMA.names)
                     text, hint = found
                     yield pa.RecordBatch.from_pydict(
                         {"fault": [f"{place} {text}, in the row ({quad})"], "hint": [hint]}
                     )
                     return
+
+
+def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yields their number in a partition, with those that no lenient reader passes."""
+    lenience, others = Lenience(mends=False), 0
+    for batch in batches:
+        for cells in suspects(batch).to_pydict().values():
+            for cell in filter(None, cells):
+                try:
+                    parse_term(cell, lenience=lenience)
+                except TermError:
+                    others += 1
+    yield pa.RecordBatch.from_pydict({"count": [lenience.passed + others]})
 
 
 def fault_of(cell: str | None, place: str) -> tuple[str, str] | None:

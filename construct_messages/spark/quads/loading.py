@@ -28,7 +28,7 @@ from construct_messages.rdf.terms import Term
 from construct_messages.spark.dialect import literal
 from construct_messages.spark.line_numbers import numbered
 from construct_messages.spark.quads import documents
-from construct_messages.spark.quads.malformed import malformed
+from construct_messages.spark.quads.checking import malformed_terms
 from construct_messages.spark.quads.table import QuadTable, loaded
 from construct_messages.spark.session import is_remote, translated
 from construct_messages.sparql.relational.tables import (
@@ -297,9 +297,8 @@ def _schema(named: bool) -> str:
 def count_malformed(quads: DataFrame | QuadTable) -> int:
     """Counts terms that are not RDF in quads that were read leniently. This reads all of them."""
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
-    each = " + ".join(malformed(column) for column in ("subject", "predicate", "object", "graph"))
     with translated():
-        return int(frame.selectExpr(f"coalesce(sum({each}), 0) AS count").collect()[0]["count"])
+        return malformed_terms(frame)
 
 
 def write_quads(

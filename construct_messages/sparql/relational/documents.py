@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyoxigraph as ox
+from pyarrow import compute
 
 from construct_messages.errors import TermError
 from construct_messages.logs.lines.decoder import LineParser, read_lines
@@ -29,6 +30,9 @@ LineError: TypeAlias = SyntaxError | TermError | UnicodeDecodeError
 # of a batch of the quads of a document
 _MOST_ROWS: Final = 10_000
 _MOST_CHARACTERS: Final = 1 << 24
+
+_MOST_BYTES: Final = 1 << 30
+_NO_STATEMENT: Final = "NULL"
 
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 _DIRECTIVE: Final = re.compile(
@@ -154,6 +158,28 @@ def _table(count: int, parts: Sequence[bytes]) -> pa.RecordBatch:
     if len(columns) < 4:
         columns.append(pa.nulls(count, pa.string()))
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def suspects(quads: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns the quads of a batch with a cell that may be no canonical term, or none for its position: each quad is
+    written as a line, from which the compiled module is to read the same cells. It reads no triple terms, for example.
+    """
+    if (wire := compiled.wire) is None or quads.nbytes > _MOST_BYTES:
+        return quads
+    columns = [quads.column(name).cast(pa.string()) for name in SCHEMA.names]
+    *triple, graph = columns
+    ending = compute.coalesce(compute.binary_join_element_wise(graph, ".", " "), ".")
+    joined = compute.binary_join_element_wise(*triple, ending, " ")
+    # one line for each quad
+    joined = compute.if_else(compute.match_substring(joined, "\n"), _NO_STATEMENT, joined)
+    block = "".join(f"{line}\n" for line in joined.fill_null(_NO_STATEMENT).to_pylist())
+    count, parts, _, others = wire.columns(block.encode(), True, b"")
+    odd = compute.is_in(
+        pa.array(range(len(quads)), pa.int64()), value_set=pa.array(others, pa.int64())
+    )
+    read = pa.RecordBatch.from_arrays(columns, schema=SCHEMA).filter(compute.invert(odd))
+    # a cell may end in the next one: `"a` and `b"`, for example
+    return quads.filter(odd) if not count or read.equals(_table(count, parts)) else quads
 
 
 def document_rows(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import QuadsError, UsageError
-from construct_messages.rdf.terms import XSD, Term, iri, literal, nesting
+from construct_messages.rdf.terms import XSD, Term, iri, literal
 from construct_messages.spark import QuadTable, construct_messages
-from construct_messages.spark.quads.checking import _is_sound, fault_of
+from construct_messages.spark.quads.checking import fault_of
+from construct_messages.sparql.relational import documents
+from construct_messages.sparql.relational.documents import suspects
 from tests.support.strategies import HOSTILE_IRIS, TERMS
 
 if TYPE_CHECKING:
@@ -37,22 +40,33 @@ def has_surrogate(text: str) -> bool:
     return any(0xD800 <= ord(char) < 0xE000 for char in text)
 
 
-@settings(max_examples=2)
-@given(drawn=st.lists(CELLS, min_size=150, max_size=150))
-def test_the_patterns_agree_with_the_parser(drawn: list[str], quick: SparkSession) -> None:
-    cells = [cell for cell in (*TEXT, *drawn) if not has_surrogate(cell)]
-    frame = quick.createDataFrame([(cell,) * 4 for cell in cells], SCHEMA).repartition(1)
-    found = frame.select(*(_is_sound(place).alias(place) for place in PLACES)).collect()
-    for cell, row in zip(cells, found, strict=True):
-        for place in PLACES:
-            is_term = fault_of(cell, place) is None
-            # nested ones are left to the parser
-            expected = is_term and nesting(cell) < 2
-            assert row[place] is expected, (cell, place, fault_of(cell, place))
-
-
 GOOD = (iri("urn:s"), iri("urn:p"), literal("o", language="en"), None)
 NESTED = Term("<<( <urn:s> <urn:p> <<( <urn:s> <urn:p> <urn:o> )>> )>>")
+ROWS = st.tuples(CELLS, CELLS, CELLS, CELLS | st.none())
+
+
+@given(drawn=st.lists(ROWS, min_size=20, max_size=40))
+def test_no_fault_is_missed(drawn: list[tuple[str | None, ...]]) -> None:
+    rows = [(*[cell] * 3, graph) for cell in TEXT for graph in (None, cell)]
+    rows += [("<urn:s> <urn:p>", '"a', 'b"', None), ("<urn:s>", "<urn:p>", '"a" .\n', None)]
+    rows += [row for row in drawn if not any(map(has_surrogate, filter(None, row)))]
+    faulty = [row for row in rows if any(map(fault_of, row, PLACES))]
+    # one batch with them all, and batches whose other cells are sound
+    for found in (suspected(rows), [row for each in rows for row in suspected([GOOD, each])]):
+        assert not {*faulty} - {*found}
+
+
+def suspected(rows: list[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    found = suspects(pa.RecordBatch.from_arrays(columns, schema=documents.SCHEMA))
+    return [tuple(row.values()) for row in found.to_pylist()]
+
+
+def test_usual_terms_are_no_suspects() -> None:
+    objects = ('"é"@en', f'"1"^^<{XSD}integer>', '"\\t"', "_:b", "<http://e.example/é%20?q#f>")
+    rows = [(*GOOD[:2], object, graph) for object in objects for graph in (None, "<urn:g>", "_:g")]
+    assert suspected(rows) == []
+    assert suspected([*rows, (*GOOD[:2], NESTED, None)]) == [(*GOOD[:2], NESTED, None)]
 
 
 def table(spark: SparkSession, *rows: tuple[str | None, ...]) -> DataFrame:
