@@ -1,4 +1,5 @@
-"""Finds formats, syntaxes and types of logs by a text: a name, an extension, a label or a media type.
+"""Finds formats, syntaxes and types of logs, and formats of documents, by a text: a name, an extension, a label or a
+media type.
 
 The media types and their parameters are those of the table, `rdf/formats/__init__.py`. Headers are read in
 `negotiation.py`.
@@ -8,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Final
+from typing import Final, NamedTuple
 
-from construct_messages.errors import UsageError
+from construct_messages.errors import UsageError, shown
 from construct_messages.rdf.files.unpacking import COMPRESSIONS
 from construct_messages.rdf.formats import (
     FORMATS,
@@ -25,7 +26,13 @@ from construct_messages.rdf.formats import (
     LogType,
     Syntax,
 )
-from construct_messages.rdf.formats.media_types import read_parameters
+from construct_messages.rdf.formats.media_types import (
+    EXTENSIONS,
+    DocumentFormat,
+    find_document_format,
+    format_of_document,
+    read_parameters,
+)
 
 # --- file names -----------------------------------------------------------------------------------
 # The formats of files by the extensions of their names, before an extension of compression. No file is opened here.
@@ -100,6 +107,56 @@ def packing_of_name(name: str) -> tuple[str | None, bool]:
     if suffix in COMPRESSIONS:
         return suffix, PurePath(path.stem).suffix.lower() == ".tar"
     return None, suffix == ".tar"
+
+
+class DocumentFile(NamedTuple):
+    """What the name of a file with RDF tells."""
+
+    format: DocumentFormat
+    packing: str  # the extension of its compression, as written; empty without one
+    suffix: str  # all of these extensions, as written
+
+
+def document_file(name: str, format: str | None = None, *, named: bool = False) -> DocumentFile:
+    """Returns the format and the compression of a file, by its path or URL.
+
+    Args:
+        name: the path, or the URL without percent-encoding.
+        format: the format by an extension, a name or a media type; None: that of the file's extension.
+        named: whether the user named the file, rather than its folder: `.txt` files in a folder are no RDF.
+
+    Raises:
+        UsageError: it is not a format of documents.
+
+    >>> found = document_file("hdfs:///dumps/a.ttl.bz2")
+    >>> found.format.name, found.packing, found.suffix
+    ('Turtle', '.bz2', '.ttl.bz2')
+    """
+    path = PurePath(name)
+    packing = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
+    if format is not None:
+        return DocumentFile(document_format(format), packing, packing)
+    extension = PurePath(path.name.removesuffix(packing)).suffix
+    if (found := format_of_document(extension[1:].lower(), named=named)) is None:
+        raise UsageError(
+            f"{name}: the extension {extension or '(none)'!r} is not an RDF format",
+            hint=f"name its format, or end its name in one of {EXTENSIONS}; {', '.join(COMPRESSIONS)} may follow",
+        )
+    return DocumentFile(found, packing, extension + packing)
+
+
+def document_format(text: str) -> DocumentFormat:
+    """Returns the format of documents with an extension, a name or a media type.
+
+    >>> document_format("csv")
+    Traceback (most recent call last):
+    ...
+    construct_messages.errors.UsageError: csv is no format of documents
+      hint: name one: .ttl, .nt, .rdf, .owl, .xml, .jsonld, .nq, .trig, .n3
+    """
+    if (found := find_document_format(text)) is None:
+        raise UsageError(f"{shown(text)} is no format of documents", hint=f"name one: {EXTENSIONS}")
+    return found
 
 
 # --- lookup ---------------------------------------------------------------------------------------

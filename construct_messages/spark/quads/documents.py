@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import PurePosixPath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import compute
 
-from construct_messages.errors import QuadsError, UsageError
+from construct_messages.errors import QuadsError
 from construct_messages.rdf.files.unpacking import (
-    COMPRESSIONS,
     UnpackedFile,
     reading_errors,
     unmarked,
 )
-from construct_messages.rdf.formats.media_types import (
-    EXTENSIONS,
-    DocumentFormat,
-    find_document_format,
-    format_of_document,
-)
+from construct_messages.rdf.formats.lookup import document_file
 from construct_messages.rdf.labels import of_file
 from construct_messages.rdf.terms import Lenience
 from construct_messages.spark.line_numbers import TEXT_SHOWN
@@ -56,38 +49,6 @@ _HINT: Final = "fix the file, check its extension, or load with on_error='quaran
 _MOST_BYTES: Final = 1 << 28
 
 Batches = Iterator[pa.RecordBatch]
-
-
-class Kind(NamedTuple):
-    format: DocumentFormat
-    packing: str  # `.gz` and so on, as written; empty where the file is not packed
-    suffix: str  # the extensions of the name, as written
-
-
-def kind_of(file: str, format: str | None = None) -> Kind:
-    """Returns format and packing of a file, by its URL, or by an extension or media type that overrides that.
-
-    >>> kind = kind_of("hdfs:///dumps/a.ttl.bz2")
-    >>> kind.format.name, kind.packing, kind.suffix
-    ('Turtle', '.bz2', '.ttl.bz2')
-    """
-    path = PurePosixPath(unquote(file))
-    packing = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
-    extension = PurePosixPath(path.name.removesuffix(packing)).suffix
-    if format is not None:
-        extension = ""
-        known = find_document_format(format)
-    else:
-        # in a folder of dumps, .txt and .json files are READMEs and lists of checksums
-        known = format_of_document(extension[1:].lower(), named=False)
-    if known is None:
-        raise UsageError(
-            f"{file}: the extension {extension or '(none)'!r} is not an RDF format"
-            if format is None
-            else f"{format!r} is not an RDF format",
-            hint=f"end the file's name in one of {EXTENSIONS}, or name one of them by format=",
-        )
-    return Kind(known, packing, extension + packing)
 
 
 def quads(
@@ -205,7 +166,7 @@ def _failures(rows: Sequence[tuple[str, int | None, str | None, str]]) -> pa.Rec
 
 
 def _quads(file: str, content: bytes, format: str | None, lenient: bool) -> Iterator[Row]:
-    kind = kind_of(file, format)
+    kind = document_file(unquote(file), format)
     unpacked: Any = io.BytesIO(content)
     if kind.packing:
         unpacked = UnpackedFile(unpacked, kind.packing.lower())

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from construct_messages.errors import IncompleteResult, QuadsError, UsageError
 from construct_messages.query.optimizer.optimize import PredicateStatistics, Statistics
 from construct_messages.rdf.files.output import refuse_foreign, refuse_input
+from construct_messages.rdf.formats.lookup import DocumentFile, document_file
 from construct_messages.rdf.formats.media_types import N_QUADS, N_TRIPLES
 from construct_messages.rdf.terms import Term
 from construct_messages.spark.dialect import literal
@@ -199,7 +200,7 @@ class _Dump:
         ]:
             raise UsageError(f"{colons[0]}: {_NO_COLONS}", hint=_RENAME)
         self.files = sorted({*files})  # as URLs
-        kinds = {documents.kind_of(file, format) for file in files}
+        kinds = {document_file(unquote(file), format) for file in files}
         # with an explicit format, names do not distinguish the groups: then one group contains all files
         apart = format is None or all(map(self._is_text, kinds))
         text = {kind for kind in kinds if apart and self._is_text(kind)}
@@ -211,7 +212,7 @@ class _Dump:
         ]
         self._one_group = len(self._lines) + bool(self._whole) == 1
 
-    def _is_text(self, kind: documents.Kind) -> bool:
+    def _is_text(self, kind: DocumentFile) -> bool:
         """Returns whether Spark's text reader can read a file."""
         zstandard = tuple(map(int, self._spark.version.split(".")[:2])) >= (4, 3)
         return kind.format.line_based and kind.packing in (
@@ -221,7 +222,7 @@ class _Dump:
             *([".zst"] if zstandard else []),
         )
 
-    def _reader(self, kinds: Iterable[documents.Kind] = ()) -> DataFrameReader:
+    def _reader(self, kinds: Iterable[DocumentFile] = ()) -> DataFrameReader:
         # the settings of a session may make Spark skip files silently
         reader = (
             self._spark.read.option("recursiveFileLookup", True)
@@ -231,7 +232,7 @@ class _Dump:
         suffixes = sorted({kind.suffix for kind in kinds})
         return reader.option("pathGlobFilter", f"*{{{','.join(suffixes)}}}") if suffixes else reader
 
-    def _text(self, kinds: set[documents.Kind]) -> DataFrame:
+    def _text(self, kinds: set[DocumentFile]) -> DataFrame:
         return self._all if self._one_group else self._reader(kinds).text(self._paths)
 
     def _contents(self) -> DataFrame:
@@ -266,7 +267,7 @@ class _Dump:
         return reduce(DataFrame.unionByName, frames)
 
     def _read_lines(
-        self, graphs: bool, kinds: set[documents.Kind], strict: bool, named: bool
+        self, graphs: bool, kinds: set[DocumentFile], strict: bool, named: bool
     ) -> DataFrame:
         lines = self._text(kinds).selectExpr(f"{_FILE} AS file", _BYTES)
         parsed = documents.lines(graphs, strict, self._lenient, named=named)

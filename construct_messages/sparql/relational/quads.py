@@ -29,23 +29,19 @@ from construct_messages.errors import (
     SourceError,
     TermError,
     UsageError,
-    shown,
 )
 from construct_messages.query.optimizer.optimize import PredicateStatistics, Statistics
 from construct_messages.rdf.files.output import atomic_file, sync_folder
 from construct_messages.rdf.files.unpacking import (
-    COMPRESSIONS,
     UnpackedFile,
     reading_errors,
     unmarked,
 )
+from construct_messages.rdf.formats.lookup import document_file
 from construct_messages.rdf.formats.media_types import (
-    EXTENSIONS,
     N_QUADS,
     N_TRIPLES,
     DocumentFormat,
-    find_document_format,
-    format_of_document,
 )
 from construct_messages.rdf.labels import of_file
 from construct_messages.rdf.terms import Lenience, Lenient, Term
@@ -454,22 +450,10 @@ class RdfFile:
     def at(cls, path: str | os.PathLike[str], format: str | None = None) -> Self:
         """Returns the file at a path, of a format by extension, name or media type; None: that of its extension."""
         path = Path(path)
-        packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else ""
-        extension = Path(path.name[: len(path.name) - len(packing)]).suffix
-        if format is None:
-            found = format_of_document(extension[1:].lower(), named=False)
-        elif (found := find_document_format(format)) is None:
-            raise UsageError(
-                f"{shown(format)} is no format of documents", hint=f"name one: {EXTENSIONS}"
-            )
-        if found is None:
-            raise UsageError(
-                f"{path}: the extension {extension or '(none)'!r} is not an RDF format",
-                hint=f"end the file's name in one of {EXTENSIONS}",
-            )
+        found = document_file(str(path), format, named=True)
         if not path.is_file():
             raise UsageError(f"{path} is not a file", hint="name RDF files")
-        return cls(path, packing, found)
+        return cls(path, found.packing.lower(), found.format)
 
     @property
     def url(self) -> str:

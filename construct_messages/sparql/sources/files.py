@@ -16,20 +16,19 @@ from typing import IO, Any, Final, cast
 
 import pyoxigraph as ox
 
-from construct_messages.errors import SourceError, UsageError, shown
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.logs.sniff import SNIFF_BYTES, sniff
 from construct_messages.rdf.files.unpacking import (
-    COMPRESSIONS,
     MAGIC,
     UnpackedFile,
     packing_of,
     reading_errors,
     unmarked,
 )
+from construct_messages.rdf.formats.lookup import document_file, document_format
 from construct_messages.rdf.formats.media_types import (
     EXTENSIONS,
     find_document_format,
-    format_of_document,
 )
 from construct_messages.sparql.sources.tables import check_directory
 
@@ -57,7 +56,7 @@ def load_open_file(file: IO[bytes], format: str | None, *, lenient: bool = False
     """
     name = getattr(file, "name", None)
     name = name if isinstance(name, str) else "the file"
-    found = None if format is None else _format_named(format)
+    found = None if format is None else document_format(format).parsed_as
     store = ox.Store()
     with reading_errors(name, SourceError, _HINT):
         begun = _Begun(file)
@@ -82,12 +81,6 @@ def _detected(file: _Begun, name: str) -> ox.RdfFormat:
     )
 
 
-def _format_named(name: str) -> ox.RdfFormat:
-    if (format := find_document_format(name)) is None:
-        raise UsageError(f"{shown(name)} is no format of documents", hint=f"name one: {EXTENSIONS}")
-    return format.parsed_as
-
-
 def load_into(
     store: ox.Store,
     paths: Sequence[Path],
@@ -102,8 +95,7 @@ def load_into(
     `progress` gets the number of bytes of each piece before decompression; `lenient` also loads malformed IRIs and
     language tags. Raises `UsageError` for paths, and `SourceError` with the file and line.
     """
-    named = None if format is None else _format_named(format)
-    for path, packing, found in [(path, *_kind(path, named)) for path in paths]:
+    for path, packing, found in [(path, *_kind(path, format)) for path in paths]:
         with reading_errors(path, SourceError, _HINT), path.open("rb") as raw:
             read: Any = raw if progress is None else _Counted(raw, progress)
             file: Any = unmarked(UnpackedFile(read, packing) if packing else read)
@@ -126,7 +118,7 @@ def _load(
         raise statements.located(error) from error
 
 
-def _kind(path: Path, named: ox.RdfFormat | None) -> tuple[str | None, ox.RdfFormat]:
+def _kind(path: Path, format: str | None) -> tuple[str, ox.RdfFormat]:
     """The extension of a file's compression, if any, and its format, unless that is named."""
     if not path.exists():
         is_address = _ADDRESS.match(str(path)) is not None
@@ -134,17 +126,8 @@ def _kind(path: Path, named: ox.RdfFormat | None) -> tuple[str | None, ox.RdfFor
             f"{path}: no such file",
             hint=f"write https://{path} or http://{path} for an endpoint" if is_address else None,
         )
-    packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else None
-    if named is not None:
-        return packing, named
-    name = path.with_suffix("") if packing else path
-    format = format_of_document(name.suffix[1:].lower())
-    if format is None:
-        raise UsageError(
-            f"{path}: the extension {name.suffix or '(none)'!r} is not an RDF format",
-            hint=f"name its format, or end its name in one of {EXTENSIONS}; {', '.join(COMPRESSIONS)} may follow",
-        )
-    return packing, format.parsed_as
+    found = document_file(str(path), format, named=True)
+    return found.packing.lower(), found.format.parsed_as
 
 
 class _Begun:

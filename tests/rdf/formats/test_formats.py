@@ -1,11 +1,13 @@
 """Names, media types and labels: what is found, what is refused."""
 
+import pyoxigraph as ox
 import pytest
 
 from construct_messages.errors import UsageError
 from construct_messages.rdf.formats import FORMATS, JELLY, LOGS, RDFM, TRIG, content_type
 from construct_messages.rdf.formats.lookup import (
     default_format,
+    document_file,
     find_format,
     find_log,
     find_syntax,
@@ -200,3 +202,41 @@ def test_an_extension_that_is_unknown(name: str) -> None:
         for format in FORMATS
         for extension in format.extensions
     )
+
+
+@pytest.mark.parametrize(
+    ("file", "format", "expected"),
+    [
+        ("file:///a.nt", None, (ox.RdfFormat.N_TRIPLES, "", ".nt")),
+        ("file:///a.b.NQ.gz", None, (ox.RdfFormat.N_QUADS, ".gz", ".NQ.gz")),
+        ("s3a://b/a b.ttl.BZ2", None, (ox.RdfFormat.TURTLE, ".BZ2", ".ttl.BZ2")),
+        ("hdfs:///part-0.zst", "trig", (ox.RdfFormat.TRIG, ".zst", ".zst")),
+        ("hdfs:///part-0", "application/n-quads", (ox.RdfFormat.N_QUADS, "", "")),
+        ("file:///a.rdf.xz", None, (ox.RdfFormat.RDF_XML, ".xz", ".rdf.xz")),
+        ("file:///a.jsonld", None, (ox.RdfFormat.JSON_LD, "", ".jsonld")),
+        pytest.param(
+            "file:///a.owl.gz", None, (ox.RdfFormat.RDF_XML, ".gz", ".owl.gz"), id="13.29-owl"
+        ),
+        ("file:///README.txt", "txt", (ox.RdfFormat.N_TRIPLES, "", "")),
+    ],
+)
+def test_names_of_documents_say_formats(
+    file: str, format: str | None, expected: tuple[ox.RdfFormat, str, str]
+) -> None:
+    kind = document_file(file, format)
+    assert (kind.format.parsed_as, kind.packing, kind.suffix) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "format", "part"),
+    [
+        ("file:///a.csv", None, "'.csv'"),
+        ("file:///nt", None, "(none)"),
+        ("file:///a.nt", "csv", "csv"),
+    ],
+)
+def test_unknown_formats_of_documents_are_named(file: str, format: str | None, part: str) -> None:
+    with pytest.raises(UsageError, match=r"is not an RDF format|is no format") as caught:
+        document_file(file, format)
+    assert part in caught.value.message
+    assert caught.value.hint

@@ -7,16 +7,15 @@ import gzip
 import lzma
 from collections.abc import Iterator
 
-import pyoxigraph as ox
 import pytest
 import zstandard
 
-from construct_messages.errors import QuadsError, UsageError
+from construct_messages.errors import QuadsError
 
 pytest.importorskip("pyarrow")
 import pyarrow as pa
 
-from construct_messages.spark.quads.documents import failures, kind_of, quads, reasons
+from construct_messages.spark.quads.documents import failures, quads, reasons
 
 TURTLE = b"<#a> <p> [ <urn:q> _:x ], _:x ; <urn:r> <<( <urn:s> <urn:p> _:x )>> ."
 
@@ -30,44 +29,6 @@ def read(*files: tuple[str, bytes], format: str | None = None) -> list[tuple[str
     return [
         tuple(row.values()) for batch in quads(format)(batches(*files)) for row in batch.to_pylist()
     ]
-
-
-@pytest.mark.parametrize(
-    ("file", "format", "expected"),
-    [
-        ("file:///a.nt", None, (ox.RdfFormat.N_TRIPLES, "", ".nt")),
-        ("file:///a.b.NQ.gz", None, (ox.RdfFormat.N_QUADS, ".gz", ".NQ.gz")),
-        ("s3a://b/a%20b.ttl.BZ2", None, (ox.RdfFormat.TURTLE, ".BZ2", ".ttl.BZ2")),
-        ("hdfs:///part-0.zst", "trig", (ox.RdfFormat.TRIG, ".zst", ".zst")),
-        ("hdfs:///part-0", "application/n-quads", (ox.RdfFormat.N_QUADS, "", "")),
-        ("file:///a.rdf.xz", None, (ox.RdfFormat.RDF_XML, ".xz", ".rdf.xz")),
-        ("file:///a.jsonld", None, (ox.RdfFormat.JSON_LD, "", ".jsonld")),
-        pytest.param(
-            "file:///a.owl.gz", None, (ox.RdfFormat.RDF_XML, ".gz", ".owl.gz"), id="13.29-owl"
-        ),
-        ("file:///README.txt", "txt", (ox.RdfFormat.N_TRIPLES, "", "")),
-    ],
-)
-def test_names_say_formats(
-    file: str, format: str | None, expected: tuple[ox.RdfFormat, str, str]
-) -> None:
-    kind = kind_of(file, format)
-    assert (kind.format.parsed_as, kind.packing, kind.suffix) == expected
-
-
-@pytest.mark.parametrize(
-    ("file", "format", "part"),
-    [
-        ("file:///a.csv", None, "'.csv'"),
-        ("file:///nt", None, "(none)"),
-        ("file:///a.nt", "csv", "'csv'"),
-    ],
-)
-def test_unknown_formats_are_named(file: str, format: str | None, part: str) -> None:
-    with pytest.raises(UsageError, match="not an RDF format") as caught:
-        kind_of(file, format)
-    assert part in caught.value.message
-    assert caught.value.hint
 
 
 def test_blank_nodes_have_the_same_labels_in_each_evaluation_and_others_in_each_file() -> None:

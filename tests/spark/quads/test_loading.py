@@ -250,7 +250,7 @@ def test_quarantine_takes_each_malformed_line_once(spark: SparkSession, tmp_path
         ("absent", {}, "does not exist"),
         ("empty", {}, "no files"),
         ("csv", {}, "'.csv' is not an RDF format"),
-        ("csv", {"format": "tsv"}, "'tsv' is not an RDF format"),
+        ("csv", {"format": "tsv"}, "tsv is no format of documents"),
         ("csv", {"on_error": "skip"}, "'skip' is unknown"),
         ("csv", {"on_error": "quarantine"}, "belong together"),
         ("csv", {"quarantine": "q"}, "belong together"),
