@@ -360,7 +360,7 @@ class _Batches:
                 quads.persist()
             table = self._with_static(quads)
             made = construct_messages(self.query, table, label_prefix=labels.prefix, **self.options)
-            if made.reads > 1 or made.plan.ordered:
+            if not quads.is_cached and (made.reads > 1 or made.plan.ordered):
                 quads.persist()
             self.output.write(made.frame, query, number)
         finally:
@@ -371,7 +371,7 @@ class _Batches:
         if "message" not in batch.columns:
             return self._of_stream(QuadTable.of(batch).frame)
         alone = self.scope == "message"
-        quads = quads_of(batch, alone=alone)
+        quads = quads_of_messages(batch, alone=alone)
         return quads if alone else self._of_stream(quads)
 
     def _of_stream(self, quads: DataFrame) -> DataFrame:
@@ -397,7 +397,7 @@ class _Batches:
         return QuadTable(quads, Statistics(distinct=distinct), graphs=graphs)
 
 
-def quads_of(messages: DataFrame, *, alone: bool) -> DataFrame:
+def quads_of_messages(messages: DataFrame, *, alone: bool) -> DataFrame:
     """Returns the quads of messages, each as often as messages have it.
 
     If messages are taken `alone`, the quads of their default graphs only, with the number of the message as the graph.

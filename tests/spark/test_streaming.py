@@ -158,7 +158,7 @@ def test_static_tables_and_a_function(quick: SparkSession, folder: Path, tmp_pat
 
 def test_quads_of_messages(quick: SparkSession) -> None:
     """As in the W3C's tests of N-Triples and N-Quads; a line that is none is an error, also if no pattern reads it."""
-    from construct_messages.spark.streaming import quads_of
+    from construct_messages.spark.streaming import quads_of_messages
 
     read = list[Message]()
     for document in sorted(shared_path("suites/w3c/rdf").rglob("*.n[tq]")):
@@ -168,8 +168,8 @@ def test_quads_of_messages(quick: SparkSession) -> None:
     given = quick.createDataFrame([(to_text(message),) for message in read], ["message"])
     expected = {(q.subject, q.predicate, q.object, q.graph) for each in read for q in each}
     assert len(expected) > 200
-    assert {tuple(row) for row in quads_of(given, alone=False).collect()} == expected
-    found = [tuple(row) for row in quads_of(given, alone=True).select(*TRIPLE).collect()]
+    assert {tuple(row) for row in quads_of_messages(given, alone=False).collect()} == expected
+    found = [tuple(row) for row in quads_of_messages(given, alone=True).select(*TRIPLE).collect()]
     own = [(q.subject, q.predicate, q.object) for each in read for q in each if q.graph is None]
     assert sorted(found) == sorted(own)
     for line, words in (
@@ -178,7 +178,7 @@ def test_quads_of_messages(quick: SparkSession) -> None:
         ("_:a _:p <urn:b> .", "'predicate' holds _:p"),
     ):
         bad = quick.createDataFrame([("<urn:a> <urn:p> <urn:b> .\n" + line,)], ["message"])
-        read_none = quads_of(bad, alone=True).filter("predicate = '<urn:none>'")
+        read_none = quads_of_messages(bad, alone=True).filter("predicate = '<urn:none>'")
         with pytest.raises(QuadsError, match=words), translated():
             read_none.collect()
 
