@@ -21,11 +21,12 @@ from tests.support.places import absent
 from tests.support.waiting import SECONDS
 
 _LINE_BYTES: Final = 1 << 26
+_SCRIPT_SECONDS: Final = 240
 
 _DRIVER: Final = """
 import { createInterface } from "node:readline";
 import { chromium, firefox } from "playwright-core";
-const [executablePath, program] = process.argv.slice(1);
+const [executablePath, program, milliseconds] = process.argv.slice(1);
 const args = [
   "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
   // pictures are drawn in the process of the browser, which takes a tenth less of the processor
@@ -36,12 +37,24 @@ const browser = program === "chromium"
   : await firefox.launch({ executablePath, channel: "moz-firefox", timeout: 0 });
 const state = {};
 const AsyncFunction = (async () => {}).constructor;
+// a script without an end would hold up the scripts of all tests after it
+const limited = async (running) => {
+  let timer;
+  const late = new Promise((_, fail) => {
+    timer = setTimeout(() => fail(new Error("the script did not end")), milliseconds);
+  });
+  try {
+    return await Promise.race([running, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
 for await (const line of createInterface({ input: process.stdin })) {
   const { script, given } = JSON.parse(line);
   let answer;
   try {
     const made = new AsyncFunction("browser", "state", "given", script);
-    answer = { value: (await made(browser, state, given)) ?? null };
+    answer = { value: (await limited(made(browser, state, given))) ?? null };
   } catch (error) {
     answer = { error: String(error?.stack ?? error) };
   }
@@ -135,7 +148,8 @@ async def browsing(
     if executable is None:
         absent(f"{program} is not installed: apt-get install {program}")
     process = await asyncio.create_subprocess_exec(
-        *(node, "--input-type=module", "--eval", _DRIVER, executable, program),
+        *(node, "--input-type=module", "--eval", _DRIVER),
+        *(executable, program, str(_SCRIPT_SECONDS * 1000)),
         cwd=folder,
         stdin=PIPE,
         stdout=PIPE,
