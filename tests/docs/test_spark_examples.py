@@ -24,7 +24,7 @@ PROGRAM = """
 import json, runpy, sys
 from construct_messages.spark import local_session
 
-session = local_session("local[2]", json.loads(sys.argv[1]))
+session = local_session("local[2]", json.loads(sys.argv[1]), input_bytes=0)
 session.sparkContext.setLogLevel("OFF")
 for example in sys.argv[2:]:
     print("=====", flush=True)

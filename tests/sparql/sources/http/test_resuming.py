@@ -105,6 +105,7 @@ def read(client: str, server: FaultServer, asked: Requests) -> Counter[tuple[str
 
 
 @pytest.mark.slow
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("paged", PAGED)
 @pytest.mark.parametrize("spoil", [cut, busy])
 def test_a_result_continues_after_its_last_whole_page(
