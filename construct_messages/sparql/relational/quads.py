@@ -450,7 +450,8 @@ class RdfFile:
     def at(cls, path: str | os.PathLike[str], format: str | None = None) -> Self:
         """Returns the file at a path, of a format by extension, name or media type; None: that of its extension."""
         path = Path(path)
-        found = document_file(str(path), format, named=True)
+        # not `named`: a shell's pattern for a dump names READMEs and lists of checksums, too
+        found = document_file(str(path), format)
         if not path.is_file():
             raise UsageError(f"{path} is not a file", hint="name RDF files")
         return cls(path, found.packing.lower(), found.format)

@@ -241,14 +241,14 @@ def test_graphs_in_n_triples_are_refused(tmp_path: Path) -> None:
 def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text("<urn:a> <urn:p> <urn:b> .\n")
     (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "mine.csv").write_text("mine")
-    with pytest.raises(UsageError, match=r"mine\.csv"):
+    (tmp_path / "t" / "mine.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"mine\.txt"):
         load([tmp_path / "a.nt"], tmp_path / "t")
     with pytest.raises(CannotWrite):
         load([tmp_path / "a.nt"], tmp_path / "a.nt" / "t")
     with pytest.raises(UsageError, match="not an RDF format"):
-        load([tmp_path / "t" / "mine.csv"], tmp_path / "u")
-    assert (tmp_path / "t" / "mine.csv").read_text() == "mine"
+        load([tmp_path / "t" / "mine.txt"], tmp_path / "u")
+    assert (tmp_path / "t" / "mine.txt").read_text() == "mine"
 
 
 def test_other_versions_and_missing_files_are_refused(tmp_path: Path) -> None:
